@@ -1,0 +1,288 @@
+//! AECN (Zheng 2001, chapter 5 and appendix B): ECN that marks robust flows more and fragile ones less.
+//!
+//! The round-trip time that a packet carries puts it into one of three flow queues; zero (unknown) counts as average.
+//! The average queue length is RED's, the line to `max_th` is each group's own:
+//!
+//! ```text
+//! robust   [robust_rtt, average_rtt)    max_p = min(base beta, 1)    min_th = robust_min_th (AECN3)
+//! average  [average_rtt, fragile_rtt)   max_p = base
+//! fragile  [fragile_rtt, inf)           max_p = base / alpha
+//! ```
+//!
+//! A hit marks the first unmarked ECN-capable packet of the group's flow queue (mark-front), the arriving one last.
+//! If none fits, the arriving packet is dropped (our choice; the appendix leaves it open).
+//! `count` is kept per group: the appendix prints one for the router, but only a count for each group gives the curves of the thesis.
+//! AECN2 is `balance = "population"`: alpha = len(average) / len(fragile), beta = len(robust) / len(average),
+//! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
+//! AECN4 is AECN3 with a larger `max_th`.
+
+use ecnlab_units::{Kind, Level, Parameter, Rate, Rng, Span, Time, Values};
+
+use super::red::{Average, Count, Ramp, Settings, red_parameters};
+use super::{Aqm, Cause, Glimpse, Target, Victim, Wish};
+
+const ROBUST: usize = 0;
+const AVERAGE: usize = 1;
+const FRAGILE: usize = 2;
+const LONGEST: Span = Span::from_secs(3600);
+
+pub const PARAMETERS: &[Parameter] = red_parameters![
+    Parameter {
+        name: "alpha",
+        kind: Kind::Number { min: 0.001, max: 1e6, unit: "" },
+        default: "2.5",
+        doc: "Fragile flows are marked with max_p / alpha.",
+        source: "Zheng 2001, section 5.2.4"
+    },
+    Parameter {
+        name: "beta",
+        kind: Kind::Number { min: 0.001, max: 1e6, unit: "" },
+        default: "2.5",
+        doc: "Robust flows are marked with min(max_p beta, 1).",
+        source: "Zheng 2001, section 5.2.4"
+    },
+    Parameter {
+        name: "balance",
+        kind: Kind::Choice(&["fixed", "population"]),
+        default: "fixed",
+        doc: "Whether alpha and beta are fixed or follow the lengths of the flow queues (AECN2).",
+        source: "Zheng 2001, section 5.7.1"
+    },
+    Parameter {
+        name: "robust_min_th",
+        kind: Kind::NumberOrAuto { min: 0.0, max: 1e9, unit: "packets" },
+        default: "auto",
+        doc: "The robust group's own min_th (AECN3); auto is min_th.",
+        source: "Zheng 2001, section 5.7.2"
+    },
+    Parameter {
+        name: "count",
+        kind: Kind::Choice(&["group", "router"]),
+        default: "group",
+        doc: "Whether packets since the last mark are counted for each group or for the router.",
+        source: "Zheng 2001, appendix B prints router; group gives the curves of chapter 5"
+    },
+    Parameter {
+        name: "robust_rtt",
+        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
+        default: "0.5 ms",
+        doc: "Smallest round-trip time of a robust flow; a smaller one counts as unknown, and so as average.",
+        source: "Zheng 2001, section 5.4"
+    },
+    Parameter {
+        name: "average_rtt",
+        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
+        default: "75 ms",
+        doc: "Smallest round-trip time of an average flow.",
+        source: "Zheng 2001, section 5.4"
+    },
+    Parameter {
+        name: "fragile_rtt",
+        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
+        default: "150 ms",
+        doc: "Smallest round-trip time of a fragile flow.",
+        source: "Zheng 2001, section 5.4"
+    },
+];
+
+/// What AECN says about contradictions among its own parameters, beyond RED's.
+pub fn check(values: &Values) -> Vec<(&'static str, String)> {
+    let mut problems = Vec::new();
+    let bounds = ["robust_rtt", "average_rtt", "fragile_rtt"];
+    for pair in bounds.windows(2) {
+        if values.span(pair[0]) >= values.span(pair[1]) {
+            problems.push((
+                pair[0],
+                format!("{} s must be below {} {} s", values.span(pair[0]).seconds(), pair[1], values.span(pair[1]).seconds()),
+            ));
+        }
+    }
+    if let Some(min_th) = values.number_or_auto("robust_min_th").filter(|&min_th| min_th >= values.number("max_th")) {
+        problems.push(("robust_min_th", format!("{min_th} must be below max_th {}", values.number("max_th"))));
+    }
+    problems
+}
+
+pub struct Aecn {
+    settings: Settings,
+    average: Average,
+    base: f64,
+    max_th: f64,
+    min_th: [f64; 3],
+    gentle: bool,
+    balance: Balance,
+    counts: [Count; 3],
+    count_per_group: bool,
+    average_rtt: Span,
+    fragile_rtt: Span,
+    robust_rtt: Span,
+}
+
+#[derive(Clone, Copy)]
+enum Balance {
+    Fixed { alpha: f64, beta: f64 },
+    Population,
+}
+
+impl Aecn {
+    pub fn new(values: &Values, rate: Rate) -> Aecn {
+        let min_th = values.number("min_th");
+        let balance = match values.word("balance") {
+            "population" => Balance::Population,
+            _ => Balance::Fixed { alpha: values.number("alpha"), beta: values.number("beta") },
+        };
+        Aecn {
+            settings: Settings::new(values),
+            average: Average::new(values, rate),
+            base: values.number("max_p"),
+            max_th: values.number("max_th"),
+            min_th: [values.number_or_auto("robust_min_th").unwrap_or(min_th), min_th, min_th],
+            gentle: values.flag("gentle"),
+            balance,
+            counts: [Count::default(); 3],
+            count_per_group: values.word("count") == "group",
+            average_rtt: values.span("average_rtt"),
+            fragile_rtt: values.span("fragile_rtt"),
+            robust_rtt: values.span("robust_rtt"),
+        }
+    }
+
+    /// The group's line, from its own `min_th` to the common `max_th`.
+    fn ramp(&self, group: usize, glimpse: &Glimpse) -> Ramp {
+        let (alpha, beta) = match self.balance {
+            Balance::Fixed { alpha, beta } => (alpha, beta),
+            Balance::Population => population_balance(group, glimpse),
+        };
+        let max_p = match group {
+            ROBUST => self.base * beta,
+            FRAGILE => self.base / alpha,
+            _ => self.base,
+        };
+        Ramp::new(self.min_th[group], self.max_th, max_p.min(1.0), self.gentle)
+    }
+
+    fn wish(&mut self, group: usize, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
+        let average = self.average.value();
+        let ramp = self.ramp(group, glimpse);
+        let count = &mut self.counts[if self.count_per_group { group } else { AVERAGE }];
+        count.arrival(glimpse.size);
+        if glimpse.full {
+            count.restart();
+            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        }
+        if average < ramp.min_th || glimpse.packets <= self.settings.floor {
+            count.below();
+            return Wish::Pass;
+        }
+        if average >= ramp.end() {
+            count.restart();
+            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
+        }
+        let p_b = ramp.probability(average);
+        if count.enters() || !count.test(p_b, &self.settings, glimpse.size, rng) {
+            return Wish::Pass;
+        }
+        if p_b > self.settings.mark_limit {
+            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+        }
+        Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(group as u8), cause: Cause::Early }
+    }
+}
+
+impl Aqm for Aecn {
+    fn classes(&self) -> usize {
+        3
+    }
+
+    fn classify(&self, rtt: Span) -> u8 {
+        let group = if rtt >= self.fragile_rtt {
+            FRAGILE
+        } else if rtt >= self.average_rtt || rtt < self.robust_rtt {
+            AVERAGE
+        } else {
+            ROBUST
+        };
+        group as u8
+    }
+
+    fn arrive(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
+        let idle = self.average.update(glimpse);
+        let wish = self.wish(usize::from(self.classify(glimpse.rtt)), glimpse, rng);
+        self.average.resume_idle_if_dropped(idle, &wish);
+        wish
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.average.set_idle(now);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.average.value())
+    }
+}
+
+/// AECN2's alpha and beta (Zheng 2001, algorithm 5.2). The arriving packet counts as standing in its flow queue, not yet in the router's.
+fn population_balance(arriving: usize, glimpse: &Glimpse) -> (f64, f64) {
+    let length = |group: usize| f64::from(glimpse.class_packets[group] + u32::from(group == arriving));
+    let [robust, average, fragile] = [ROBUST, AVERAGE, FRAGILE].map(length);
+    let average = if average == 0.0 { f64::from(glimpse.packets) } else { average };
+    let alpha = if fragile == 0.0 { 1.0 } else { average / fragile };
+    (alpha, robust / average)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aecn(settings: &[(&str, &str)]) -> Aecn {
+        let mut values = Values::defaults(PARAMETERS);
+        for (name, text) in [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings) {
+            values.read(name, text).unwrap();
+        }
+        Aecn::new(&values, Rate::from_bps(10_000_000).unwrap())
+    }
+
+    fn glimpse(rtt: Span, packets: u32, class_packets: &[u32]) -> Glimpse<'_> {
+        Glimpse { now: Time::ZERO, size: 1000, rtt, packets, bytes: u64::from(packets) * 1000, class_packets, full: false }
+    }
+
+    #[test]
+    fn the_round_trip_time_picks_the_group_with_the_thesis_bounds() {
+        let aecn = aecn(&[]);
+        let group = |micros| usize::from(aecn.classify(Span::from_micros(micros)));
+        assert_eq!([AVERAGE, AVERAGE, ROBUST, ROBUST], [0, 499, 500, 74_999].map(group));
+        assert_eq!([AVERAGE, AVERAGE, FRAGILE], [75_000, 149_999, 150_000].map(group));
+    }
+
+    #[test]
+    fn robust_flows_are_marked_more_and_fragile_ones_less() {
+        let aecn = aecn(&[]);
+        let p = |group| aecn.ramp(group, &glimpse(Span::ZERO, 20, &[0; 3])).probability(20.0);
+        assert_eq!([0.5, 0.25, 0.1], [ROBUST, AVERAGE, FRAGILE].map(p));
+    }
+
+    #[test]
+    fn aecn2_takes_alpha_and_beta_from_the_lengths_of_the_flow_queues() {
+        assert_eq!((2.0, 3.0), population_balance(ROBUST, &glimpse(Span::ZERO, 17, &[11, 4, 2])));
+        assert_eq!((1.0, 0.5), population_balance(ROBUST, &glimpse(Span::ZERO, 12, &[5, 0, 0])));
+        assert_eq!((4.0, 0.75), population_balance(FRAGILE, &glimpse(Span::ZERO, 7, &[3, 4, 0])));
+    }
+
+    #[test]
+    fn aecn3_starts_the_robust_line_at_its_own_threshold() {
+        let aecn = aecn(&[("robust_min_th", "2")]);
+        let ramp = aecn.ramp(ROBUST, &glimpse(Span::ZERO, 9, &[0; 3]));
+        assert_eq!(0.25, ramp.probability(9.0));
+        assert_eq!(10.0, aecn.ramp(FRAGILE, &glimpse(Span::ZERO, 9, &[0; 3])).min_th);
+    }
+
+    #[test]
+    fn a_hit_points_at_the_front_of_the_group_of_the_arriving_packet() {
+        let mut aecn = aecn(&[]);
+        let mut rng = Rng::for_role(1, "aecn");
+        let wishes: Vec<Wish> = (0..50).map(|_| aecn.arrive(&glimpse(Span::from_millis(200), 25, &[9, 9, 7]), &mut rng)).collect();
+        let marked = Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(FRAGILE as u8), cause: Cause::Early };
+        assert!(wishes.contains(&marked));
+        assert!(wishes.iter().all(|&wish| wish == marked || wish == Wish::Pass));
+    }
+}

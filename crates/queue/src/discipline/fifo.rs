@@ -1,0 +1,223 @@
+//! First in, first out, with the flow queues that some AQMs ask for.
+
+use std::collections::VecDeque;
+
+use ecnlab_units::{Level, Rng, Span, Time};
+
+use super::{Counters, Frame, Limit, Outcome};
+use crate::aqm::{Aqm, Cause, Glimpse, Target, Victim, Wish};
+
+/// A FIFO buffer with an AQM.
+pub struct Fifo<F> {
+    aqm: Box<dyn Aqm>,
+    limit: Limit,
+    waiting: VecDeque<Slot<F>>,
+    bytes: u64,
+    /// Packets that ever left the front; the n-th waiting packet has number `gone + n`.
+    gone: u64,
+    classes: Vec<Class>,
+    class_packets: Vec<u32>,
+    counters: Counters,
+}
+
+struct Slot<F> {
+    frame: F,
+    class: u8,
+    arrived: Time,
+}
+
+/// A flow queue: the numbers of the packets of one group that could still be marked, in order.
+#[derive(Default)]
+struct Class {
+    unmarked: VecDeque<u64>,
+}
+
+impl<F: Frame> Fifo<F> {
+    pub fn new(aqm: Box<dyn Aqm>, limit: Limit) -> Fifo<F> {
+        let classes = aqm.classes();
+        Fifo {
+            aqm,
+            limit,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            gone: 0,
+            classes: (0..classes).map(|_| Class::default()).collect(),
+            class_packets: vec![0; classes],
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes an arriving packet: asks the AQM, stores, marks or drops.
+    pub fn offer(&mut self, frame: F, now: Time, rng: &mut Rng) -> Outcome<F> {
+        self.counters.arrived.add(frame.size());
+        let class = if self.classes.is_empty() { 0 } else { self.aqm.classify(frame.rtt()) };
+        let full = self.is_full(frame.size());
+        let glimpse = Glimpse {
+            now,
+            size: frame.size(),
+            rtt: frame.rtt(),
+            packets: self.waiting.len() as u32,
+            bytes: self.bytes,
+            class_packets: &self.class_packets,
+            full,
+        };
+        let wish = self.aqm.arrive(&glimpse, rng);
+        assert!(!full || matches!(wish, Wish::Drop { .. }), "an AQM let a packet into a full buffer");
+        self.settle(wish, Slot { frame, class, arrived: now })
+    }
+
+    /// The next packet to send and how long it waited.
+    pub fn take(&mut self, now: Time) -> Option<(F, Span)> {
+        let slot = self.remove(0)?;
+        self.counters.departed.add(slot.frame.size());
+        Some((slot.frame, now.since(slot.arrived)))
+    }
+
+    /// Tells the AQM that the link found nothing to send.
+    pub fn idle(&mut self, now: Time) {
+        self.aqm.idle(now);
+    }
+
+    /// Packets waiting.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The `place`-th waiting packet, 0 being the next to leave.
+    ///
+    /// # Panics
+    /// If fewer packets wait.
+    pub fn frame(&self, place: usize) -> &F {
+        &self.waiting[place].frame
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The AQM's average queue length in packets, if it keeps one.
+    pub fn average(&self) -> Option<f64> {
+        self.aqm.average()
+    }
+
+    /// # Panics
+    /// If a packet or a byte was lost or made: arrived = departed + dropped + waiting.
+    pub fn assert_conservation(&self) {
+        let Counters { arrived, departed, dropped, .. } = &self.counters;
+        let packets = departed.packets + dropped.iter().map(|d| d.packets).sum::<u64>() + self.waiting.len() as u64;
+        let bytes = departed.bytes + dropped.iter().map(|d| d.bytes).sum::<u64>() + self.bytes;
+        assert_eq!(arrived.packets, packets, "packets arrived = departed + dropped + waiting");
+        assert_eq!(arrived.bytes, bytes, "bytes arrived = departed + dropped + waiting");
+        assert_eq!(self.bytes, self.waiting.iter().map(|slot| u64::from(slot.frame.size())).sum::<u64>());
+    }
+
+    /// The one place where a wish becomes a deed.
+    fn settle(&mut self, wish: Wish, arriving: Slot<F>) -> Outcome<F> {
+        match wish {
+            Wish::Pass => {
+                self.push(arriving);
+                Outcome::Queued
+            }
+            Wish::Signal { level, target, cause } => self.signal(level, target, cause, arriving),
+            Wish::Drop { victim, cause } => self.discard(victim, cause, arriving),
+        }
+    }
+
+    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Slot<F>) -> Outcome<F> {
+        if let Target::FrontUnmarked(class) = target
+            && let Some(number) = self.classes[usize::from(class)].unmarked.pop_front()
+        {
+            self.push(arriving);
+            return self.mark((number - self.gone) as usize, level, cause);
+        }
+        if !arriving.frame.ecn().is_capable() {
+            return self.discard(Victim::Arriving, cause, arriving);
+        }
+        self.push(arriving);
+        let last = self.waiting.len() - 1;
+        if let Some(class) = self.classes.get_mut(usize::from(self.waiting[last].class)) {
+            class.unmarked.pop_back_if(|number| *number == self.gone + last as u64);
+        }
+        self.mark(last, level, cause)
+    }
+
+    fn mark(&mut self, place: usize, level: Level, cause: Cause) -> Outcome<F> {
+        self.waiting[place].frame.mark(level);
+        self.counters.marked[cause as usize] += 1;
+        Outcome::Marked(place, cause)
+    }
+
+    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Slot<F>) -> Outcome<F> {
+        let place = match victim {
+            Victim::Arriving => self.waiting.len(),
+            Victim::Front => 0,
+            Victim::Waiting(place) => place as usize,
+        };
+        let dropped = match self.remove(place) {
+            Some(waiting) => {
+                self.push(arriving);
+                waiting.frame
+            }
+            None => arriving.frame,
+        };
+        self.counters.dropped[cause as usize].add(dropped.size());
+        Outcome::Dropped(dropped, cause)
+    }
+
+    fn push(&mut self, slot: Slot<F>) {
+        self.bytes += u64::from(slot.frame.size());
+        let number = self.gone + self.waiting.len() as u64;
+        let class = usize::from(slot.class);
+        if let Some(queue) = self.classes.get_mut(class) {
+            self.class_packets[class] += 1;
+            if slot.frame.ecn().is_unmarked() {
+                queue.unmarked.push_back(number);
+            }
+        }
+        self.waiting.push_back(slot);
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Slot<F>> {
+        let slot = if place == 0 { self.waiting.pop_front()? } else { self.waiting.remove(place)? };
+        self.bytes -= u64::from(slot.frame.size());
+        let number = self.gone + place as u64;
+        for class in &mut self.classes {
+            class.forget(number, place);
+        }
+        if let Some(packets) = self.class_packets.get_mut(usize::from(slot.class)) {
+            *packets -= 1;
+        }
+        if place == 0 {
+            self.gone += 1;
+        }
+        Some(slot)
+    }
+
+    fn is_full(&self, size: u32) -> bool {
+        match self.limit {
+            Limit::Packets(packets) => self.waiting.len() as u32 >= packets,
+            Limit::Bytes(bytes) => self.bytes + u64::from(size) > bytes,
+        }
+    }
+}
+
+impl Class {
+    /// Takes packet `number` off the list. From the front this is one step; from the middle the later packets move up by one.
+    fn forget(&mut self, number: u64, place: usize) {
+        if place == 0 {
+            self.unmarked.pop_front_if(|first| *first == number);
+            return;
+        }
+        self.unmarked.retain(|&n| n != number);
+        self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
+    }
+}

@@ -1,0 +1,39 @@
+//! From text to a network: scenario files, their checks, the registry's own words, and ns-2's packet-exact cases.
+//!
+//! Text comes in as an argument; nothing here opens a file.
+
+pub mod packet_exact;
+mod problem;
+mod read;
+pub mod registry;
+mod route;
+mod scenario;
+mod tree;
+
+pub use problem::Problem;
+pub use scenario::{Record, Scenario};
+use tree::Node;
+
+impl Scenario {
+    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`.
+    ///
+    /// # Errors
+    /// Every problem at once, with its place and line.
+    pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_toml(text), overrides)
+    }
+
+    /// As [`Scenario::from_toml`], from JSON.
+    ///
+    /// # Errors
+    /// Every problem at once, with its place.
+    pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_json(text), overrides)
+    }
+
+    fn with(root: Result<Node, Problem>, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
+        let mut root = root.map_err(|problem| vec![problem])?;
+        let problems: Vec<_> = overrides.iter().filter_map(|(path, value)| root.set(path, value).err()).collect();
+        if problems.is_empty() { Scenario::read(&root) } else { Err(problems) }
+    }
+}

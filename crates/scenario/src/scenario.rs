@@ -1,0 +1,502 @@
+//! The scenario file: what its sections mean, checked as a whole, and the network that comes out.
+
+use std::sync::Arc;
+
+use ecnlab_queue::{Limit, registry as aqms};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+use ecnlab_transport::{Settings, profile, settings, source};
+use ecnlab_units::quantity::{self, Amount};
+use ecnlab_units::{Rate, Span, Time, Values};
+use serde_json::{Map, Value as Json, json};
+
+use crate::problem::{Problem, suggestion};
+use crate::read::{Reader, Section};
+use crate::route;
+use crate::tree::Node;
+
+pub const MAX_FLOWS: u64 = 1_000_000;
+const MAX_PACKETS: u64 = 100_000_000;
+/// Packets that an access link or a return path lets wait unless told otherwise.
+const PIPE_LIMIT: u32 = 1_000;
+const MAX_DURATION: Span = Span::from_secs(100 * 24 * 3600);
+
+pub const ROOT_KEYS: &[&str] = &["name", "duration", "measure_from", "link", "flows", "record"];
+pub const LINK_KEYS: &[&str] = &["name", "from", "to", "rate", "delay", "queue", "reverse"];
+pub const REVERSE_KEYS: &[&str] = &["rate", "delay", "limit"];
+pub const FLOW_KEYS: &[&str] = &["name", "count", "from", "to", "access", "route", "tcp", "app", "start"];
+pub const ACCESS_KEYS: &[&str] = &["to", "rate", "delay", "limit"];
+pub const RECORD_KEYS: &[&str] = &["queue", "rates", "window", "events"];
+
+/// A scenario that is known to be sound.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: String,
+    pub duration: Span,
+    pub measure_from: Span,
+    pub record: Record,
+    pub network: Network,
+    /// Names of the groups of flows, in order.
+    pub groups: Vec<String>,
+    /// Names of the measured queues, in order.
+    pub queues: Vec<String>,
+    /// Every parameter in force.
+    pub resolved: Json,
+}
+
+/// What to record besides the measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    pub queue: Option<Span>,
+    pub window: Option<Span>,
+    pub rates: bool,
+    pub events: bool,
+}
+
+/// A link as the file declares it.
+struct Declared {
+    name: String,
+    from: String,
+    to: String,
+    forward: LinkSpec,
+    reverse: LinkSpec,
+}
+
+impl Scenario {
+    /// Reads and checks a scenario; all problems at once.
+    pub fn read(root: &Node) -> Result<Scenario, Vec<Problem>> {
+        let mut reader = Reader::default();
+        let section = Section::new(root, "");
+        reader.only(&section, ROOT_KEYS);
+        let name = reader.text(&section, "name", "\"my scenario\"").unwrap_or_default().to_owned();
+        let duration = reader.span(&section, "duration", "\"100 s\"");
+        let measure_from = reader.span_if(&section, "measure_from", "\"20 s\"").unwrap_or(Span::ZERO);
+        check_times(&mut reader, &section, duration, measure_from);
+        let record = record(&mut reader, &section);
+        let mut resolved = Map::new();
+        let links = links(&mut reader, &section, &mut resolved);
+        let flows = flows(&mut reader, &section, &links, &mut resolved);
+        let (network, groups) = assemble(&mut reader, links.iter().collect(), flows);
+        match (reader.problems.is_empty(), duration) {
+            (true, Some(duration)) => Ok(Scenario {
+                resolved: json!({
+                    "name": name, "duration_s": duration.seconds(), "measure_from_s": measure_from.seconds(),
+                    "links": resolved.remove("links"), "flows": resolved.remove("flows"), "record": record.to_json(),
+                }),
+                queues: links.into_iter().map(|link| link.name).collect(),
+                name,
+                duration,
+                measure_from,
+                record,
+                network,
+                groups,
+            }),
+            _ => Err(reader.problems),
+        }
+    }
+
+    /// A key of the scenario's content and the engine's version: 128-bit FNV-1a, in hexadecimal.
+    pub fn hash(&self) -> String {
+        let text = format!("{} {}", env!("CARGO_PKG_VERSION"), self.resolved);
+        let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+            (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        });
+        format!("{hash:032x}")
+    }
+}
+
+impl Record {
+    fn to_json(self) -> Json {
+        let span = |span: Option<Span>| span.map(Span::seconds);
+        json!({ "queue_s": span(self.queue), "window_s": span(self.window), "rates": self.rates, "events": self.events })
+    }
+}
+
+fn check_times(reader: &mut Reader, section: &Section, duration: Option<Span>, measure_from: Span) {
+    let Some(duration) = duration else { return };
+    if duration == Span::ZERO || duration > MAX_DURATION {
+        reader.report_at(section, "duration", format!("{} s must be above 0 and at most 100 days", duration.seconds()));
+    } else if measure_from >= duration {
+        reader.report_at(
+            section,
+            "measure_from",
+            format!("{} s must be before the end, duration {} s", measure_from.seconds(), duration.seconds()),
+        );
+    }
+}
+
+fn record(reader: &mut Reader, root: &Section) -> Record {
+    let Some(section) = root.section("record") else { return Record::default() };
+    reader.only(&section, RECORD_KEYS);
+    let mut every = |key: &str| {
+        let span = reader.span_if(&section, key, "\"10 ms\"");
+        if span.is_some_and(|span| span < Span::from_micros(1)) {
+            reader.report_at(&section, key, "must be at least 1 us".to_owned());
+        }
+        span
+    };
+    let (queue, window) = (every("queue"), every("window"));
+    Record {
+        queue,
+        window,
+        rates: reader.flag_if(&section, "rates").unwrap_or(false),
+        events: reader.flag_if(&section, "events").unwrap_or(false),
+    }
+}
+
+/// The members of a list of tables, each with its place; a problem if there are none.
+fn members<'a>(reader: &mut Reader, root: &Section<'a>, key: &str) -> Vec<Section<'a>> {
+    let Some(nodes) = root.node.get(key).and_then(Node::list).filter(|nodes| !nodes.is_empty()) else {
+        reader.report_at(root, key, format!("there must be at least one [[{key}]]"));
+        return Vec::new();
+    };
+    let mut seen = Vec::new();
+    let place = |at: usize, node: &'a Node| {
+        let name = node.get("name").and_then(Node::scalar).map_or_else(|| at.to_string(), str::to_owned);
+        Section::new(node, format!("{key}.{name}"))
+    };
+    let sections: Vec<_> = nodes.iter().enumerate().map(|(at, node)| place(at, node)).collect();
+    for section in &sections {
+        if seen.contains(&section.place) {
+            reader.report_at(section, "name", "this name is taken: names must be unique".to_owned());
+        }
+        seen.push(section.place.clone());
+    }
+    sections
+}
+
+fn links(reader: &mut Reader, root: &Section, resolved: &mut Map<String, Json>) -> Vec<Declared> {
+    let mut links = Vec::new();
+    let mut described = Vec::new();
+    for section in members(reader, root, "link") {
+        if let Some((link, description)) = link(reader, &section) {
+            links.push(link);
+            described.push(description);
+        }
+    }
+    resolved.insert("links".to_owned(), Json::Array(described));
+    links
+}
+
+fn link(reader: &mut Reader, section: &Section) -> Option<(Declared, Json)> {
+    reader.only(section, LINK_KEYS);
+    let name = reader.text(section, "name", "\"bottleneck\"");
+    let from = reader.text(section, "from", "\"router\"");
+    let to = reader.text(section, "to", "\"sink\"");
+    let rate = reader.rate(section, "rate");
+    let delay = reader.span(section, "delay", "\"5 ms\"");
+    let reverse = reverse(reader, section, rate, delay);
+    if from.is_some() && from == to {
+        reader.report_at(section, "to", "a link must lead to another node than it comes from".to_owned());
+    }
+    let queue = queue(reader, section, name.unwrap_or_default());
+    let (rate, delay, queue, reverse) = (rate?, delay?, queue?, reverse?);
+    let description = json!({
+        "name": name, "from": from, "to": to, "rate_bps": rate.bps(), "delay_s": delay.seconds(),
+        "queue": describe(queue.aqm.name, &queue.values, queue.limit),
+        "reverse": { "rate_bps": reverse.rate.bps(), "delay_s": reverse.delay.seconds(), "limit": pipe_limit(&reverse) },
+    });
+    let forward = LinkSpec { rate, delay, buffer: Buffer::Queue(queue), script: None };
+    Some((Declared { name: name?.to_owned(), from: from?.to_owned(), to: to?.to_owned(), forward, reverse }, description))
+}
+
+/// The way back: as the link itself, with a plain buffer.
+fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<LinkSpec> {
+    let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
+    if let Some(section) = link.section("reverse") {
+        reader.only(&section, REVERSE_KEYS);
+        if section.node.get("rate").is_some() {
+            rate = reader.rate(&section, "rate");
+        }
+        delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
+        limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
+    }
+    Some(LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, script: None })
+}
+
+fn pipe_limit(link: &LinkSpec) -> u32 {
+    if let Buffer::Pipe { limit } = link.buffer { limit } else { 0 }
+}
+
+fn describe(aqm: &str, values: &Values, limit: Limit) -> Json {
+    let limit = match limit {
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Bytes(bytes) => format!("{bytes} B"),
+    };
+    let mut map = Map::from_iter([("aqm".to_owned(), json!(aqm)), ("limit".to_owned(), json!(limit))]);
+    map.extend(texts(values));
+    Json::Object(map)
+}
+
+fn texts(values: &Values) -> Map<String, Json> {
+    values.texts().map(|(name, text)| (name.to_owned(), json!(text))).collect()
+}
+
+fn queue(reader: &mut Reader, link: &Section, name: &str) -> Option<QueueSpec> {
+    let Some(section) = link.section("queue") else {
+        reader.report_at(link, "queue", "is missing: give it as queue = { aqm = \"droptail\", limit = 100 }".to_owned());
+        return None;
+    };
+    let word = reader.text(&section, "aqm", "\"red\"")?;
+    let Some(aqm) = aqms::find(word) else {
+        let names = aqms::AQMS.iter().map(|entry| entry.name);
+        reader.report_at(&section, "aqm", format!("there is no AQM \"{word}\"{}", suggestion(word, names)));
+        return None;
+    };
+    let mut keys = vec!["aqm", "limit"];
+    keys.extend(aqm.parameters.iter().map(|parameter| parameter.name));
+    reader.only(&section, &keys);
+    let mut values = Values::defaults(aqm.parameters);
+    reader.parameters(&section, &mut values);
+    let limit = limit(reader, &section)?;
+    for (parameter, message) in (aqm.check)(&values, limit.0) {
+        reader.report_at(&section, parameter, message);
+    }
+    Some(QueueSpec { name: name.to_owned(), aqm, values, limit: limit.1 })
+}
+
+fn limit(reader: &mut Reader, section: &Section) -> Option<(Amount, Limit)> {
+    let text = reader.text(section, "limit", "120")?;
+    let amount = reader.accept(section, "limit", quantity::amount(text))?;
+    let limit = match amount {
+        Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
+            Limit::Packets(packets as u32)
+        }
+        Amount::Bytes(bytes) if (1.0..=1e13).contains(&bytes) => Limit::Bytes(bytes as u64),
+        _ => {
+            reader.report_at(
+                section,
+                "limit",
+                format!("{text} must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""),
+            );
+            return None;
+        }
+    };
+    Some((amount, limit))
+}
+
+/// A group of flows as the file declares it, with its route over the declared links.
+struct Group {
+    name: String,
+    count: u64,
+    access: Option<(LinkSpec, LinkSpec)>,
+    route: Vec<usize>,
+    tcp: Arc<Settings>,
+    segments: u64,
+    starts: Vec<Time>,
+}
+
+fn flows(reader: &mut Reader, root: &Section, links: &[Declared], resolved: &mut Map<String, Json>) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut described = Vec::new();
+    let sections = members(reader, root, "flows");
+    for section in &sections {
+        if let Some((group, description)) = group(reader, section, links) {
+            groups.push(group);
+            described.push(description);
+        }
+    }
+    let total: u64 = groups.iter().map(|group| group.count).sum();
+    if total > MAX_FLOWS {
+        reader.report_at(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
+    }
+    resolved.insert("flows".to_owned(), Json::Array(described));
+    groups
+}
+
+fn group(reader: &mut Reader, section: &Section, links: &[Declared]) -> Option<(Group, Json)> {
+    reader.only(section, FLOW_KEYS);
+    let name = reader.text(section, "name", "\"flows\"");
+    let count = if section.node.get("count").is_some() { reader.count_if(section, "count", MAX_FLOWS) } else { Some(1) };
+    let access = access(reader, section);
+    let route = route(reader, section, links);
+    let tcp = tcp(reader, section);
+    let app = app(reader, section);
+    let starts = starts(reader, section);
+    let (tcp, app, starts) = (tcp?, app?, starts?);
+    let group = Group {
+        name: name?.to_owned(),
+        count: count?,
+        access: access?,
+        route: route?,
+        tcp: Arc::new(Settings::new(&tcp.1)),
+        segments: (app.0.segments)(&app.1),
+        starts,
+    };
+    let mut tcp_texts = texts(&tcp.1);
+    tcp_texts.insert("profile".to_owned(), json!(tcp.0));
+    let mut app_texts = texts(&app.1);
+    app_texts.insert("kind".to_owned(), json!(app.0.name));
+    let description = json!({
+        "name": group.name, "count": group.count, "route": group.route.iter().map(|&link| &links[link].name).collect::<Vec<_>>(),
+        "access": group.access.as_ref().map(|(there, _)| json!({ "rate_bps": there.rate.bps(), "delay_s": there.delay.seconds(), "limit": pipe_limit(there) })),
+        "tcp": tcp_texts, "app": app_texts, "start_s": group.starts.iter().map(|start| start.seconds()).collect::<Vec<_>>(),
+    });
+    Some((group, description))
+}
+
+/// The flow's own link to its first node and back, if it has one. The outer option is for problems.
+fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkSpec)>> {
+    if flow.node.get("access").is_none() {
+        return Some(None);
+    }
+    let Some(section) = flow.section("access") else {
+        reader.report_at(flow, "access", "must be a table: access = { to = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }".to_owned());
+        return None;
+    };
+    reader.only(&section, ACCESS_KEYS);
+    let rate = reader.rate(&section, "rate");
+    let delay = reader.span(&section, "delay", "\"5 ms\"");
+    let limit = if section.node.get("limit").is_some() { reader.count_if(&section, "limit", MAX_PACKETS)? as u32 } else { PIPE_LIMIT };
+    let pipe = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, script: None };
+    Some(Some((pipe.clone(), pipe)))
+}
+
+/// The declared links from the flow's first node to its last, by number.
+fn route(reader: &mut Reader, flow: &Section, links: &[Declared]) -> Option<Vec<usize>> {
+    let first = match flow.section("access") {
+        Some(access) if flow.node.get("from").is_none() => reader.text(&access, "to", "\"router\""),
+        Some(_) => {
+            reader.report_at(flow, "from", "a flow with access starts where its access link leads: leave from out".to_owned());
+            None
+        }
+        None => reader.text(flow, "from", "\"router\""),
+    };
+    let last = reader.text(flow, "to", "\"sink\"");
+    let (first, last) = (first?, last?);
+    let nodes = || links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]);
+    for (key, node) in [("from", first), ("to", last)] {
+        if !nodes().any(|known| known == node) {
+            let at = if key == "from" && flow.section("access").is_some() { "access" } else { key };
+            reader.report_at(flow, at, format!("no link touches the node \"{node}\"{}", suggestion(node, nodes())));
+            return None;
+        }
+    }
+    let ends: Vec<_> = links.iter().map(|link| (link.from.as_str(), link.to.as_str())).collect();
+    match flow.node.get("route") {
+        Some(node) => named_route(reader, flow, node, links, first, last),
+        None => route::shortest(&ends, first, last).or_else(|| {
+            reader.report_at(flow, "to", format!("no links lead from \"{first}\" to \"{last}\""));
+            None
+        }),
+    }
+}
+
+/// A route given by the names of its links.
+fn named_route(reader: &mut Reader, flow: &Section, node: &Node, links: &[Declared], first: &str, last: &str) -> Option<Vec<usize>> {
+    let names: Vec<&str> = node.list().unwrap_or_default().iter().filter_map(Node::scalar).collect();
+    let mut at = first;
+    let mut route = Vec::new();
+    for name in names {
+        let Some(number) = links.iter().position(|link| link.name == name) else {
+            reader.report_at(
+                flow,
+                "route",
+                format!("there is no link \"{name}\"{}", suggestion(name, links.iter().map(|l| l.name.as_str()))),
+            );
+            return None;
+        };
+        if links[number].from != at {
+            reader.report_at(flow, "route", format!("link \"{name}\" comes from \"{}\", but the route is at \"{at}\"", links[number].from));
+            return None;
+        }
+        at = &links[number].to;
+        route.push(number);
+    }
+    if at != last || route.is_empty() {
+        reader.report_at(flow, "route", format!("must be a list of links from \"{first}\" to \"{last}\""));
+        return None;
+    }
+    Some(route)
+}
+
+fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)> {
+    let Some(section) = flow.section("tcp") else {
+        reader.report_at(flow, "tcp", "is missing: give it as tcp = { profile = \"ns2\", ecn = true }".to_owned());
+        return None;
+    };
+    let word = reader.text(&section, "profile", "\"ns2\"")?;
+    let Some(profile) = profile::find(word) else {
+        let names = profile::PROFILES.iter().map(|profile| profile.name);
+        reader.report_at(&section, "profile", format!("there is no profile \"{word}\"{}", suggestion(word, names)));
+        return None;
+    };
+    let mut keys = vec!["profile"];
+    keys.extend(settings::PARAMETERS.iter().map(|parameter| parameter.name));
+    reader.only(&section, &keys);
+    let mut values = profile.values();
+    reader.parameters(&section, &mut values);
+    for (parameter, message) in settings::check(&values) {
+        reader.report_at(&section, parameter, message);
+    }
+    Some((word, values))
+}
+
+/// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
+fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::Entry, Values)> {
+    let section = flow.section("app");
+    let word = match &section {
+        Some(section) => reader.text(section, "kind", "\"bulk\"")?,
+        None if flow.node.get("app").is_none() => "bulk",
+        None => reader.text(flow, "app", "\"bulk\"")?,
+    };
+    let Some(entry) = source::find(word) else {
+        let names = source::SOURCES.iter().map(|entry| entry.name);
+        reader.report_at(flow, "app", format!("there is no traffic source \"{word}\"{}", suggestion(word, names)));
+        return None;
+    };
+    let mut values = Values::defaults(entry.parameters);
+    if let Some(section) = section {
+        let mut keys = vec!["kind"];
+        keys.extend(entry.parameters.iter().map(|parameter| parameter.name));
+        reader.only(&section, &keys);
+        reader.parameters(&section, &mut values);
+    }
+    Some((entry, values))
+}
+
+/// Start times, dealt out to the flows in turn.
+fn starts(reader: &mut Reader, flow: &Section) -> Option<Vec<Time>> {
+    let Some(node) = flow.node.get("start") else { return Some(vec![Time::ZERO]) };
+    let nodes = node.list().unwrap_or(std::slice::from_ref(node));
+    let mut starts = Vec::new();
+    for node in nodes {
+        match node.scalar().map(quantity::span) {
+            Some(Ok(span)) if span <= MAX_DURATION => starts.push(Time::ZERO + span),
+            Some(Err(message)) => reader.report(flow.at("start"), node.line, message),
+            _ => reader.report(flow.at("start"), node.line, "must be a time or a list of times, as in [\"0 s\", \"2 s\"]".to_owned()),
+        }
+    }
+    (starts.len() == nodes.len() && !starts.is_empty()).then_some(starts)
+}
+
+/// Numbers the links: first the declared ones, then their ways back, then each flow's own two.
+fn assemble(reader: &mut Reader, links: Vec<&Declared>, groups: Vec<Group>) -> (Network, Vec<String>) {
+    let mut network = Network { groups: groups.len() as u32, ..Network::default() };
+    if !reader.problems.is_empty() {
+        return (network, Vec::new());
+    }
+    network.links.extend(links.iter().map(|link| link.forward.clone()));
+    network.links.extend(links.iter().map(|link| link.reverse.clone()));
+    let declared = links.len() as u32;
+    for (number, group) in groups.iter().enumerate() {
+        for member in 0..group.count {
+            let mut forward: Vec<u32> = group.route.iter().map(|&link| link as u32).collect();
+            let mut back: Vec<u32> = forward.iter().rev().map(|link| link + declared).collect();
+            if let Some((there, here)) = &group.access {
+                forward.insert(0, network.links.len() as u32);
+                back.push(network.links.len() as u32 + 1);
+                network.links.extend([there.clone(), here.clone()]);
+            }
+            network.flows.push(FlowSpec {
+                group: number as u32,
+                forward,
+                back,
+                tcp: group.tcp.clone(),
+                segments: group.segments,
+                start: group.starts[member as usize % group.starts.len()],
+                boot: None,
+            });
+        }
+    }
+    (network, groups.into_iter().map(|group| group.name).collect())
+}

@@ -1,0 +1,320 @@
+//! One deadline per component, in a calendar that finds its own width.
+//!
+//! A component is anything that can be woken: a link's far end, a transmitter, a timer. Setting a deadline overwrites
+//! the old one. A deadline that moves to later leaves its place in the calendar as it is and is put right when
+//! that place comes up, so timers that every acknowledgement restarts cost one store. Ties are broken by the order
+//! number that a deadline drew when it was set.
+//!
+//! The calendar (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a
+//! bitmap skips empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and
+//! changes nothing about their order.
+
+use ecnlab_units::Time;
+
+const NONE: u32 = u32::MAX;
+const IDLE: u64 = u64::MAX;
+
+/// The deadlines of a fixed number of components.
+pub struct Deadlines {
+    slots: Vec<Slot>,
+    heads: Vec<u32>,
+    occupied: Vec<u64>,
+    /// Bucket width is `1 << shift` picoseconds.
+    shift: u32,
+    mask: u64,
+    /// Number of the bucket at hand, counted from time zero.
+    current: u64,
+    /// What the bucket at hand still holds, the earliest last.
+    ready: Vec<Entry>,
+    orders: u64,
+    pops: u64,
+    tuned_at: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    due: u64,
+    order: u64,
+    /// The time under which the calendar holds this component, or `IDLE`.
+    placed: u64,
+    next: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    due: u64,
+    order: u64,
+    component: u32,
+}
+
+impl Deadlines {
+    /// Deadlines for components `0..components`, none of them set.
+    pub fn new(components: usize) -> Deadlines {
+        let buckets = (components / 2).next_power_of_two().clamp(1 << 10, 1 << 16);
+        Deadlines {
+            slots: vec![Slot { due: IDLE, order: 0, placed: IDLE, next: NONE }; components],
+            heads: vec![NONE; buckets],
+            occupied: vec![0; buckets / 64],
+            shift: 27,
+            mask: buckets as u64 - 1,
+            current: 0,
+            ready: Vec::new(),
+            orders: 0,
+            pops: 0,
+            tuned_at: 0,
+        }
+    }
+
+    /// Draws the next order number.
+    pub fn order(&mut self) -> u64 {
+        self.orders += 1;
+        self.orders
+    }
+
+    /// Sets a component's deadline, after all others that are due at the same time.
+    pub fn set(&mut self, component: u32, due: Time) {
+        let order = self.order();
+        self.set_ordered(component, due, order);
+    }
+
+    /// Sets a component's deadline with an order number drawn before.
+    pub fn set_ordered(&mut self, component: u32, due: Time, order: u64) {
+        let slot = &mut self.slots[component as usize];
+        slot.due = due.picos();
+        slot.order = order;
+        if slot.placed > slot.due {
+            if slot.placed != IDLE {
+                self.unplace(component);
+            }
+            self.place(component);
+        }
+    }
+
+    /// Clears a component's deadline.
+    pub fn clear(&mut self, component: u32) {
+        self.slots[component as usize].due = IDLE;
+    }
+
+    /// Takes the earliest deadline and clears it.
+    pub fn pop(&mut self) -> Option<(Time, u32)> {
+        loop {
+            let Some(entry) = self.ready.pop() else {
+                if !self.advance() {
+                    return None;
+                }
+                continue;
+            };
+            let slot = &mut self.slots[entry.component as usize];
+            slot.placed = IDLE;
+            if (slot.due, slot.order) == (entry.due, entry.order) {
+                slot.due = IDLE;
+                self.pops += 1;
+                if self.pops & 0x0fff == 0 || self.pops == 256 {
+                    self.tune(entry.due);
+                }
+                return Some((Time::from_picos(entry.due), entry.component));
+            }
+            if slot.due != IDLE {
+                self.place(entry.component);
+            }
+        }
+    }
+
+    fn place(&mut self, component: u32) {
+        let slot = &mut self.slots[component as usize];
+        slot.placed = slot.due;
+        let bucket = slot.due >> self.shift;
+        if bucket <= self.current {
+            let entry = Entry { due: slot.due, order: slot.order, component };
+            let at = self.ready.iter().rposition(|other| *other > entry).map_or(0, |at| at + 1);
+            self.ready.insert(at, entry);
+        } else {
+            let index = (bucket & self.mask) as usize;
+            slot.next = std::mem::replace(&mut self.heads[index], component);
+            self.occupied[index / 64] |= 1 << (index % 64);
+        }
+    }
+
+    /// Takes a component out of its place, to be put at an earlier one.
+    fn unplace(&mut self, component: u32) {
+        let placed = self.slots[component as usize].placed;
+        let bucket = placed >> self.shift;
+        if bucket <= self.current {
+            self.ready.retain(|entry| entry.component != component);
+            return;
+        }
+        let index = (bucket & self.mask) as usize;
+        let next = self.slots[component as usize].next;
+        if self.heads[index] == component {
+            self.heads[index] = next;
+            return;
+        }
+        let mut at = self.heads[index];
+        while self.slots[at as usize].next != component {
+            at = self.slots[at as usize].next;
+        }
+        self.slots[at as usize].next = next;
+    }
+
+    /// Moves to the next bucket with a deadline of this lap. False if no deadline is set.
+    fn advance(&mut self) -> bool {
+        let laps_end = self.current + self.heads.len() as u64;
+        while let Some(bucket) = self.next_occupied(laps_end) {
+            self.current = bucket;
+            self.empty_bucket();
+            if !self.ready.is_empty() {
+                return true;
+            }
+        }
+        self.leap()
+    }
+
+    /// The next bucket after the one at hand, up to `last`, whose list is not empty.
+    fn next_occupied(&self, last: u64) -> Option<u64> {
+        let mut bucket = self.current + 1;
+        while bucket <= last {
+            let index = (bucket & self.mask) as usize;
+            let word = self.occupied[index / 64] >> (index % 64);
+            if word != 0 {
+                let found = bucket + u64::from(word.trailing_zeros());
+                return (found <= last).then_some(found);
+            }
+            bucket += 64 - (index % 64) as u64;
+        }
+        None
+    }
+
+    /// Moves what the bucket at hand holds for this lap into `ready`.
+    fn empty_bucket(&mut self) {
+        let index = (self.current & self.mask) as usize;
+        let mut component = std::mem::replace(&mut self.heads[index], NONE);
+        while component != NONE {
+            let slot = &mut self.slots[component as usize];
+            let next = slot.next;
+            if slot.placed >> self.shift > self.current {
+                slot.next = std::mem::replace(&mut self.heads[index], component);
+            } else {
+                self.ready.push(Entry { due: slot.placed, order: slot.order, component });
+                if slot.placed != slot.due {
+                    // Moved to later since it was placed; `pop` sees the difference and places it anew.
+                    self.ready.last_mut().expect("just pushed").order = 0;
+                }
+            }
+            component = next;
+        }
+        if self.heads[index] == NONE {
+            self.occupied[index / 64] &= !(1 << (index % 64));
+        }
+        if self.ready.len() > 1 {
+            self.ready.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// Goes straight to the earliest place, all being more than a lap ahead.
+    fn leap(&mut self) -> bool {
+        let earliest = self.slots.iter().map(|slot| slot.placed).min().unwrap_or(IDLE);
+        if earliest == IDLE {
+            return false;
+        }
+        self.current = earliest >> self.shift;
+        self.empty_bucket();
+        true
+    }
+
+    /// Fits the bucket width to the mean gap between events.
+    fn tune(&mut self, now: u64) {
+        let events = if self.pops == 256 { 256 } else { 4096 };
+        let gap = ((now - self.tuned_at) / events).max(1);
+        self.tuned_at = now;
+        let shift = (63 - gap.leading_zeros()).clamp(10, 44);
+        if shift.abs_diff(self.shift) >= 2 {
+            self.rebuild(shift, now);
+        }
+    }
+
+    fn rebuild(&mut self, shift: u32, now: u64) {
+        self.heads.fill(NONE);
+        self.occupied.fill(0);
+        self.ready.clear();
+        self.shift = shift;
+        self.current = now >> shift;
+        for component in 0..self.slots.len() as u32 {
+            let slot = &mut self.slots[component as usize];
+            if slot.placed != IDLE {
+                slot.placed = IDLE;
+                if slot.due != IDLE {
+                    self.place(component);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(picos: u64) -> Time {
+        Time::from_picos(picos)
+    }
+
+    #[test]
+    fn ties_come_in_the_order_in_which_they_were_set() {
+        let mut deadlines = Deadlines::new(3);
+        for component in [2, 0, 1] {
+            deadlines.set(component, at(5));
+        }
+        assert_eq!([2, 0, 1], [(); 3].map(|()| deadlines.pop().unwrap().1));
+        assert_eq!(None, deadlines.pop());
+    }
+
+    #[test]
+    fn setting_again_overwrites_and_clearing_forgets() {
+        let mut deadlines = Deadlines::new(2);
+        deadlines.set(0, at(1 << 40));
+        deadlines.set(0, at(1 << 50));
+        deadlines.set(1, at(1 << 45));
+        deadlines.set(1, at(7));
+        assert_eq!(Some((at(7), 1)), deadlines.pop());
+        deadlines.set(1, at(9));
+        deadlines.clear(1);
+        assert_eq!(Some((at(1 << 50), 0)), deadlines.pop());
+        assert_eq!(None, deadlines.pop());
+    }
+
+    proptest! {
+        /// Against the plainest judge: a list that is searched.
+        #[test]
+        fn any_sequence_of_operations_agrees_with_a_sorted_list(
+            operations in prop::collection::vec((0u8..4, 0u32..40, 0u64..48, 0u64..1000), 1..3000)
+        ) {
+            let mut deadlines = Deadlines::new(40);
+            let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
+            let (mut now, mut order) = (0, 0);
+            for (kind, component, magnitude, fraction) in operations {
+                match kind {
+                    0 | 1 => {
+                        let due = now + ((1u64 << magnitude) / 1000) * fraction;
+                        order += 1;
+                        list[component as usize] = Some((due, order));
+                        deadlines.set(component, at(due));
+                    }
+                    2 => {
+                        list[component as usize] = None;
+                        deadlines.clear(component);
+                    }
+                    _ => {
+                        let first = list.iter().enumerate().filter_map(|(i, d)| d.map(|d| (d, i as u32))).min();
+                        prop_assert_eq!(first.map(|((due, _), i)| (at(due), i)), deadlines.pop());
+                        if let Some(((due, _), i)) = first {
+                            now = due;
+                            list[i as usize] = None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

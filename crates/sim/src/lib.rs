@@ -1,0 +1,19 @@
+//! The event engine: links, queues, senders and receivers in simulated time.
+//!
+//! [`run`] takes a [`Network`], a seed and a [`Probe`] and returns what was measured. It reads no clock, opens no file
+//! and starts no thread: the same network and seed give the same bytes on any machine.
+
+pub mod deadlines;
+mod engine;
+mod link;
+pub mod measures;
+pub mod network;
+mod packet;
+pub mod probe;
+pub mod script;
+
+pub use engine::{Options, Run, Stopped, run};
+pub use measures::Report;
+pub use network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+pub use probe::{Off, Probe};
+pub use script::Script;

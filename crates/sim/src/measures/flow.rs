@@ -1,0 +1,116 @@
+//! What one flow did.
+
+use ecnlab_transport::sender::Counters;
+use ecnlab_units::{Span, Time};
+
+use super::Histogram;
+
+/// A data packet's arrival at its sink, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// On the wire.
+    pub size: u32,
+    /// New in-order application data.
+    pub new_bytes: u64,
+    /// The application data of a packet that was not a retransmission.
+    pub first_bytes: u32,
+    pub delay: Span,
+}
+
+/// A flow's measures since the measured interval began.
+#[derive(Clone, Debug)]
+pub struct FlowMeasures {
+    /// Bytes that reached the sink: all, new in order, and on first transmissions.
+    pub bytes: [u64; 3],
+    /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
+    pub bin_start: [u64; 3],
+    pub marks: u64,
+    pub drops: u64,
+    pub delay: Histogram<5>,
+    rtt_sum_us: f64,
+    rtt_samples: u64,
+    /// Since when nothing new was delivered.
+    quiet_since: Time,
+    /// The sender's counts when the measured interval began.
+    pub before: Counters,
+    pub lockouts: u32,
+    pub lockout: Span,
+    pub completed: Option<Time>,
+    /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
+    threshold: Span,
+}
+
+impl FlowMeasures {
+    pub fn new(base_rtt: Span, start: Time) -> FlowMeasures {
+        FlowMeasures {
+            bytes: [0; 3],
+            bin_start: [0; 3],
+            marks: 0,
+            drops: 0,
+            delay: Histogram::default(),
+            rtt_sum_us: 0.0,
+            rtt_samples: 0,
+            quiet_since: start,
+            before: Counters::default(),
+            lockouts: 0,
+            lockout: Span::ZERO,
+            completed: None,
+            threshold: Span::from_secs(1).max(base_rtt * 10),
+        }
+    }
+
+    /// Starts the measured interval.
+    pub fn reset(&mut self, now: Time, sender: &Counters) {
+        *self = FlowMeasures {
+            before: *sender,
+            quiet_since: self.quiet_since.max(now),
+            completed: self.completed,
+            bin_start: [0, 1, 2].map(|at| self.bin_start[at].wrapping_sub(self.bytes[at])),
+            ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, now) }
+        };
+    }
+
+    /// Takes an arrival in; returns when the lockout that it ended began, if it ended one.
+    #[inline]
+    pub fn delivered(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
+        self.bytes[0] += u64::from(delivery.size);
+        self.bytes[1] += delivery.new_bytes;
+        self.bytes[2] += u64::from(delivery.first_bytes);
+        self.delay.record(delivery.delay);
+        if delivery.new_bytes == 0 {
+            return None;
+        }
+        let since = std::mem::replace(&mut self.quiet_since, now);
+        self.note_spell(since, now)
+    }
+
+    /// Ends the run: a spell without delivery that is still open counts, unless the flow has nothing more to send.
+    pub fn finish(&mut self, now: Time) -> Option<Time> {
+        if self.completed.is_some() { None } else { self.note_spell(self.quiet_since, now) }
+    }
+
+    pub fn round_trip(&mut self, rtt: Span) {
+        self.rtt_sum_us += rtt.picos() as f64 * 1e-6;
+        self.rtt_samples += 1;
+    }
+
+    /// Mean round-trip time in seconds; not a number without a sample.
+    pub fn rtt_mean_s(&self) -> f64 {
+        self.rtt_sum_us * 1e-6 / self.rtt_samples as f64
+    }
+
+    /// The bytes of the bin that ends now; the next one begins.
+    pub fn end_bin(&mut self) -> [u64; 3] {
+        let start = std::mem::replace(&mut self.bin_start, self.bytes);
+        [0, 1, 2].map(|at| self.bytes[at].wrapping_sub(start[at]))
+    }
+
+    fn note_spell(&mut self, since: Time, now: Time) -> Option<Time> {
+        let spell = now.since(since);
+        (spell >= self.threshold).then(|| {
+            self.lockouts += 1;
+            self.lockout += spell;
+            since
+        })
+    }
+}

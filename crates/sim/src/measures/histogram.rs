@@ -1,0 +1,127 @@
+//! Percentiles in little memory: a log-linear histogram of times that grows with the range it has seen.
+//!
+//! Each octave of microseconds is cut into `2^BITS` equal cells, so a percentile is off by at most half a cell: 1.6 % with 5 bits,
+//! 0.2 % with 8.
+
+use ecnlab_units::Span;
+
+/// A histogram of spans with `2^BITS` cells an octave.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram<const BITS: u32> {
+    cells: Vec<u32>,
+    /// Number of the first cell kept.
+    offset: u32,
+    count: u64,
+    sum_us: f64,
+}
+
+impl<const BITS: u32> Histogram<BITS> {
+    #[inline]
+    pub fn record(&mut self, span: Span) {
+        let picos = span.picos();
+        self.count += 1;
+        self.sum_us += picos as f64 * 1e-6;
+        let cell = Self::cell(picos / 1_000);
+        let at = cell.wrapping_sub(self.offset) as usize;
+        if at < self.cells.len() {
+            self.cells[at] += 1;
+        } else {
+            self.grow(cell);
+        }
+    }
+
+    /// Mean in seconds; not a number if nothing was recorded.
+    pub fn mean_s(&self) -> f64 {
+        self.sum_us * 1e-6 / self.count as f64
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The value in seconds that the fraction `q` of all values do not exceed; not a number if nothing was recorded.
+    pub fn quantile_s(&self, q: f64) -> f64 {
+        let rank = ((q * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (at, &cell) in self.cells.iter().enumerate() {
+            seen += u64::from(cell);
+            if seen >= rank {
+                return Self::middle(self.offset + at as u32) * 1e-9;
+            }
+        }
+        f64::NAN
+    }
+
+    /// Adds what another histogram has recorded.
+    pub fn merge(&mut self, other: &Histogram<BITS>) {
+        for (at, &cell) in other.cells.iter().enumerate().filter(|(_, cell)| **cell > 0) {
+            self.grow(other.offset + at as u32);
+            self.cells[(other.offset + at as u32 - self.offset) as usize] += cell - 1;
+        }
+        self.count += other.count;
+        self.sum_us += other.sum_us;
+    }
+
+    /// Makes room for a cell outside the range seen so far, and counts it.
+    #[cold]
+    fn grow(&mut self, cell: u32) {
+        if self.cells.is_empty() {
+            self.offset = cell;
+        } else if cell < self.offset {
+            let more = (self.offset - cell) as usize;
+            self.cells.splice(0..0, std::iter::repeat_n(0, more));
+            self.offset = cell;
+        }
+        let at = (cell - self.offset) as usize;
+        if at >= self.cells.len() {
+            let more = at + 1 - self.cells.len();
+            self.cells.reserve_exact(more.max(8));
+            self.cells.resize(at + 1, 0);
+        }
+        self.cells[at] += 1;
+    }
+
+    /// The cell of a number of nanoseconds: the octave, then the leading bits below the first.
+    fn cell(nanos: u64) -> u32 {
+        let octave = 63 - (nanos | (1 << BITS)).leading_zeros();
+        let shift = octave - BITS;
+        (shift << BITS) + (nanos >> shift) as u32
+    }
+
+    fn middle(cell: u32) -> f64 {
+        let octaves = (cell >> BITS).saturating_sub(1);
+        let base = u64::from(cell - (octaves << BITS)) << octaves;
+        base as f64 + ((1u64 << octaves) as f64 - 1.0) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_a_uniform_spread_are_right_to_the_cell() {
+        let mut histogram = Histogram::<5>::default();
+        for micros in (1..=10_000u64).rev() {
+            histogram.record(Span::from_micros(micros));
+        }
+        for q in [0.5, 0.95, 0.99] {
+            let error = histogram.quantile_s(q) / (q * 0.01) - 1.0;
+            assert!(error.abs() < 0.017, "{q}: {error}");
+        }
+        assert!((histogram.mean_s() - 0.005_000_5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_number_falls_into_a_cell_whose_middle_is_near() {
+        for nanos in [0, 1, 31, 32, 33, 63, 64, 1_000, 123_456_789, u64::MAX / 4] {
+            let middle = Histogram::<8>::middle(Histogram::<8>::cell(nanos));
+            assert!((middle - nanos as f64).abs() <= nanos as f64 / 500.0, "{nanos}: {middle}");
+        }
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_percentile() {
+        assert!(Histogram::<5>::default().quantile_s(0.5).is_nan());
+    }
+}

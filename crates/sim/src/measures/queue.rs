@@ -1,0 +1,90 @@
+//! What one queue did.
+
+use ecnlab_queue::Counters;
+use ecnlab_units::{Span, Time};
+
+use super::Histogram;
+
+/// A queue's measures since the measured interval began. Lengths do not count the packet in transmission.
+#[derive(Clone, Debug)]
+pub struct QueueMeasures {
+    began: Time,
+    changed: Time,
+    /// Packets times picoseconds.
+    area: u128,
+    empty: Span,
+    busy: Span,
+    pub length_max: u32,
+    arrivals: u64,
+    length_sum_at_arrival: u64,
+    average_sum: f64,
+    pub sojourn: Histogram<8>,
+    /// The queue's counts when the measured interval began.
+    pub before: Counters,
+}
+
+impl QueueMeasures {
+    pub fn new(now: Time, before: Counters) -> QueueMeasures {
+        QueueMeasures {
+            began: now,
+            changed: now,
+            area: 0,
+            empty: Span::ZERO,
+            busy: Span::ZERO,
+            length_max: 0,
+            arrivals: 0,
+            length_sum_at_arrival: 0,
+            average_sum: 0.0,
+            sojourn: Histogram::default(),
+            before,
+        }
+    }
+
+    /// The queue held `packets` since the last change, until now.
+    #[inline]
+    pub fn held(&mut self, packets: usize, now: Time) {
+        let span = now.since(self.changed);
+        self.changed = now;
+        if packets == 0 {
+            self.empty += span;
+        } else {
+            self.area += u128::from(span.picos()) * packets as u128;
+            self.length_max = self.length_max.max(packets as u32);
+        }
+    }
+
+    #[inline]
+    pub fn arrival(&mut self, packets: usize, average: Option<f64>) {
+        self.arrivals += 1;
+        self.length_sum_at_arrival += packets as u64;
+        self.average_sum += average.unwrap_or(f64::NAN);
+    }
+
+    /// A packet left after this wait and occupies the transmitter for `transmission`.
+    #[inline]
+    pub fn departure(&mut self, waited: Span, transmission: Span) {
+        self.sojourn.record(waited);
+        self.busy += transmission;
+    }
+
+    pub fn length_mean(&self, now: Time) -> f64 {
+        self.area as f64 / now.since(self.began).picos() as f64
+    }
+
+    pub fn empty_fraction(&self, now: Time) -> f64 {
+        self.empty.picos() as f64 / now.since(self.began).picos() as f64
+    }
+
+    /// Share of the interval for which the link was given packets to send.
+    pub fn utilisation(&self, now: Time) -> f64 {
+        self.busy.picos() as f64 / now.since(self.began).picos() as f64
+    }
+
+    pub fn length_at_arrival(&self) -> f64 {
+        self.length_sum_at_arrival as f64 / self.arrivals as f64
+    }
+
+    pub fn average_mean(&self) -> f64 {
+        self.average_sum / self.arrivals as f64
+    }
+}

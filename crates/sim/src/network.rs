@@ -1,0 +1,83 @@
+//! What is simulated: links, and flows with their routes over them.
+
+use std::sync::Arc;
+
+use ecnlab_queue::Limit;
+use ecnlab_queue::registry::Entry;
+use ecnlab_transport::Settings;
+use ecnlab_units::{Rate, Span, Time, Values};
+
+use crate::script::Script;
+
+/// A network ready to run. Indices are checked when it is run.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    pub links: Vec<LinkSpec>,
+    pub flows: Vec<FlowSpec>,
+    /// How many groups the flows fall into.
+    pub groups: u32,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    pub buffer: Buffer,
+    pub script: Option<Script>,
+}
+
+/// What waits before a link.
+#[derive(Clone, Debug)]
+pub enum Buffer {
+    /// A plain drop-tail buffer that is not measured: one event a packet, for access links and return paths.
+    Pipe { limit: u32 },
+    /// A measured queue with an AQM.
+    Queue(QueueSpec),
+}
+
+/// A measured queue.
+#[derive(Clone)]
+pub struct QueueSpec {
+    /// Names the queue's random stream.
+    pub name: String,
+    pub aqm: &'static Entry,
+    pub values: Values,
+    pub limit: Limit,
+}
+
+/// A connection and its routes.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    pub group: u32,
+    /// Links from source to sink, in order.
+    pub forward: Vec<u32>,
+    /// Links from sink to source.
+    pub back: Vec<u32>,
+    pub tcp: Arc<Settings>,
+    /// Data segments to send.
+    pub segments: u64,
+    pub start: Time,
+    /// Phase of the sender's clock; drawn from the seed where it is not given.
+    pub boot: Option<Span>,
+}
+
+impl Network {
+    /// Round-trip time of a data packet and its acknowledgement over empty links.
+    pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
+        let way = |route: &[u32], size| {
+            route
+                .iter()
+                .map(|&link| &self.links[link as usize])
+                .fold(Span::ZERO, |sum, link| sum + link.rate.transmission(size) + link.delay)
+        };
+        way(&flow.forward, flow.tcp.packet_size) + way(&flow.back, flow.tcp.ack_size)
+    }
+}
+
+impl std::fmt::Debug for QueueSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {:?}", self.aqm.name, self.name, self.limit)
+    }
+}

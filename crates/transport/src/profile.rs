@@ -1,0 +1,85 @@
+//! Profiles: named bundles of parameters. A scenario may override every member.
+
+use ecnlab_units::Values;
+
+use crate::settings::{PARAMETERS, Settings};
+
+/// A named bundle of parameters.
+pub struct Profile {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+    /// The members that differ from the declared defaults.
+    pub members: &'static [(&'static str, &'static str)],
+}
+
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "ns2",
+        title: "One-way TCP of ns-2 2.35",
+        summary: "ns-2's one-way TCP with the defaults of 2.35, packet-exact on deterministic cases.",
+        source: "ns-2 2.35, ns-default.tcl",
+        members: &[],
+    },
+    Profile {
+        name: "ns2-2001",
+        title: "One-way TCP of ns-2 2.1b7",
+        summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1.",
+        source: "ns-2 2.1b7 (2001), change log of 2.35",
+        members: &[
+            ("initial_window", "1"),
+            ("syn", "false"),
+            ("first_packet_size", "0 B"),
+            ("delay_growth", "false"),
+            ("limited_transmit", "false"),
+            ("halving", "integer"),
+            ("first_packet_loss", "false"),
+            ("strict_inflation", "false"),
+            ("tick", "0.1 s"),
+            ("rto_min", "0 s"),
+            ("rto_max", "64 s"),
+            ("rto_initial", "6 s"),
+            ("rto_order", "backoff-first"),
+            ("timer_restart", "before-sample"),
+        ],
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+impl Profile {
+    /// All parameters, with this profile's members set.
+    ///
+    /// # Panics
+    /// If a member does not fit its declaration: a fault of the program, which a test looks for.
+    pub fn values(&self) -> Values {
+        let mut values = Values::defaults(PARAMETERS);
+        for (name, text) in self.members {
+            values.read(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
+        }
+        values
+    }
+}
+
+/// The settings of a profile as it stands.
+///
+/// # Panics
+/// If there is no such profile.
+pub fn settings(name: &str) -> Settings {
+    Settings::new(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_fits_the_declarations() {
+        for profile in PROFILES {
+            assert!(crate::settings::check(&profile.values()).is_empty(), "{}", profile.name);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The words that every other room speaks: time, rate, ECN codepoints, randomness, parameters.
+//!
+//! This crate looks at nothing else of the project and does no input or output.
+
+pub mod ecn;
+pub mod math;
+pub mod parameter;
+pub mod quantity;
+pub mod rng;
+pub mod time;
+
+pub use ecn::{Ecn, Level};
+pub use parameter::{Kind, Parameter, Value, Values};
+pub use rng::Rng;
+pub use time::{Rate, Span, Time};
+
+/// Index of a flow in its network, in the order of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowId(pub u32);
