@@ -22,6 +22,9 @@ pub struct Link {
     /// Packets from `head` to `tail`: on the wire, in transmission and, in a pipe, waiting.
     count: u32,
     limit: u32,
+    /// The first packet of a pipe not known to be in transmission or beyond, and how many come from there.
+    first_waiting: PacketId,
+    waiting: u32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
     pub script: Option<Box<Script>>,
@@ -45,6 +48,8 @@ impl Link {
             tail: NONE,
             count: 0,
             limit,
+            first_waiting: NONE,
+            waiting: 0,
             queue,
             script: script.map(Box::new),
             delivered: 0,
@@ -75,19 +80,23 @@ impl Link {
     }
 
     /// Whether a pipe's buffer holds as many waiting packets as it may. Exact, but counted only when it might be so.
-    pub fn is_full(&self, packets: &Arena, now: Time) -> bool {
-        if self.count < self.limit {
-            return false;
+    #[inline]
+    pub fn is_full(&mut self, packets: &Arena, now: Time) -> bool {
+        self.count >= self.limit && self.free_at > now && self.waiting(packets, now) >= self.limit
+    }
+
+    /// Packets in a pipe whose transmission has not begun. Each packet is passed once, however often this is asked.
+    fn waiting(&mut self, packets: &Arena, now: Time) -> u32 {
+        while self.first_waiting != NONE {
+            let packet = &packets[self.first_waiting];
+            let departs = packet.due.since(Time::ZERO + self.delay);
+            if departs > now.since(Time::ZERO) + self.rate.transmission(packet.size) {
+                break;
+            }
+            self.first_waiting = packet.next;
+            self.waiting -= 1;
         }
-        let mut waiting = 0;
-        let mut at = self.head;
-        while at != NONE {
-            let packet = &packets[at];
-            let departed = packet.due.since(Time::ZERO + self.delay);
-            waiting += u32::from(departed > now.since(Time::ZERO) + self.rate.transmission(packet.size));
-            at = packet.next;
-        }
-        waiting >= self.limit
+        self.waiting
     }
 
     /// Puts a packet on the wire. True if it is the first one there: the link's deadline is now its own.
@@ -104,6 +113,10 @@ impl Link {
         }
         self.tail = id;
         self.count += 1;
+        self.waiting += 1;
+        if self.first_waiting == NONE {
+            self.first_waiting = id;
+        }
         first
     }
 
@@ -113,6 +126,10 @@ impl Link {
         self.head = packets[id].next;
         self.count -= 1;
         self.delivered += 1;
+        if self.first_waiting == id {
+            self.first_waiting = self.head;
+            self.waiting -= 1;
+        }
         let next = (self.head != NONE).then(|| (packets[self.head].due, packets[self.head].order));
         (id, next)
     }
