@@ -29,6 +29,7 @@ pub struct Counters {
     pub sent: u64,
     pub retransmitted_fast: u64,
     pub retransmitted_timeout: u64,
+    /// Timeouts that meant a loss: data was outstanding and no mark had just cut the window (ns-2's nrexmit_).
     pub timeouts: u64,
     /// Window cuts for marks.
     pub ecn_reactions: u64,
@@ -72,6 +73,11 @@ struct RttSeen {
     min: Span,
     last: Span,
     smoothed: Span,
+    base: Span,
+    /// Since when the round of `base` runs, and the segment whose acknowledgement ends it.
+    round: (Time, u64),
+    round_sum: Span,
+    round_samples: u64,
 }
 
 impl Sender {
@@ -133,7 +139,6 @@ impl Sender {
     /// The retransmission timer has expired.
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
         self.rto_at = None;
-        self.counters.timeouts += u64::from(!self.is_done());
         self.recovery.timed_out();
         self.duplicates = 0;
         self.recover = self.high;
@@ -182,6 +187,7 @@ impl Sender {
             RttReport::Min => self.rtt.min,
             RttReport::Last => self.rtt.last,
             RttReport::Smoothed => self.rtt.smoothed,
+            RttReport::Base => self.rtt.base,
         }
     }
 
@@ -231,6 +237,7 @@ impl Sender {
         self.una = ack.next;
         self.next = self.next.max(self.una);
         self.finish_timing(ack, now);
+        self.rtt.end_round(ack, self.next, now);
         if !self.settings.restart_before_sample {
             self.restart_timer(now);
         }
@@ -271,6 +278,7 @@ impl Sender {
         self.timed = None;
         self.send(self.una, now, out);
         self.counters.retransmitted_fast += 1;
+        self.counters.retransmitted_timeout -= 1;
     }
 
     fn send_window(&mut self, now: Time, out: &mut impl Output) {
@@ -278,9 +286,6 @@ impl Sender {
         for _ in 0..burst {
             if self.next >= self.una + self.usable_window() || self.next >= self.available {
                 break;
-            }
-            if self.next < self.high {
-                self.counters.retransmitted_timeout += 1;
             }
             self.send(self.next, now, out);
             self.next += 1;
@@ -312,7 +317,9 @@ impl Sender {
             retransmission,
         });
         self.counters.sent += 1;
-        if !retransmission {
+        if retransmission {
+            self.counters.retransmitted_timeout += 1;
+        } else {
             self.high = seq + 1;
             self.start_timing(seq, now);
         }
@@ -350,6 +357,7 @@ impl Sender {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         } else {
+            self.counters.timeouts += 1;
             let cut = response::halve(self.usable_window_exact(), self.settings.halving).to_one();
             cut.apply(&mut self.window, |window| out.window(window));
         }
@@ -375,8 +383,23 @@ impl RttSeen {
         }
         let rtt = now.since(ack.echo);
         self.last = rtt;
+        self.round_sum += rtt;
+        self.round_samples += 1;
         self.min = if self.min == Span::ZERO { rtt } else { self.min.min(rtt) };
         let smoothed = if self.smoothed == Span::ZERO { rtt.picos() } else { self.smoothed.picos() / 8 * 7 + rtt.picos() / 8 };
         self.smoothed = Span::from_picos(smoothed);
+    }
+
+    /// Vegas' base round-trip time as appendix A has it: the smallest mean of a round, begun anew by every round of a single segment.
+    fn end_round(&mut self, ack: &Ack, next: u64, now: Time) {
+        let (began, ends) = self.round;
+        if ack.next <= ends {
+            return;
+        }
+        let mean = if self.round_samples > 0 { self.round_sum.picos() / self.round_samples } else { now.since(began).picos() };
+        if self.base == Span::ZERO || mean < self.base.picos() || next <= ends + 1 {
+            self.base = Span::from_picos(mean);
+        }
+        (self.round, self.round_sum, self.round_samples) = ((now, next), Span::ZERO, 0);
     }
 }

@@ -163,7 +163,7 @@ pub const PARAMETERS: &[Parameter] = &[
     ),
     parameter!(
         "rtt_report",
-        Kind::Choice(&["min", "smoothed", "last"]),
+        Kind::Choice(&["min", "smoothed", "last", "base"]),
         "min",
         "Round-trip time that the sender writes into its packets, for AECN.",
         "Zheng 2001, appendix A"
@@ -190,6 +190,7 @@ pub enum RttReport {
     Min,
     Smoothed,
     Last,
+    Base,
 }
 
 /// [`PARAMETERS`] in the form that the sender and the receiver read on every packet.
@@ -257,6 +258,7 @@ impl Settings {
             rtt_report: match values.word("rtt_report") {
                 "min" => RttReport::Min,
                 "last" => RttReport::Last,
+                "base" => RttReport::Base,
                 _ => RttReport::Smoothed,
             },
         }

@@ -1,0 +1,55 @@
+# Everything happens in .venv and target; nothing is installed outside this folder.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.packages
+BUILT := $(VENV)/.built
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
+
+.PHONY: help tools setup demo test lint bench build clean
+
+help: ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+tools:
+	@command -v cargo >/dev/null || { echo "ecnlab needs Rust: install the stable toolchain so that 'cargo' is on the PATH." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "ecnlab needs Python 3.11 or later: '$(PYTHON)' is missing or older (set PYTHON=...)." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "ecnlab needs Python's venv module (on Debian: the package python3-venv)." >&2; exit 1; }
+
+$(READY): requirements.lock | tools
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+# A rebuilt engine may answer differently, so the demo's stored runs go.
+$(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null
+	@rm -rf demo && touch $@
+
+setup: $(BUILT) ## build the engine and install the package into .venv
+
+demo: $(BUILT) ## the thesis' central comparison, computed afresh: figures and report in demo/
+	$(BIN)/ecnlab study run aecn --quick --out demo
+
+test: $(BUILT) ## all tests, Rust and Python
+	cargo test --quiet --workspace --release --exclude ecnlab-py
+	$(BIN)/python -m pytest
+
+lint: $(BUILT) ## formatting, lints and types
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(BUILT) ## ns per packet-hop on the networks of the budget; writes bench.json
+	$(BIN)/python benches/bench.py
+
+build: $(BUILT) ## a wheel in dist/
+	$(BIN)/maturin build --release --out dist
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f python/ecnlab/_core*.so

@@ -1,0 +1,82 @@
+"""Means with Student-t intervals over seeds, paired differences, and Welch's comparison of two means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over `n` seeds with its standard deviation and the half width of its interval (NaN if n < 2)."""
+
+    mean: float
+    sd: float
+    half_width: float
+    n: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate in another unit."""
+        return Estimate(self.mean * factor, self.sd * abs(factor), self.half_width * abs(factor), self.n)
+
+
+def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Mean and Student-t interval of the mean: mean +- t(n - 1) sd / sqrt(n).
+
+    A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
+    """
+    data = np.asarray(values, dtype=float)
+    n = len(data)
+    mean = float(data.mean()) if n else math.nan
+    sd = float(data.std(ddof=1)) if n > 1 else math.nan
+    half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
+    return Estimate(mean, sd, half_width, n)
+
+
+def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Mean of a - b over seeds with its interval; a[i] and b[i] come from the same seed.
+
+    Raises ValueError if the lengths differ.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
+    return estimate(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), confidence)
+
+
+def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: float = 0.99) -> float:
+    """Half width of the interval of the difference of two independent means.
+
+    sqrt(sd_a^2 / n_a + sd_b^2 / n_b) times t at Welch and Satterthwaite's degrees of freedom.
+    """
+    part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
+    variance = part_a + part_b
+    if variance == 0:
+        return 0.0
+    freedom = variance**2 / (_share(part_a, n_a) + _share(part_b, n_b))
+    return t_quantile(confidence, freedom) * math.sqrt(variance)
+
+
+def t_quantile(confidence: float, freedom: float) -> float:
+    """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + confidence / 2))
+
+
+def _share(part: float, n: int) -> float:
+    return part**2 / (n - 1) if part > 0 else 0.0

@@ -1,0 +1,75 @@
+"""The errors that ecnlab raises; each text is meant to be shown as it stands.
+
+EcnlabError
+ +-- ScenarioError    a scenario is unsound; `.problems` lists everything that is wrong with it
+ +-- UsageError       an argument is out of its range or unreadable
+ |    +-- UnknownName a name that nothing carries; the text suggests the nearest
+ +-- ResultsError     a results folder cannot be written, is not ours, or is damaged
+ +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+
+
+class EcnlabError(Exception):
+    """Whatever ecnlab refuses or fails to do."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a scenario: where (key path, line if known) and what."""
+
+    place: str
+    line: int | None
+    message: str
+
+
+class ScenarioError(EcnlabError):
+    """A scenario is unsound. `problems` holds all that was found, `source` the file's name or None."""
+
+    def __init__(self, problems: Iterable[Problem], source: str | None = None) -> None:
+        self.problems = list(problems)
+        self.source = source
+        super().__init__("\n".join(_line(problem, source) for problem in self.problems))
+
+
+class UsageError(EcnlabError):
+    """An argument is out of its range or unreadable."""
+
+
+class UnknownName(UsageError):
+    """A name that nothing carries."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        super().__init__(f"there is no {kind} named {name!r}; {_remedy(name, names)}")
+
+
+class ResultsError(EcnlabError):
+    """A results folder cannot be written, is not ours, or is damaged."""
+
+
+class Interrupted(EcnlabError):
+    """Stopped by Ctrl-C. `result` holds the seeds that had finished, or is None where there is no one result."""
+
+    def __init__(self, message: str, result: Result | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def _line(problem: Problem, source: str | None) -> str:
+    where = ":".join(str(part) for part in (source, problem.line) if part is not None)
+    return ": ".join(part for part in (where, problem.place, problem.message) if part)
+
+
+def _remedy(name: str, names: list[str]) -> str:
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(names)}"

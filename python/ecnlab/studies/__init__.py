@@ -1,0 +1,21 @@
+"""The studies that the laboratory reproduces by command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ecnlab.errors import UnknownName
+
+if TYPE_CHECKING:
+    from ecnlab.studies.model import Study
+
+NAMES = ["aecn"]
+
+
+def find(name: str) -> Study:
+    """The study of that name. Raises UnknownName."""
+    if name not in NAMES:
+        raise UnknownName("study", name, NAMES)
+    study: Study = import_module(f"ecnlab.studies.{name}").STUDY
+    return study

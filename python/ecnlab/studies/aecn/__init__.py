@@ -1,0 +1,31 @@
+"""The AECN thesis (2001): RED, ECN, ECNM and AECN over unlike groups of flows."""
+
+from __future__ import annotations
+
+from ecnlab.studies.aecn import bytime, packets, sweeps, table
+from ecnlab.studies.model import Study
+
+STUDY = Study(
+    name="aecn",
+    title="AECN: fair marking for flows of unlike round-trip times",
+    source="Thesis of 2001 on ECN and AECN, chapters 4 and 5.",
+    summary=(
+        "RED, ECN, ECNM and AECN on the thesis' networks: a 10 Mbit/s link with a queue of 120 packets, shared by a fragile, an "
+        "average and a robust group of TCP Reno flows; 100 s, the first 20 s left out. Goodput counts packets whose transmission was "
+        "not a retransmission and Jain's index is the mean over 1-second intervals, the definitions that come nearest to the thesis' "
+        "Table 5.1; the tables report the others beside them."
+    ),
+    items=[
+        sweeps.GOODPUT,
+        sweeps.JAIN_INDEX,
+        table.TABLE,
+        bytime.GOODPUT,
+        bytime.QUEUE,
+        packets.ECN_MARKS,
+        packets.RED_DROPS,
+        packets.AECN_MARKS_60,
+        packets.AECN_DROPS_60,
+        packets.AECN_MARKS_120,
+        packets.AECN_DROPS_120,
+    ],
+)

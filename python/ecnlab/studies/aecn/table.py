@@ -1,0 +1,53 @@
+"""Table 5.1: AECN with alpha 1 (mark-front for each group) beside ECN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ecnlab.studies.aecn import network
+from ecnlab.studies.aecn.published import TABLE_5_1
+from ecnlab.studies.aecn.sweeps import DEFINITIONS
+from ecnlab.studies.model import Drawing, Item, Need, Results, Table, with_interval
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+
+_GOODPUT = {
+    "goodput_first_bps": "first transmissions",
+    "goodput_bps": "in order",
+    "throughput_bps": "throughput",
+}
+
+
+def _draw(results: Results) -> Drawing:
+    jain = [_row(key, TABLE_5_1[key][0], _jain(result)) for key, result in results.items()]
+    goodput = [_row(key, TABLE_5_1[key][1], _goodput(result)) for key, result in results.items()]
+    return Drawing(
+        tables=[
+            Table("Jain's index", ["scheme", "flows", "published", *DEFINITIONS.values()], jain),
+            Table("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT.values()], goodput),
+        ]
+    )
+
+
+def _row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
+    return [str(key[0]), str(key[1]), f"{published:.4f}", *cells]
+
+
+def _jain(result: Result) -> list[str]:
+    return [with_interval(result.estimate(definition)) for definition in DEFINITIONS]
+
+
+def _goodput(result: Result) -> list[str]:
+    return [with_interval(result.estimate(quantity).scaled(1e-6)) for quantity in _GOODPUT]
+
+
+TABLE = Item(
+    kind="Table",
+    number="5.1",
+    title="AECN with alpha 1 beside ECN",
+    caption="The thesis' numbers beside ours under every definition, base max_p 0.5, chapter 5 network.",
+    needs={key: Need(network.scheme(*key)) for key in TABLE_5_1},
+    draw=_draw,
+)

@@ -1,0 +1,86 @@
+"""What a study is: items (figures and tables), each naming the runs it needs and how it is drawn from their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.analysis.stats import Estimate
+from ecnlab.errors import UnknownName
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ecnlab.results import Result
+
+Key = tuple[Any, ...]
+Results = Mapping[Key, "Result"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """A scenario (as nested dicts) that an item wants run: over the study's seeds, or over the first one only."""
+
+    scenario: Mapping[str, Any]
+    every_seed: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report, cells already text."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What an item became."""
+
+    figure: Figure | None = None
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One figure or table of the paper. `number` is the paper's ("5.29"), `draw` gets the results under the keys of `needs`."""
+
+    number: str
+    title: str
+    caption: str
+    needs: Mapping[Key, Need]
+    draw: Callable[[Results], Drawing]
+    kind: str = "Figure"
+
+    @property
+    def heading(self) -> str:
+        """How the paper calls it: "Figure 5.29"."""
+        return f"{self.kind} {self.number}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published study: its items in the order of the report."""
+
+    name: str
+    title: str
+    source: str
+    summary: str
+    items: Sequence[Item] = field(repr=False)
+
+    def choose(self, number: str | None) -> Sequence[Item]:
+        """All items, or the one of that number ("5.29", "table 5.1"). Raises UnknownName."""
+        if number is None:
+            return self.items
+        wanted = number.lower().removeprefix("figure").strip()
+        chosen = [item for item in self.items if wanted in (item.number, item.heading.lower())]
+        if not chosen:
+            raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
+        return chosen
+
+
+def with_interval(value: Estimate, digits: int = 4) -> str:
+    """A number and its interval as text, e.g. "9.8497 ± 0.0123"."""
+    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}" if value.n > 1 else f"{value.mean:.{digits}f}"

@@ -1,0 +1,60 @@
+"""How the columns of ns-2's tables are called here, and in which unit they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ecnlab.studies.aecn.network import GROUPS
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+
+_LINK = "bottleneck"
+_MEGA, _MILLI = 1e-6, 1e3
+
+_TOTAL = {
+    "throughput_mbps": ("throughput_bps", _MEGA),
+    "goodput_mbps": ("goodput_bps", _MEGA),
+    "goodput_noretx_mbps": ("goodput_first_bps", _MEGA),
+    "jain_goodput": ("jain_goodput", 1.0),
+    "jain_throughput": ("jain_throughput", 1.0),
+    "jain_1s_throughput": ("jain_1s_throughput", 1.0),
+    "jain_1s_goodput": ("jain_1s_goodput", 1.0),
+    "jain_1s_goodput_noretx": ("jain_1s_goodput_first", 1.0),
+    "delay_mean_ms": ("delay_mean_s", _MILLI),
+    "marks": ("marks", 1.0),
+    "drops": ("drops", 1.0),
+    "timeouts_0_100s": ("timeouts_run", 1.0),
+    "retransmitted_pkts_0_100s": ("retransmitted_run", 1.0),
+}
+_QUEUE = {
+    "drops_overflow": "drops_overflow",
+    "queue_mean_pkts": "length_mean_packets",
+    "queue_mean_at_arrival": "length_at_arrival_packets",
+    "queue_empty_frac": "empty_fraction",
+    "utilisation": "utilisation",
+}
+_GROUP = {
+    "throughput_{}_mbps": ("throughput_bps", _MEGA),
+    "goodput_{}_mbps": ("goodput_bps", _MEGA),
+    "goodput_noretx_{}_mbps": ("goodput_first_bps", _MEGA),
+    "delay_{}_ms": ("delay_mean_s", _MILLI),
+    "marks_{}": ("marks", 1.0),
+    "drops_{}": ("drops", 1.0),
+}
+
+
+def values_by_column(result: Result) -> dict[str, list[float]]:
+    """Our values, one a seed, under the names and in the units of ns-2's columns."""
+    total = {column: _scaled(result.values(ours), factor) for column, (ours, factor) in _TOTAL.items()}
+    queue = {column: result.values(ours, queue=_LINK) for column, ours in _QUEUE.items()}
+    groups = {
+        pattern.format(group): _scaled(result.values(ours, group=group), factor)
+        for group in GROUPS
+        for pattern, (ours, factor) in _GROUP.items()
+    }
+    return total | queue | groups
+
+
+def _scaled(values: list[float], factor: float) -> list[float]:
+    return [value * factor for value in values]

@@ -1,0 +1,42 @@
+"""Disagreements whose cause is known, from reference/ns2/explained.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ecnlab.errors import UsageError
+
+OWN = Path(__file__).parent.parent / "reference" / "ns2" / "explained.toml"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which disagreements it covers (patterns over file and column, texts that the row must have) and why they are there."""
+
+    file: str
+    column: str
+    reason: str
+    when: Mapping[str, str] = field(default_factory=dict)
+
+    def covers(self, file: str, column: str, row: Mapping[str, str]) -> bool:
+        """Whether it explains a disagreement in `column` of `row` of `file`."""
+        named = fnmatchcase(file, self.file) and fnmatchcase(column, self.column)
+        return named and all(row.get(key) == value for key, value in self.when.items())
+
+
+def read(path: Path = OWN) -> list[Explanation]:
+    """The explanations of a file. Raises UsageError if one is incomplete."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("explained", [])
+    try:
+        return [Explanation(**entry) for entry in entries]
+    except TypeError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def reason_for(explanations: Sequence[Explanation], file: str, column: str, row: Mapping[str, str]) -> str | None:
+    """The first explanation's reason, or None."""
+    return next((e.reason for e in explanations if e.covers(file, column, row)), None)

@@ -1,0 +1,39 @@
+"""Packet-exact cases: one flow, every packet, ns-2's events beside ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecnlab import _core
+from ecnlab.errors import UsageError
+
+OWN_CASES = Path(__file__).parent.parent / "reference" / "ns2" / "packet-exact"
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """What became of one case: events compared, and the first difference if there is one."""
+
+    name: str
+    ok: bool
+    events: int
+    difference: str | None
+
+
+def check_folder(folder: Path) -> list[CaseOutcome]:
+    """Every *.json of a folder, by name. Raises UsageError if there is none, or one that is no case."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is no folder")
+    return [check_case(path) for path in paths]
+
+
+def check_case(path: Path) -> CaseOutcome:
+    """One case. Raises UsageError if the file is no case."""
+    try:
+        answer = json.loads(_core.packet_exact(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is no packet-exact case: {error}") from None
+    return CaseOutcome(answer["name"], answer["ok"], answer["events"], answer["difference"])

@@ -1,0 +1,59 @@
+"""The numbers are those of Student's sleep data (Biometrika 6, 1908), as every textbook and R's t.test give them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecnlab.analysis.stats import estimate, paired_difference, t_quantile, welch_half_width
+
+DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def test_the_paired_interval_is_that_of_the_sleep_data() -> None:
+    found = paired_difference(DRUG_2, DRUG_1)
+    assert found.mean == pytest.approx(1.58)
+    assert (found.low, found.high) == (pytest.approx(0.7001142, abs=1e-7), pytest.approx(2.4598858, abs=1e-7))
+
+
+def test_the_interval_of_a_mean_is_that_of_the_sleep_data() -> None:
+    found = estimate(DRUG_1)
+    assert (found.mean, found.sd, found.n) == (pytest.approx(0.75), pytest.approx(1.789010, abs=1e-6), 10)
+    assert found.half_width == pytest.approx(2.262157 * 1.789010 / math.sqrt(10), rel=1e-6)
+
+
+def test_welch_s_half_width_is_that_of_the_sleep_data() -> None:
+    found = welch_half_width(estimate(DRUG_1).sd, 10, estimate(DRUG_2).sd, 10, confidence=0.95)
+    assert found == pytest.approx((0.2054832 + 3.3654832) / 2, abs=1e-6)
+
+
+def test_two_means_without_spread_have_no_interval() -> None:
+    assert welch_half_width(0.0, 3, 0.0, 20) == 0.0
+
+
+def test_one_sided_spread_has_the_degrees_of_freedom_of_its_side() -> None:
+    assert welch_half_width(2.0, 16, 0.0, 3, confidence=0.95) == pytest.approx(t_quantile(0.95, 15) * 2.0 / 4)
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(1, 12.706), (4, 2.776), (19, 2.093), (120, 1.980)])
+def test_quantiles_are_those_of_the_printed_table(freedom: int, t: float) -> None:
+    assert t_quantile(0.95, freedom) == pytest.approx(t, abs=5e-4)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert math.isnan(estimate([3.0]).half_width)
+    assert estimate([3.0]).mean == 3.0
+
+
+def test_pairs_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="equal lengths"):
+        paired_difference([1.0], [1.0, 2.0])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30), st.floats(0.001, 1000))
+def test_an_estimate_scales_with_its_unit(values: list[float], factor: float) -> None:
+    direct, scaled = estimate([value * factor for value in values]), estimate(values).scaled(factor)
+    assert scaled.mean == pytest.approx(direct.mean, rel=1e-6, abs=1e-6)
+    assert scaled.half_width == pytest.approx(direct.half_width, rel=1e-6, abs=1e-3)

@@ -1,0 +1,55 @@
+import json
+from collections.abc import Callable
+
+import pytest
+
+from ecnlab import _core
+from helpers import Outcome
+
+Command = Callable[..., Outcome]
+REGISTRY = json.loads(_core.registry())
+
+
+@pytest.mark.parametrize("kind", ["aqm", "tcp", "app"])
+def test_list_names_everything_in_the_registry(command: Command, kind: str) -> None:
+    done = command("list", kind)
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines()] == [entry["name"] for entry in REGISTRY[kind]]
+
+
+def test_the_aqms_of_the_thesis_are_registered() -> None:
+    assert {"droptail", "red", "ecn", "ecnm", "mark-front", "aecn"} <= {entry["name"] for entry in REGISTRY["aqm"]}
+
+
+def test_list_study_names_aecn(command: Command) -> None:
+    assert command("list", "study").out.startswith("aecn ")
+
+
+@pytest.mark.parametrize("entry", [entry for kind in REGISTRY.values() for entry in kind], ids=lambda entry: entry["name"])
+def test_show_names_every_parameter(command: Command, entry: dict) -> None:
+    done = command("show", entry["name"])
+    assert done.code == 0
+    for parameter in entry["parameters"]:
+        assert parameter["name"] in done.out
+
+
+def test_every_parameter_says_what_it_is_and_where_it_comes_from() -> None:
+    for entry in (entry for kind in REGISTRY.values() for entry in kind):
+        assert entry["title"]
+        assert entry["summary"]
+        assert all(parameter["doc"] for parameter in entry["parameters"]), entry["name"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [(("show", "aecnn"), "aecn"), (("list", "aqms"), "aqm"), (("study", "show", "aecm"), "aecn"), (("study", "run", "aecm"), "aecn")],
+)
+def test_an_unknown_name_suggests_the_nearest(command: Command, arguments: tuple[str, ...], nearest: str) -> None:
+    done = command(*arguments)
+    assert done.code == 2
+    assert f"did you mean '{nearest}'?" in done.err
+
+
+def test_the_schema_is_json_and_knows_the_sections_of_a_scenario(command: Command) -> None:
+    schema = json.loads(command("schema").out)
+    assert {"name", "duration", "measure_from", "link", "flows", "record"} <= set(schema["properties"])

@@ -1,0 +1,112 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from helpers import SMALL, Outcome
+
+Command = Callable[..., Outcome]
+
+
+def test_run_prints_tables_with_intervals_and_keeps_the_results(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--seeds", "1..3", "--out", tmp_path / "r")
+    assert done.code == 0, done.err
+    assert "small: 3 seeds, mean ± 95 % interval" in done.out
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2, 3]
+    assert (tmp_path / "r" / "figures" / "queue-bottleneck.svg").exists()
+
+
+def test_json_is_all_there_is_on_standard_output(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--seeds", "1..3", "--out", tmp_path / "r", "--json")
+    assert json.loads(done.out) == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert json.loads(done.out)["seeds"] == [1, 2, 3]
+
+
+def test_without_out_the_folder_is_named_after_the_scenario(
+    command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command("run", small_file, "--json")
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [f"small-{json.loads(done.out)['hash'][:8]}"]
+
+
+def test_set_changes_the_scenario(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--set", "flows.near.count=7", "--set", "name=other", "--out", tmp_path / "r", "--json")
+    assert json.loads(done.out)["name"] == "other"
+    assert ecnlab.open_result(tmp_path / "r").flows.height == 10
+
+
+def test_all_errors_come_at_once_with_exit_code_2_and_nothing_written(command: Command, small_file: Path, tmp_path: Path) -> None:
+    changes = ["link.bottleneck.queue.min_th=40", "flows.near.count=0", "link.bottleneck.queue.max_q=1"]
+    options = [part for change in changes for part in ("--set", change)]
+    done = command("run", small_file, *options, "--out", tmp_path / "r")
+    assert done.code == 2
+    assert done.out == ""
+    assert len(done.err.strip().splitlines()) == 3
+    assert "link.bottleneck.queue.min_th" in done.err
+    assert "flows.near.count" in done.err
+    assert "max_p" in done.err
+    assert list(tmp_path.iterdir()) == [small_file]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("link.bottleneck.rate=0", "rate"),
+        ("link.bottleneck.rate=-1 Mbps", "rate"),
+        ("link.bottleneck.delay=nan", "delay"),
+        ("link.bottleneck.queue.max_p=nan", "max_p"),
+        ("link.bottleneck.queue.max_p=1.5", "max_p"),
+        ("link.bottleneck.queue.limit=10", "limit"),
+        ("link.bottleneck.queue.aqm=codle", "aqm"),
+        ("flows.near.count=1000000000", "count"),
+        ("flows.near.to=nowhere", "near"),
+        ("flows.near.access.to=nowhere", "near"),
+        ("flows.nearer.count=3", "nearer"),
+        ("duration=0 s", "duration"),
+        ("measure_from=7 s", "measure_from"),
+    ],
+)
+def test_an_unsound_scenario_is_refused_and_nothing_is_written(
+    command: Command, small_file: Path, tmp_path: Path, change: str, place: str
+) -> None:
+    done = command("run", small_file, "--set", change, "--out", tmp_path / "r")
+    assert done.code == 2
+    assert place in done.err
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == [small_file]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--seed", "-1"],
+        ["--seed", str(2**63)],
+        ["--seed", "x"],
+        ["--seeds", "5..1"],
+        ["--seed", "1", "--seeds", "1..2"],
+        ["--set", "novalue"],
+        ["--sede", "1"],
+    ],
+)
+def test_a_bad_option_is_refused_and_nothing_is_written(command: Command, small_file: Path, tmp_path: Path, options: list[str]) -> None:
+    done = command("run", small_file, *options, "--out", tmp_path / "r")
+    assert done.code == 2
+    assert done.err
+    assert list(tmp_path.iterdir()) == [small_file]
+
+
+def test_a_folder_that_cannot_be_written_is_refused(command: Command, small_file: Path) -> None:
+    done = command("run", small_file, "--out", small_file / "r")
+    assert done.code == 2
+    assert "cannot write to" in done.err
+
+
+def test_a_file_that_is_no_toml_is_refused_with_its_line(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(SMALL.replace('rate = "2 Mbps"', "rate = 2 Mbps"))
+    done = command("run", path, "--out", tmp_path / "r")
+    assert done.code == 2
+    assert "broken.toml:9" in done.err

@@ -1,0 +1,69 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ecnlab.validate.packets import OWN_CASES
+from helpers import Outcome
+
+Command = Callable[..., Outcome]
+
+HEADER = "era,mode,n,maxp,seeds,throughput_mbps,throughput_mbps_sd,jain_goodput,jain_goodput_sd"
+
+
+@pytest.fixture
+def wrong_table(tmp_path: Path) -> Path:
+    path = tmp_path / "wrong-ch5.csv"
+    path.write_text(f"{HEADER}\n21b7,ecn,30,0.5,5,1.25,0.001,0.9,50.0\n")
+    return path
+
+
+def test_a_disagreement_is_listed_and_the_exit_code_is_1(command: Command, wrong_table: Path) -> None:
+    done = command("validate", "tables", wrong_table, "--seeds", "2")
+    assert done.code == 1
+    assert "throughput_mbps" in done.out
+    assert "1.25" in done.out
+    assert "open" in done.out
+    assert "jain_goodput" not in done.out
+
+
+def test_all_lists_what_agrees_as_well(command: Command, wrong_table: Path) -> None:
+    assert "jain_goodput" in command("validate", "tables", wrong_table, "--seeds", "2", "--all").out
+
+
+def test_json_is_all_there_is_on_standard_output(command: Command, wrong_table: Path) -> None:
+    done = command("validate", "tables", wrong_table, "--seeds", "2", "--json")
+    tree = json.loads(done.out)
+    assert tree["totals"]["total"] == {"compared": 2, "agreeing": 1, "explained": 0, "open": 1}
+    assert [comparison["verdict"] for comparison in tree["comparisons"]] == ["open", "agrees"]
+
+
+def test_a_file_that_is_not_there_is_refused(command: Command, tmp_path: Path) -> None:
+    done = command("validate", "tables", tmp_path / "none-ch4.csv")
+    assert done.code == 2
+    assert "cannot read" in done.err
+
+
+def test_one_seed_is_too_few(command: Command) -> None:
+    assert command("validate", "tables", "--seeds", "1").code == 2
+
+
+def test_packet_exact_prints_a_line_a_case_and_the_totals_last(command: Command, tmp_path: Path) -> None:
+    for name in ("reno-1drop", "reno-first"):
+        shutil.copy(OWN_CASES / f"{name}.json", tmp_path)
+    done = command("validate", "packet-exact", tmp_path)
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 3
+    assert done.out.splitlines()[-1] == "2 cases, 2 exact, 0 different"
+
+
+def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Command, tmp_path: Path) -> None:
+    case = json.loads((OWN_CASES / "reno-1drop.json").read_text())
+    case["events"][30][2] += 1
+    (tmp_path / "changed.json").write_text(json.dumps(case))
+    done = command("validate", "packet-exact", tmp_path)
+    assert done.code == 1
+    assert done.out.startswith("FAIL")
+    assert done.out.splitlines()[-1] == "1 cases, 0 exact, 1 different"

@@ -1,0 +1,44 @@
+"""Fixtures: a small scenario that runs in milliseconds, and the command run in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecnlab
+from ecnlab.cli import main
+from helpers import SMALL, Outcome
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def small(small_file: Path) -> ecnlab.Scenario:
+    return ecnlab.load(small_file)
+
+
+@pytest.fixture(scope="session")
+def small_result(tmp_path_factory: pytest.TempPathFactory) -> ecnlab.Result:
+    path = tmp_path_factory.mktemp("small") / "small.toml"
+    path.write_text(SMALL)
+    return ecnlab.run(ecnlab.load(path), range(1, 4))
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    def run(*arguments: Any) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["ecnlab", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
+
+    return run

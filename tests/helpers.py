@@ -1,0 +1,55 @@
+"""What several tests share: a small scenario that runs in milliseconds, and the outcome of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+SMALL = """\
+name = "small"
+duration = "6 s"
+measure_from = "1 s"
+
+[[link]]
+name = "bottleneck"
+from = "router"
+to = "sink"
+rate = "2 Mbps"
+delay = "5 ms"
+queue = { aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5 }
+
+[[flows]]
+name = "far"
+count = 3
+to = "sink"
+access = { to = "router", rate = "1 Mbps", delay = "50 ms" }
+tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_window = 64 }
+app = "bulk"
+start = ["0 s", "1 s"]
+
+[[flows]]
+name = "near"
+count = 3
+to = "sink"
+access = { to = "router", rate = "1 Mbps", delay = "10 ms" }
+tcp = { profile = "ns2-2001", variant = "reno", ecn = true, max_window = 64 }
+app = "bulk"
+start = ["0 s", "1 s"]
+
+[record]
+queue = "10 ms"
+rates = true
+window = "100 ms"
+events = true
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str

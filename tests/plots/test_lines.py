@@ -1,0 +1,16 @@
+from ecnlab.analysis.stats import Estimate
+from ecnlab.plots import lines, style
+
+
+def test_each_point_carries_its_interval() -> None:
+    _, (axes,) = style.panels()
+    points = [Estimate(5.0, 1.0, 0.5, 4), Estimate(6.0, 1.0, 0.25, 4)]
+    lines.draw(axes, [lines.Curve("ECN", [30, 60], points)], x_label="flows", y_label="goodput (Mbit/s)", ticks=[30, 60])
+    segments = axes.containers[0].lines[2][0].get_segments()
+    assert [(segment[0][1], segment[1][1]) for segment in segments] == [(4.5, 5.5), (5.75, 6.25)]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["30", "60"]
+
+
+def test_a_scheme_has_its_colour_wherever_it_stands() -> None:
+    assert style.colour("ECN", 0) == style.colour("ECN", 3)
+    assert len(set(style.SCHEMES.values())) == len(style.SCHEMES)

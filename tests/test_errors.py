@@ -1,0 +1,26 @@
+from ecnlab.errors import EcnlabError, Problem, ScenarioError, UnknownName
+
+
+def test_a_scenario_error_shows_every_problem_with_its_place() -> None:
+    error = ScenarioError([Problem("link.b.rate", 7, "0 is too small"), Problem("flows", None, "none given")], "x.toml")
+    assert str(error) == "x.toml:7: link.b.rate: 0 is too small\nx.toml: flows: none given"
+
+
+def test_a_scenario_without_a_file_shows_its_line_alone() -> None:
+    assert str(ScenarioError([Problem("name", 3, "missing")])) == "3: name: missing"
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    assert "did you mean 'aecn'?" in str(UnknownName("study", "aecm", ["aecn", "rfc2884"]))
+
+
+def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
+    assert "known are aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
+
+
+def test_every_error_is_an_ecnlab_error() -> None:
+    import ecnlab
+
+    raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted"))]
+    assert len(raised) == 6
+    assert all(issubclass(error, EcnlabError) for error in raised)

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from helpers import EXAMPLES
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_an_example_runs_as_it_is(path: Path) -> None:
+    result = ecnlab.run(ecnlab.load(path), 1)
+    assert result.estimate("utilisation", queue="bottleneck").mean > 0.5
+    assert result.estimate("goodput_bps").mean > 5e6
+
+
+def test_every_scheme_of_the_thesis_has_its_example() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.toml")} >= {"red", "ecn", "ecnm", "aecn"}
+
+
+def test_the_chapter_5_study_and_the_example_are_one_scenario() -> None:
+    from ecnlab.studies.aecn import network
+
+    for name in ("RED", "ECN", "ECNM", "AECN"):
+        example = ecnlab.load(EXAMPLES / f"{name.lower()}.toml", {"name": "x"})
+        study = ecnlab.scenario(network.scheme(name, 60, record={"queue": "10 ms", "rates": True}), {"name": "x"})
+        assert example.hash == study.hash

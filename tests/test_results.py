@@ -1,0 +1,85 @@
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab.analysis.stats import estimate
+
+
+def test_every_frame_begins_with_the_seed_and_uses_names(small_result: ecnlab.Result) -> None:
+    for frame in (small_result.flows, small_result.groups, small_result.queues, small_result.total, small_result.series.queue):
+        assert frame.columns[0] == "seed"
+        assert frame["seed"].unique().sort().to_list() == [1, 2, 3]
+    assert small_result.groups["group"].unique().sort().to_list() == ["far", "near"]
+    assert small_result.queues["queue"].unique().to_list() == ["bottleneck"]
+    assert small_result.flows.height == 18
+
+
+def test_the_groups_add_up_to_the_total(small_result: ecnlab.Result) -> None:
+    summed = small_result.groups.group_by("seed", maintain_order=True).agg(pl.col("sent", "drops", "marks").sum())
+    assert summed.rows() == small_result.total.select("seed", "sent", "drops", "marks").rows()
+
+
+def test_the_summary_gives_the_interval_of_each_quantity(small_result: ecnlab.Result) -> None:
+    summary = small_result.summary()
+    row = summary.filter((pl.col("table") == "groups") & (pl.col("name") == "near") & (pl.col("quantity") == "goodput_bps"))
+    expected = estimate(small_result.values("goodput_bps", group="near"))
+    assert row.select("mean", "sd", "half_width", "n").row(0) == (expected.mean, expected.sd, expected.half_width, 3)
+    assert row["unit"].item() == "bit/s"
+
+
+def test_the_summary_as_json_has_no_nan(small: ecnlab.Scenario) -> None:
+    tree = ecnlab.run(small, 1).summary_json()
+    assert json.loads(json.dumps(tree, allow_nan=False)) == tree
+    assert tree["total"]["goodput_bps"]["half_width"] is None
+    assert tree["groups"]["near"]["goodput_bps"]["unit"] == "bit/s"
+    assert tree["queues"]["bottleneck"]["utilisation"]["mean"] > 0
+
+
+def test_a_result_read_back_equals_the_one_that_was_written(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    written = ecnlab.run(small, [1, 2], out=tmp_path / "r")
+    read = ecnlab.open_result(tmp_path / "r")
+    assert read.summary_json() == written.summary_json() == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert read.series.events.equals(written.series.events)
+
+
+def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.ResultsError, match="no quantity 'gootput'"):
+        small_result.estimate("gootput")
+
+
+def test_a_group_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="did you mean 'near'"):
+        small_result.estimate("goodput_bps", group="neer")
+
+
+def test_one_seed_of_a_result_is_a_result(small_result: ecnlab.Result) -> None:
+    assert small_result.only(2).flows["seed"].unique().to_list() == [2]
+    with pytest.raises(ecnlab.UnknownName):
+        small_result.only(9)
+
+
+def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path) -> None:
+    small_file.write_text(small_file.read_text().split("[record]")[0])
+    result = ecnlab.run(ecnlab.load(small_file), 1)
+    with pytest.raises(ecnlab.ResultsError, match=r"record\.events = true"):
+        _ = result.series.events
+
+
+def test_one_seed_has_a_mean_but_no_interval(small: ecnlab.Scenario) -> None:
+    found = ecnlab.run(small, 1).estimate("goodput_bps")
+    assert found.mean > 0
+    assert math.isnan(found.half_width)
+
+
+def test_marks_and_drops_recorded_singly_are_as_many_as_counted(small_result: ecnlab.Result) -> None:
+    late = small_result.series.events.filter(pl.col("time_s") >= 1.0)
+    queue = small_result.queues
+    assert late.filter(pl.col("kind") == "mark").height == queue["marks"].sum()
+    assert (
+        late.filter(pl.col("kind") == "drop").height
+        == queue.select(pl.sum_horizontal("drops_early", "drops_forced", "drops_overflow").sum()).item()
+    )

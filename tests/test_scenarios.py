@@ -1,0 +1,62 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from ecnlab.scenarios import _toml
+from helpers import SMALL
+
+
+def test_a_loaded_scenario_knows_its_groups_and_queues(small: ecnlab.Scenario) -> None:
+    assert (small.name, small.duration_s, small.measure_from_s) == ("small", 6.0, 1.0)
+    assert small.groups == ["far", "near"]
+    assert small.queues == ["bottleneck"]
+
+
+def test_a_dict_and_a_file_of_the_same_content_have_the_same_hash(small: ecnlab.Scenario) -> None:
+    assert ecnlab.scenario(tomllib.loads(SMALL)).hash == small.hash
+
+
+def test_an_override_changes_the_parameter_and_the_hash(small_file: Path, small: ecnlab.Scenario) -> None:
+    changed = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0.25, "flows.near.count": 5})
+    assert changed.hash != small.hash
+    assert "0.25" in str(changed.resolved)
+    assert list(changed.core.flow_groups) == [0] * 3 + [1] * 5
+
+
+def test_all_problems_are_raised_at_once_each_with_its_place(small_file: Path) -> None:
+    overrides = {"link.bottleneck.queue.min_th": 40, "flows.near.count": 0, "flows.far.tcp.profile": "ns3"}
+    with pytest.raises(ecnlab.ScenarioError) as raised:
+        ecnlab.load(small_file, overrides)
+    places = " ".join(problem.place for problem in raised.value.problems)
+    assert len(raised.value.problems) == 3
+    assert "queue.min_th" in places
+    assert "near.count" in places
+    assert "profile" in places
+
+
+def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known_key(tmp_path: Path) -> None:
+    path = tmp_path / "typo.toml"
+    path.write_text(SMALL.replace("duration =", "duratoin ="))
+    with pytest.raises(ecnlab.ScenarioError, match=r"typo\.toml:2: duratoin.*duration"):
+        ecnlab.load(path)
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"none\.toml.*No such file"):
+        ecnlab.load(tmp_path / "none.toml")
+
+
+def test_a_tree_with_nan_is_refused() -> None:
+    with pytest.raises(ecnlab.ScenarioError, match="not a tree of plain values"):
+        ecnlab.scenario(tomllib.loads(SMALL) | {"duration": float("nan")})
+
+
+@pytest.mark.parametrize("value", [True, 3, 0.1, 1e-12, [1, 2.5], ["0 s", "2 s"], {"kind": "file", "packets": 10}])
+def test_a_python_value_becomes_the_toml_of_that_value(value: object) -> None:
+    assert tomllib.loads(f"x = {_toml(value)}")["x"] == value
+
+
+def test_text_is_passed_on_as_a_bare_word() -> None:
+    assert _toml("20 Mbps") == "20 Mbps"

@@ -1,0 +1,23 @@
+import pytest
+
+from ecnlab import Result
+from ecnlab.units import shown, unit_of
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [("goodput_first_bps", "bit/s"), ("delay_p95_s", "s"), ("length_mean_packets", "packets"), ("jain_goodput", "1"), ("group", "")],
+)
+def test_a_column_s_name_tells_its_unit(column: str, unit: str) -> None:
+    assert unit_of(column) == unit
+
+
+def test_rates_are_shown_in_mbit_and_times_in_ms() -> None:
+    assert shown("goodput_bps", 9.5e6) == (9.5, "Mbit/s")
+    assert shown("delay_mean_s", 0.25) == (250.0, "ms")
+    assert shown("marks", 3) == (3.0, "packets")
+
+
+def test_only_ratios_have_the_unit_one(small_result: Result) -> None:
+    ratios = {row["quantity"] for row in small_result.summary().iter_rows(named=True) if row["unit"] == "1"}
+    assert all(name.startswith("jain_") or name in {"max_min_gap", "empty_fraction", "utilisation"} for name in ratios), ratios

@@ -1,0 +1,35 @@
+import json
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from ecnlab.validate import packets
+
+
+@pytest.mark.parametrize("path", sorted(packets.OWN_CASES.glob("*.json")), ids=lambda path: path.stem)
+def test_a_case_of_ns_2_is_met_to_the_packet(path: Path) -> None:
+    outcome = packets.check_case(path)
+    assert outcome.ok, outcome.difference
+    assert outcome.events > 0
+
+
+def test_a_changed_case_is_noticed_and_the_difference_named(tmp_path: Path) -> None:
+    case = json.loads((packets.OWN_CASES / "reno-1drop.json").read_text())
+    case["events"][40][0] += 0.001
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(case))
+    outcome = packets.check_case(path)
+    assert not outcome.ok
+    assert outcome.difference
+
+
+def test_a_file_that_is_no_case_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ecnlab.UsageError, match="no packet-exact case"):
+        packets.check_folder(tmp_path)
+
+
+def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ecnlab.UsageError, match="holds no"):
+        packets.check_folder(tmp_path)
