@@ -25,7 +25,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "ns2-2001",
         title: "One-way TCP of ns-2 2.1b7",
-        summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1.",
+        summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1, and the thesis' own round-trip time in its packets.",
         source: "ns-2 2.1b7 (2001), change log of 2.35",
         members: &[
             ("initial_window", "1"),
@@ -42,6 +42,7 @@ pub const PROFILES: &[Profile] = &[
             ("rto_initial", "6 s"),
             ("rto_order", "backoff-first"),
             ("timer_restart", "before-sample"),
+            ("rtt_report", "base"),
         ],
     },
 ];

@@ -237,7 +237,7 @@ impl Sender {
         self.una = ack.next;
         self.next = self.next.max(self.una);
         self.finish_timing(ack, now);
-        self.rtt.end_round(ack, self.next, now);
+        self.rtt.end_round(ack, self.next, self.settings.max_window, now);
         if !self.settings.restart_before_sample {
             self.restart_timer(now);
         }
@@ -383,23 +383,28 @@ impl RttSeen {
         }
         let rtt = now.since(ack.echo);
         self.last = rtt;
-        self.round_sum += rtt;
-        self.round_samples += 1;
         self.min = if self.min == Span::ZERO { rtt } else { self.min.min(rtt) };
         let smoothed = if self.smoothed == Span::ZERO { rtt.picos() } else { self.smoothed.picos() / 8 * 7 + rtt.picos() / 8 };
         self.smoothed = Span::from_picos(smoothed);
     }
 
-    /// Vegas' base round-trip time as appendix A has it: the smallest mean of a round, begun anew by every round of a single segment.
-    fn end_round(&mut self, ack: &Ack, next: u64, now: Time) {
+    /// Appendix A's base round-trip time, as its lines run. A round is timed from the acknowledgement that ended the one before, waiting
+    /// included; the base is the smallest, but a round of a single segment sets it anew. Segments are timed singly only as long as
+    /// each slot of the table of `max_window` send times is used for the first time, since the lines that would free a slot are never reached.
+    fn end_round(&mut self, ack: &Ack, next: u64, max_window: u64, now: Time) {
         let (began, ends) = self.round;
-        if ack.next <= ends {
-            return;
+        if ack.next > ends {
+            let mean = if self.round_samples > 0 { self.round_sum.picos() / self.round_samples } else { now.since(began).picos() };
+            if self.base == Span::ZERO || mean < self.base.picos() || next <= ends + 1 {
+                self.base = Span::from_picos(mean);
+            }
+            (self.round, self.round_sum, self.round_samples) = ((now, next), Span::ZERO, 0);
         }
-        let mean = if self.round_samples > 0 { self.round_sum.picos() / self.round_samples } else { now.since(began).picos() };
-        if self.base == Span::ZERO || mean < self.base.picos() || next <= ends + 1 {
-            self.base = Span::from_picos(mean);
+        if ack.next <= max_window && !ack.echo_retransmission {
+            let rtt = now.since(ack.echo);
+            self.round_sum += rtt;
+            self.round_samples += 1;
+            self.base = self.base.min(rtt);
         }
-        (self.round, self.round_sum, self.round_samples) = ((now, next), Span::ZERO, 0);
     }
 }

@@ -165,7 +165,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "rtt_report",
         Kind::Choice(&["min", "smoothed", "last", "base"]),
         "min",
-        "Round-trip time that the sender writes into its packets, for AECN.",
+        "Round-trip time that the sender writes into its packets, for AECN: smallest, smoothed, last, or the base time as the lines of appendix A compute it.",
         "Zheng 2001, appendix A"
     ),
 ];

@@ -70,7 +70,7 @@ impl Parameter {
             Kind::Number { min, max, .. } | Kind::NumberOrAuto { min, max, .. } => {
                 within(quantity::number(text)?, min, max).map(Value::Number)
             }
-            Kind::Count { min, max, .. } => whole(text, min, max).map(Value::Count),
+            Kind::Count { min, max, unit } => whole(text, min, max, unit).map(Value::Count),
             Kind::Amount => quantity::amount(text).map(Value::Amount),
             Kind::Span { min, max } => span_within(text, min, max).map(Value::Span),
             Kind::Flag => flag(text).map(Value::Flag),
@@ -242,11 +242,17 @@ fn bounds_text(min: f64, max: f64) -> String {
     if max == f64::INFINITY { format!("at least {min}") } else { format!("{min} .. {max}") }
 }
 
-fn whole(text: &str, min: u64, max: u64) -> Result<u64, String> {
-    let number = match quantity::amount(text)? {
-        Amount::Packets(number) => number,
-        Amount::Bytes(number) => number,
+/// A whole number, bare or in the parameter's own unit.
+fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
+    let bare = !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'));
+    let (number, fits) = match quantity::amount(text)? {
+        Amount::Packets(number) => (number, bare || unit == "packets"),
+        Amount::Bytes(number) => (number, unit == "bytes"),
     };
+    if !fits {
+        let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
+        return Err(format!("\"{text}\" has the wrong unit: give a whole number{of}, {min} .. {max}"));
+    }
     if number.fract() != 0.0 || number < min as f64 || number > max as f64 {
         return Err(format!("{text} must be a whole number, {min} .. {max}"));
     }
@@ -268,4 +274,22 @@ fn flag(text: &str) -> Result<bool, String> {
 
 fn choice(text: &str, words: &[&str]) -> Result<String, String> {
     if words.contains(&text) { Ok(text.to_owned()) } else { Err(format!("\"{text}\" must be one of {}", words.join(", "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_is_bare_or_in_its_own_unit() {
+        let count = |unit| Parameter { name: "n", kind: Kind::Count { min: 1, max: 1_000_000, unit }, default: "1", doc: "", source: "" };
+        assert_eq!(Ok(Value::Count(64_000)), count("bytes").read("64 KB"));
+        assert_eq!(Ok(Value::Count(64)), count("packets").read("64 packets"));
+        for unit in ["bytes", "packets", "ACKs", ""] {
+            assert_eq!(Ok(Value::Count(1_000)), count(unit).read("1e3"), "{unit}");
+        }
+        for (unit, text) in [("packets", "64 KB"), ("bytes", "64 packets"), ("", "3 packets"), ("ACKs", "3 B")] {
+            assert!(count(unit).read(text).unwrap_err().contains("wrong unit"), "{text} as {unit}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub fn rate(text: &str) -> Result<Rate, String> {
         _ => return Err(unit_error(text, unit, "bps, kbps, Mbps, Gbps or Tbps, as in \"10 Mbps\"")),
     };
     let bps = number * bps;
-    if !(bps >= 0.5) {
+    if bps < 0.5 {
         return Err(format!("\"{text}\" must be above 0: nothing would ever be sent"));
     }
     if bps > 1e13 {
@@ -48,7 +48,7 @@ pub fn rate(text: &str) -> Result<Rate, String> {
 /// Reads an amount of packets or bytes; a bare number means packets.
 pub fn amount(text: &str) -> Result<Amount, String> {
     let (number, unit) = split(text)?;
-    if !(number >= 0.0) {
+    if number < 0.0 {
         return Err(format!("\"{text}\" must not be negative"));
     }
     match unit {

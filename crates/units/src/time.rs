@@ -61,7 +61,7 @@ impl Span {
     /// The nearest span to `secs`, or `None` if it is negative, not a number or longer than 213 days.
     pub fn from_secs_f64(secs: f64) -> Option<Span> {
         let picos = secs * PS_PER_S as f64;
-        (picos >= 0.0 && picos < u64::MAX as f64).then(|| Span((picos + 0.5) as u64))
+        (picos >= 0.0 && picos < u64::MAX as f64).then_some(Span((picos + 0.5) as u64))
     }
 
     pub const fn picos(self) -> u64 {

@@ -12,6 +12,8 @@
 //! A hit marks the first unmarked ECN-capable packet of the group's flow queue (mark-front), the arriving one last.
 //! If none fits, the arriving packet is dropped (our choice; the appendix leaves it open).
 //! `count` is kept per group: the appendix prints one for the router, but only a count for each group gives the curves of the thesis.
+//! A group's count knows only its arrivals and hits; the entry above `min_th` and forced drops restart the router's count alone.
+//! Of nine readings tried this one meets ns-2's figures (`reference/ns2/thesis-aecn.csv`).
 //! AECN2 is `balance = "population"`: alpha = len(average) / len(fragile), beta = len(robust) / len(average),
 //! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
 //! AECN4 is AECN3 with a larger `max_th`.
@@ -111,7 +113,9 @@ pub struct Aecn {
     min_th: [f64; 3],
     gentle: bool,
     balance: Balance,
-    counts: [Count; 3],
+    group_counts: [Count; 3],
+    /// RED's own count. Forced drops and the entry above `min_th` restart it; the groups' own counts know only arrivals and hits.
+    router_count: Count,
     count_per_group: bool,
     average_rtt: Span,
     fragile_rtt: Span,
@@ -139,7 +143,8 @@ impl Aecn {
             min_th: [values.number_or_auto("robust_min_th").unwrap_or(min_th), min_th, min_th],
             gentle: values.flag("gentle"),
             balance,
-            counts: [Count::default(); 3],
+            group_counts: [Count::default(); 3],
+            router_count: Count::default(),
             count_per_group: values.word("count") == "group",
             average_rtt: values.span("average_rtt"),
             fragile_rtt: values.span("fragile_rtt"),
@@ -164,28 +169,33 @@ impl Aecn {
     fn wish(&mut self, group: usize, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
         let average = self.average.value();
         let ramp = self.ramp(group, glimpse);
-        let count = &mut self.counts[if self.count_per_group { group } else { AVERAGE }];
-        count.arrival(glimpse.size);
+        self.count(group).arrival(glimpse.size);
         if glimpse.full {
-            count.restart();
+            self.router_count.restart();
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
         }
         if average < ramp.min_th || glimpse.packets <= self.settings.floor {
-            count.below();
+            self.router_count.below();
             return Wish::Pass;
         }
         if average >= ramp.end() {
-            count.restart();
+            self.router_count.restart();
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
         }
         let p_b = ramp.probability(average);
-        if count.enters() || !count.test(p_b, &self.settings, glimpse.size, rng) {
+        let settings = self.settings;
+        if self.router_count.enters() || !self.count(group).test(p_b, &settings, glimpse.size, rng) {
             return Wish::Pass;
         }
         if p_b > self.settings.mark_limit {
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
         }
         Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(group as u8), cause: Cause::Early }
+    }
+
+    /// The count that spreads the marks of a group: its own, or the router's.
+    fn count(&mut self, group: usize) -> &mut Count {
+        if self.count_per_group { &mut self.group_counts[group] } else { &mut self.router_count }
     }
 }
 

@@ -162,6 +162,7 @@ impl<F: Frame> Fifo<F> {
             Victim::Front => 0,
             Victim::Waiting(place) => place as usize,
         };
+        let place = if self.makes_room(place, arriving.frame.size()) { place } else { self.waiting.len() };
         let dropped = match self.remove(place) {
             Some(waiting) => {
                 self.push(arriving);
@@ -171,6 +172,15 @@ impl<F: Frame> Fifo<F> {
         };
         self.counters.dropped[cause as usize].add(dropped.size());
         Outcome::Dropped(dropped, cause)
+    }
+
+    /// Whether `size` bytes fit once the packet at `place` is gone. A smaller victim would leave a buffer of bytes overfull;
+    /// then the arriving packet goes.
+    fn makes_room(&self, place: usize, size: u32) -> bool {
+        match (self.limit, self.waiting.get(place)) {
+            (Limit::Bytes(limit), Some(victim)) => self.bytes + u64::from(size) <= limit + u64::from(victim.frame.size()),
+            _ => true,
+        }
     }
 
     fn push(&mut self, slot: Slot<F>) {

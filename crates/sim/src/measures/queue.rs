@@ -14,6 +14,8 @@ pub struct QueueMeasures {
     area: u128,
     empty: Span,
     busy: Span,
+    /// When the packet in transmission will have left.
+    busy_until: Time,
     pub length_max: u32,
     arrivals: u64,
     length_sum_at_arrival: u64,
@@ -31,6 +33,7 @@ impl QueueMeasures {
             area: 0,
             empty: Span::ZERO,
             busy: Span::ZERO,
+            busy_until: now,
             length_max: 0,
             arrivals: 0,
             length_sum_at_arrival: 0,
@@ -60,11 +63,12 @@ impl QueueMeasures {
         self.average_sum += average.unwrap_or(f64::NAN);
     }
 
-    /// A packet left after this wait and occupies the transmitter for `transmission`.
+    /// A packet leaves now, after this wait, and occupies the transmitter for `transmission`; [`held`](Self::held) was told just before.
     #[inline]
     pub fn departure(&mut self, waited: Span, transmission: Span) {
         self.sojourn.record(waited);
         self.busy += transmission;
+        self.busy_until = self.changed + transmission;
     }
 
     pub fn length_mean(&self, now: Time) -> f64 {
@@ -75,9 +79,10 @@ impl QueueMeasures {
         self.empty.picos() as f64 / now.since(self.began).picos() as f64
     }
 
-    /// Share of the interval for which the link was given packets to send.
+    /// Share of the interval in which a packet was in transmission, packets counted that began in it.
     pub fn utilisation(&self, now: Time) -> f64 {
-        self.busy.picos() as f64 / now.since(self.began).picos() as f64
+        let sent = self.busy - self.busy_until.since(now);
+        sent.picos() as f64 / now.since(self.began).picos() as f64
     }
 
     pub fn length_at_arrival(&self) -> f64 {

@@ -1,0 +1,335 @@
+//! Random operations on every AQM of the registry keep the invariants of the queue, and one suite of behaviour runs over all.
+
+use std::collections::VecDeque;
+
+use ecnlab_queue::registry::{AQMS, Entry, find};
+use ecnlab_queue::{Fifo, Frame, Limit, Outcome};
+use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A packet that knows its number, so that order and identity can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    number: u64,
+    size: u32,
+    ecn: Ecn,
+    rtt: Span,
+}
+
+impl Frame for Packet {
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark(&mut self, _level: Level) {
+        assert!(self.ecn.is_capable(), "a mark landed on a packet that is not ECN-capable");
+        self.ecn = Ecn::Ce;
+    }
+
+    fn rtt(&self) -> Span {
+        self.rtt
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Offer { size: u32, ecn: Ecn, rtt_ms: u64 },
+    Take,
+    Idle,
+    Wait { micros: u64 },
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let ecn = select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    let offer = (1u32..=1500, ecn, select(vec![0, 10, 74, 75, 149, 150, 400])).prop_map(|(size, ecn, rtt_ms)| Operation::Offer {
+        size,
+        ecn,
+        rtt_ms,
+    });
+    let operation = prop_oneof![
+        6 => offer,
+        4 => Just(Operation::Take),
+        1 => Just(Operation::Idle),
+        2 => (0u64..20_000).prop_map(|micros| Operation::Wait { micros }),
+    ];
+    prop::collection::vec(operation, 1..400)
+}
+
+/// Any AQM with settings that make it signal often, all drop policies among them.
+fn queues() -> impl Strategy<Value = (&'static str, Values, Limit)> {
+    let limit = prop_oneof![(1u32..40).prop_map(Limit::Packets), (1500u64..40_000).prop_map(Limit::Bytes)];
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let numbers = (select(vec!["0.002", "0.3", "1", "auto"]), 0.0..8.0f64, 0.1..12.0f64, 0.0..1.0f64, 0.0..1.0f64);
+    (0..AQMS.len(), limit, switches, numbers, 0usize..3).prop_map(|(at, limit, switches, numbers, drop)| {
+        let entry = &AQMS[at];
+        let mut values = Values::defaults(entry.parameters);
+        let mut set = |name: &str, text: &str| {
+            if entry.parameters.iter().any(|parameter| parameter.name == name) {
+                values.read(name, text).unwrap();
+            }
+        };
+        let (gentle, wait, bytes, floor, population, per_router) = switches;
+        let (w_q, min_th, width, max_p, mark_limit) = numbers;
+        set("w_q", w_q);
+        set("min_th", &min_th.to_string());
+        set("max_th", &(min_th + width).to_string());
+        set("max_p", &max_p.to_string());
+        set("mark_limit", &mark_limit.max(0.2).to_string());
+        set("gentle", &gentle.to_string());
+        set("wait", &wait.to_string());
+        set("unit", if bytes { "bytes" } else { "packets" });
+        set("floor", if floor { "1" } else { "0" });
+        set("balance", if population { "population" } else { "fixed" });
+        set("count", if per_router { "router" } else { "group" });
+        set("drop", if entry.name == "droptail" { ["tail", "front", "tail"][drop] } else { ["tail", "front", "random"][drop] });
+        (entry.name, values, limit)
+    })
+}
+
+fn rate() -> Rate {
+    Rate::from_bps(10_000_000).unwrap()
+}
+
+/// The flow queue of a packet as the AQM has it: none, one for all, or AECN's three.
+fn class(entry: &Entry, packet: &Packet) -> Option<u32> {
+    match entry.name {
+        "mark-front" => Some(0),
+        "aecn" if packet.rtt >= Span::from_millis(150) => Some(2),
+        "aecn" if packet.rtt >= Span::from_millis(75) || packet.rtt == Span::ZERO => Some(1),
+        "aecn" => Some(0),
+        _ => None,
+    }
+}
+
+/// A queue and the plain list that says what it should hold.
+struct Checked {
+    entry: &'static Entry,
+    drop: String,
+    fifo: Fifo<Packet>,
+    shadow: VecDeque<Packet>,
+    limit: Limit,
+    rng: Rng,
+    now: Time,
+    numbers: u64,
+}
+
+impl Checked {
+    fn new(name: &str, values: &Values, limit: Limit) -> Checked {
+        let entry = find(name).unwrap();
+        Checked {
+            entry,
+            drop: values.word("drop").to_owned(),
+            fifo: Fifo::new((entry.make)(values, rate()), limit),
+            shadow: VecDeque::new(),
+            limit,
+            rng: Rng::for_role(7, "properties"),
+            now: Time::ZERO,
+            numbers: 0,
+        }
+    }
+
+    fn act(&mut self, operation: Operation) {
+        match operation {
+            Operation::Offer { size, ecn, rtt_ms } => {
+                self.numbers += 1;
+                self.offer(Packet { number: self.numbers, size, ecn, rtt: Span::from_millis(rtt_ms) });
+            }
+            Operation::Take => assert_eq!(self.shadow.pop_front(), self.fifo.take(self.now).map(|(packet, _)| packet)),
+            // A link finds nothing to send only where nothing waits.
+            Operation::Idle if self.shadow.is_empty() => self.fifo.idle(self.now),
+            Operation::Idle => {}
+            Operation::Wait { micros } => self.now += Span::from_micros(micros),
+        }
+        self.assert_sound();
+    }
+
+    fn offer(&mut self, packet: Packet) {
+        let full = !self.fits(&packet);
+        let outcome = self.fifo.offer(packet, self.now, &mut self.rng);
+        match outcome {
+            Outcome::Queued => self.shadow.push_back(packet),
+            Outcome::Marked(place, _) => {
+                self.shadow.push_back(packet);
+                assert_eq!(self.expected_mark(&packet), place, "the mark's place");
+                assert!(self.shadow[place].ecn.is_capable(), "only an ECN-capable packet is marked");
+                self.shadow[place].ecn = Ecn::Ce;
+            }
+            Outcome::Dropped(lost, cause) => self.dropped(packet, lost, cause),
+        }
+        assert!(!full || matches!(outcome, Outcome::Dropped(..)), "a full buffer drops");
+    }
+
+    fn dropped(&mut self, arriving: Packet, dropped: Packet, cause: ecnlab_queue::Cause) {
+        self.shadow.push_back(arriving);
+        let place = self.shadow.iter().position(|packet| *packet == dropped).expect("a packet that waited or arrived is dropped");
+        let last = self.shadow.len() - 1;
+        // A packet that cannot carry the mark goes itself; AECN drops the arriving packet only.
+        let chosen = cause == ecnlab_queue::Cause::Overflow && self.entry.name != "aecn";
+        match self.drop.as_str() {
+            "front" if chosen && self.fits_without(0) => assert_eq!(0, place, "drop-from-front takes the oldest"),
+            "front" if chosen => assert_eq!(last, place, "where the oldest makes no room, the arriving packet goes"),
+            "tail" => assert_eq!(last, place, "tail drop takes the arriving packet"),
+            _ => {}
+        }
+        self.shadow.remove(place);
+    }
+
+    /// A plain search for the packet that a mark belongs to, the arriving one standing last already.
+    fn expected_mark(&self, arriving: &Packet) -> usize {
+        let last = self.shadow.len() - 1;
+        let Some(group) = class(self.entry, arriving) else { return last };
+        let fits = |packet: &Packet| packet.ecn.is_unmarked() && class(self.entry, packet) == Some(group);
+        self.shadow.iter().position(fits).unwrap_or(last)
+    }
+
+    fn fits(&self, packet: &Packet) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.shadow.len() < limit as usize,
+            Limit::Bytes(limit) => self.bytes() + u64::from(packet.size) <= limit,
+        }
+    }
+
+    /// Whether what is in the list fits once the packet at `place` is gone.
+    fn fits_without(&self, place: usize) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.shadow.len() - 1 <= limit as usize,
+            Limit::Bytes(limit) => self.bytes() - u64::from(self.shadow[place].size) <= limit,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.shadow.iter().map(|packet| u64::from(packet.size)).sum()
+    }
+
+    fn assert_sound(&self) {
+        self.fifo.assert_conservation();
+        assert_eq!(self.bytes(), self.fifo.bytes());
+        assert_eq!(self.shadow.len(), self.fifo.len());
+        assert_eq!(self.shadow.is_empty(), self.fifo.is_empty());
+        for (place, packet) in self.shadow.iter().enumerate() {
+            assert_eq!(packet, self.fifo.frame(place), "place {place}");
+        }
+        match self.limit {
+            Limit::Packets(limit) => assert!(self.fifo.len() <= limit as usize, "more packets wait than may"),
+            Limit::Bytes(limit) => assert!(self.fifo.bytes() <= limit, "more bytes wait than may"),
+        }
+        assert!(self.fifo.average().is_none_or(|average| average.is_finite() && average >= 0.0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_operations_keep_packets_bytes_order_limits_and_marks(queue in queues(), operations in operations()) {
+        let (name, values, limit) = queue;
+        let mut checked = Checked::new(name, &values, limit);
+        for operation in operations {
+            checked.act(operation);
+        }
+    }
+
+    #[test]
+    fn the_same_operations_and_stream_give_the_same_outcomes(queue in queues(), operations in operations()) {
+        let (name, values, limit) = queue;
+        let [mut first, mut second] = [(); 2].map(|()| Checked::new(name, &values, limit));
+        for operation in operations {
+            first.act(operation);
+            second.act(operation);
+            prop_assert_eq!(&first.shadow, &second.shadow);
+        }
+        prop_assert_eq!(first.fifo.counters(), second.fifo.counters());
+    }
+}
+
+const PACKET: Packet = Packet { number: 0, size: 1000, ecn: Ecn::Ect0, rtt: Span::ZERO };
+
+/// Every AQM with its defaults and a buffer of 20 packets.
+fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
+    let fifo = |entry: &'static Entry| Fifo::new((entry.make)(&Values::defaults(entry.parameters), rate()), Limit::Packets(20));
+    AQMS.iter().map(move |entry| (entry.name, fifo(entry), Rng::for_role(1, entry.name)))
+}
+
+/// Every AQM that signals, signalling often: w_q 1, thresholds 2 and 12.
+fn every_busy_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
+    AQMS.iter().filter(|entry| entry.name != "droptail").map(|entry| {
+        let mut values = Values::defaults(entry.parameters);
+        for (name, text) in [("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")] { values.read(name, text).unwrap(); }
+        (entry.name, Fifo::new((entry.make)(&values, rate()), Limit::Packets(20)), Rng::for_role(1, entry.name))
+    })
+}
+
+/// Keeps ten packets waiting for 500 arrivals and returns what became of them.
+fn keep_busy(fifo: &mut Fifo<Packet>, rng: &mut Rng, ecn: Ecn) -> Vec<Outcome<Packet>> {
+    let offer = |number| {
+        while fifo.len() >= 10 {
+            fifo.take(Time::ZERO);
+        }
+        fifo.offer(Packet { number, ecn, ..PACKET }, Time::ZERO, rng)
+    };
+    (0..500).map(offer).collect()
+}
+
+#[test]
+fn every_aqm_passes_the_first_packet_to_an_empty_queue() {
+    for (name, mut fifo, mut rng) in every_aqm() {
+        assert_eq!(Outcome::Queued, fifo.offer(PACKET, Time::ZERO, &mut rng), "{name}");
+    }
+}
+
+#[test]
+fn every_aqm_drops_at_a_full_buffer() {
+    for (name, mut fifo, mut rng) in every_aqm() {
+        let dropped = (0..100).filter(|_| matches!(fifo.offer(PACKET, Time::ZERO, &mut rng), Outcome::Dropped(..))).count();
+        assert_eq!((20, 80), (fifo.len(), dropped), "{name}");
+    }
+}
+
+#[test]
+fn every_signalling_aqm_drops_packets_that_are_not_ecn_capable_and_marks_none() {
+    for (name, mut fifo, mut rng) in every_busy_aqm() {
+        let outcomes = keep_busy(&mut fifo, &mut rng, Ecn::NotEct);
+        assert!(!outcomes.iter().any(|outcome| matches!(outcome, Outcome::Marked(..))), "{name}");
+        assert!(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Dropped(..))), "{name}");
+    }
+}
+
+#[test]
+fn every_signalling_aqm_but_red_marks_ecn_capable_packets_and_drops_none_below_max_th() {
+    for (name, mut fifo, mut rng) in every_busy_aqm() {
+        let outcomes = keep_busy(&mut fifo, &mut rng, Ecn::Ect0);
+        let marked = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Marked(..)));
+        let dropped = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Dropped(..)));
+        assert_eq!((name != "red", name == "red"), (marked, dropped), "{name}");
+    }
+}
+
+#[test]
+fn every_aqm_lets_an_emptied_queue_fill_again() {
+    for (name, mut fifo, mut rng) in every_busy_aqm() {
+        keep_busy(&mut fifo, &mut rng, Ecn::NotEct);
+        while fifo.take(Time::ZERO).is_some() {}
+        fifo.idle(Time::ZERO);
+        let later = Time::ZERO + Span::from_secs(60);
+        assert_eq!(Outcome::Queued, fifo.offer(PACKET, later, &mut rng), "{name}");
+    }
+}
+
+#[test]
+fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
+    let entry = find("droptail").unwrap();
+    let mut values = Values::defaults(entry.parameters);
+    values.read("drop", "front").unwrap();
+    let mut fifo = Fifo::new((entry.make)(&values, rate()), Limit::Packets(3));
+    let mut rng = Rng::for_role(1, "front");
+    let outcomes: Vec<_> = (0..5).map(|number| fifo.offer(Packet { number, ..PACKET }, Time::ZERO, &mut rng)).collect();
+    let lost = |number| Outcome::Dropped(Packet { number, ..PACKET }, ecnlab_queue::Cause::Overflow);
+    assert_eq!(vec![Outcome::Queued, Outcome::Queued, Outcome::Queued, lost(0), lost(1)], outcomes);
+    let left: Vec<u64> = std::iter::from_fn(|| fifo.take(Time::ZERO)).map(|(packet, _)| packet.number).collect();
+    assert_eq!(vec![2, 3, 4], left);
+}

@@ -1,0 +1,103 @@
+//! The rooms of the project: dependencies run downward only, and the core reads no clock, file, network or hash order.
+
+use std::path::{Path, PathBuf};
+
+use toml_edit::{DocumentMut, Item};
+
+/// Which rooms each room may look at.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("queue", &["units"]),
+    ("transport", &["units"]),
+    ("sim", &["units", "queue", "transport"]),
+    ("scenario", &["units", "queue", "transport", "sim"]),
+    ("py", &["units", "queue", "transport", "sim", "scenario"]),
+];
+
+const CORE: &[&str] = &["units", "queue", "transport", "sim"];
+
+/// What would make a run depend on more than its network and seed, or write where nobody asked.
+const FORBIDDEN: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::thread",
+    "std::time",
+    "std::env",
+    "std::io",
+    "std::process",
+    "HashMap",
+    "HashSet",
+    "print!",
+    "println!",
+    "eprintln!",
+    "dbg!",
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn manifest(room: &str) -> DocumentMut {
+    let path = crates().join(room).join("Cargo.toml");
+    std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display())).parse().expect("a manifest is TOML")
+}
+
+/// The rooms that a room depends on, tests included.
+fn neighbours(room: &str) -> Vec<String> {
+    let manifest = manifest(room);
+    let tables = ["dependencies", "dev-dependencies", "build-dependencies"].into_iter().filter_map(|key| manifest.get(key)?.as_table());
+    let names = tables.flat_map(|table| table.iter().map(|(key, item)| renamed(key, item)));
+    names.filter_map(|name| name.strip_prefix("ecnlab-").map(str::to_owned)).collect()
+}
+
+/// A dependency may hide its name behind another.
+fn renamed(key: &str, item: &Item) -> String {
+    item.get("package").and_then(Item::as_str).unwrap_or(key).to_owned()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| if path.is_dir() { sources(path) } else { vec![path.clone()] }).collect()
+}
+
+/// The lines before a file's tests, which stand last, with comments and the documentation left out.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
+    lines.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
+}
+
+#[test]
+fn every_room_is_known() {
+    let folders = std::fs::read_dir(crates()).unwrap().map(|entry| entry.unwrap());
+    let mut found: Vec<String> = folders
+        .filter(|entry| entry.path().join("Cargo.toml").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut known: Vec<&str> = ROOMS.iter().map(|(room, _)| *room).collect();
+    found.sort();
+    known.sort_unstable();
+    assert_eq!(known, found);
+}
+
+#[test]
+fn dependencies_run_downward_only() {
+    for (room, allowed) in ROOMS {
+        let upward: Vec<_> = neighbours(room).into_iter().filter(|other| !allowed.contains(&other.as_str())).collect();
+        assert!(upward.is_empty(), "{room} may depend on {allowed:?}, not on {upward:?}");
+    }
+}
+
+#[test]
+fn the_core_has_no_clock_file_thread_hash_order_or_output() {
+    let mut found = Vec::new();
+    for path in CORE.iter().flat_map(|room| sources(&crates().join(room).join("src"))) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (line, code) in code(&text) {
+            let words = FORBIDDEN.iter().filter(|word| code.contains(**word));
+            found.extend(words.map(|word| format!("{}:{line}: {word}", path.display())));
+        }
+    }
+    assert!(found.is_empty(), "the core must not use:\n{}", found.join("\n"));
+}

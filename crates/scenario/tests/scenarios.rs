@@ -1,0 +1,275 @@
+//! Scenario files: what is refused and how it is said, overrides, the hash, and the project's examples.
+
+use std::path::Path;
+
+use ecnlab_scenario::{Problem, Scenario};
+
+const SOUND: &str = r#"name = "two groups"
+duration = "10 s"
+measure_from = "2 s"
+
+[[link]]
+name = "bottleneck"
+from = "router"
+to = "sink"
+rate = "10 Mbps"
+delay = "5 ms"
+queue = { aqm = "red", limit = 120, min_th = 10, max_th = 30 }
+
+[[flows]]
+name = "near"
+count = 3
+to = "sink"
+access = { to = "router", rate = "2 Mbps", delay = "1 ms" }
+tcp = { profile = "ns2", ecn = true }
+
+[[flows]]
+name = "far"
+count = 2
+from = "router"
+to = "sink"
+tcp = { profile = "ns2-2001" }
+start = ["0 s", "1 s"]
+"#;
+
+/// The sound scenario with one text put in place of another.
+fn with(old: &str, new: &str) -> String {
+    assert!(SOUND.contains(old), "{old}");
+    SOUND.replacen(old, new, 1)
+}
+
+fn problems(text: &str) -> Vec<Problem> {
+    Scenario::from_toml(text, &[]).err().unwrap_or_default()
+}
+
+/// Place, line and message of the only problem.
+fn only_problem(text: &str) -> (String, Option<usize>, String) {
+    let mut problems = problems(text);
+    assert_eq!(1, problems.len(), "{problems:?}");
+    let problem = problems.remove(0);
+    (problem.place, problem.line, problem.message)
+}
+
+fn sound(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    Scenario::from_toml(SOUND, &overrides)
+}
+
+#[test]
+fn a_sound_scenario_becomes_its_network() {
+    let scenario = sound(&[]).unwrap();
+    assert_eq!(vec!["near", "far"], scenario.groups);
+    assert_eq!(vec!["bottleneck"], scenario.queues);
+    assert_eq!(5, scenario.network.flows.len());
+    assert_eq!(2 + 2 * 3, scenario.network.links.len(), "a link, its way back, and two for each flow with access");
+}
+
+/// One mistake each: what is written instead of what, where it is reported, on which line, and a part of what is said.
+#[test]
+fn one_mistake_is_one_problem_at_its_place() {
+    let cases: &[(&str, &str, &str, usize, &str)] = &[
+        ("duration =", "durations =", "durations", 2, "did you mean \"duration\"?"),
+        ("min_th = 10", "minth = 10", "link.bottleneck.queue.minth", 11, "did you mean \"min_th\"?"),
+        ("ecn = true", "ecm = true", "flows.near.tcp.ecm", 18, "did you mean \"ecn\"?"),
+        ("aqm = \"red\"", "aqm = \"rad\"", "link.bottleneck.queue.aqm", 11, "did you mean \"red\"?"),
+        ("\"ns2-2001\"", "\"ns2-2002\"", "flows.far.tcp.profile", 25, "did you mean \"ns2-2001\"?"),
+        ("\"10 Mbps\"", "\"0 Mbps\"", "link.bottleneck.rate", 9, "above 0"),
+        ("\"10 Mbps\"", "\"-1 Mbps\"", "link.bottleneck.rate", 9, "above 0"),
+        ("\"10 Mbps\"", "nan", "link.bottleneck.rate", 9, "not a number"),
+        ("\"10 Mbps\"", "\"NaN Mbps\"", "link.bottleneck.rate", 9, "not a number"),
+        ("\"10 Mbps\"", "inf", "link.bottleneck.rate", 9, "not a number"),
+        ("\"10 Mbps\"", "10", "link.bottleneck.rate", 9, "needs a unit"),
+        ("\"10 Mbps\"", "\"10 ms\"", "link.bottleneck.rate", 9, "unknown unit \"ms\""),
+        ("\"10 Mbps\"", "\"1e30 Mbps\"", "link.bottleneck.rate", 9, "at most 10 Tbps"),
+        ("\"5 ms\"", "\"5 Mbps\"", "link.bottleneck.delay", 10, "unknown unit \"Mbps\""),
+        ("\"5 ms\"", "\"-5 ms\"", "link.bottleneck.delay", 10, "between 0"),
+        ("limit = 120", "limit = 20", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
+        ("limit = 120", "limit = \"12 KB\"", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
+        ("limit = 120", "limit = \"120 ms\"", "link.bottleneck.queue.limit", 11, "unknown unit"),
+        ("limit = 120", "limit = 1e12", "link.bottleneck.queue.limit", 11, "whole number of packets"),
+        ("limit = 120, ", "", "link.bottleneck.queue.limit", 11, "is missing"),
+        ("min_th = 10", "min_th = 30", "link.bottleneck.queue.min_th", 11, "must be below max_th 30"),
+        ("min_th = 10", "min_th = 31", "link.bottleneck.queue.min_th", 11, "must be below max_th 30"),
+        ("min_th = 10", "min_th = nan", "link.bottleneck.queue.min_th", 11, "not a number"),
+        ("min_th = 10", "max_p = 1.5", "link.bottleneck.queue.max_p", 11, "0 .. 1"),
+        ("count = 3", "count = 1000000000", "flows.near.count", 15, "1 .. 1000000"),
+        ("count = 3", "count = 0", "flows.near.count", 15, "1 .. 1000000"),
+        ("count = 3", "count = 2.5", "flows.near.count", 15, "whole number"),
+        ("count = 3", "count = \"3 KB\"", "flows.near.count", 15, "wrong unit"),
+        ("ecn = true", "max_window = \"64 KB\"", "flows.near.tcp.max_window", 18, "wrong unit"),
+        ("ecn = true", "ecn = 1", "flows.near.tcp.ecn", 18, "true or false"),
+        ("\"2 s\"", "\"10 s\"", "measure_from", 3, "before the end, duration 10 s"),
+        ("\"10 s\"", "\"0 s\"", "duration", 2, "above 0"),
+        ("\"10 s\"", "\"200 days\"", "duration", 2, "unknown unit"),
+        ("name = \"far\"", "name = \"near\"", "flows.near.name", 21, "names must be unique"),
+        ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"rooter\"\nto = \"sink\"\ntcp", "flows.far.from", 23, "did you mean \"router\"?"),
+        ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"sink\"\nto = \"router\"\ntcp", "flows.far.to", 24, "no links lead from"),
+        ("start = [\"0 s\", \"1 s\"]", "start = [\"0 s\", 1]", "flows.far.start", 26, "needs a unit"),
+        ("start = [\"0 s\", \"1 s\"]", "route = [\"bottle\"]", "flows.far.route", 26, "did you mean \"bottleneck\"?"),
+        ("start = [\"0 s\", \"1 s\"]", "app = \"bulks\"", "flows.far.app", 26, "did you mean \"bulk\"?"),
+        ("[[link]]", "[links]\n[[link]]", "links", 5, "did you mean \"link\"?"),
+    ];
+    for (old, new, place, line, said) in cases {
+        let problem = only_problem(&with(old, new));
+        assert_eq!((*place, Some(*line)), (problem.0.as_str(), problem.1), "{new}: {}", problem.2);
+        assert!(problem.2.contains(said), "{new}: {}", problem.2);
+    }
+}
+
+#[test]
+fn all_problems_are_reported_at_once_with_their_lines() {
+    let text = with("\"10 s\"", "\"10 parsec\"").replace("\"10 Mbps\"", "\"0 bps\"").replace("count = 3", "cuont = 3");
+    let text = text.replace("min_th = 10", "min_th = 40").replace("\"ns2-2001\"", "\"ns3\"");
+    let mut lines: Vec<_> = problems(&text).into_iter().map(|problem| problem.line).collect();
+    lines.sort();
+    assert_eq!([2, 9, 11, 15, 25].map(Some).to_vec(), lines, "{:?}", problems(&text));
+}
+
+#[test]
+fn a_faulty_link_is_one_problem_and_not_one_of_every_flow_too() {
+    for (old, new) in [("\"10 Mbps\"", "\"0 bps\""), ("limit = 120", "limit = 0"), ("aqm = \"red\"", "aqm = \"blue\"")] {
+        let (place, _, message) = only_problem(&with(old, new));
+        assert!(place.starts_with("link.bottleneck"), "{new}: {place}: {message}");
+    }
+    let named = with("start = [\"0 s\", \"1 s\"]", "route = [\"bottleneck\"]").replace("\"5 ms\"", "\"5\"");
+    assert_eq!("link.bottleneck.delay", only_problem(&named).0);
+}
+
+#[test]
+fn a_wrong_node_is_still_reported_beside_a_faulty_link() {
+    let text = with("\"10 Mbps\"", "\"0 bps\"").replace("access = { to = \"router\"", "access = { to = \"rooter\"");
+    let places: Vec<_> = problems(&text).into_iter().map(|problem| problem.place).collect();
+    assert_eq!(vec!["link.bottleneck.rate", "flows.near.access"], places);
+}
+
+#[test]
+fn a_scenario_without_links_or_flows_says_so_once_each() {
+    let places: Vec<_> = problems("name = \"empty\"\nduration = \"1 s\"\n").into_iter().map(|problem| problem.place).collect();
+    assert_eq!(vec!["link", "flows"], places);
+    let flows_only = &SOUND[SOUND.find("[[flows]]").unwrap()..];
+    let (place, _, message) = only_problem(&format!("name = \"x\"\nduration = \"1 s\"\n{flows_only}"));
+    assert_eq!(("link", "there must be at least one [[link]]"), (place.as_str(), message.as_str()));
+}
+
+#[test]
+fn too_many_flows_in_all_are_refused_before_any_is_made() {
+    let text = with("count = 3", "count = 999999").replace("count = 2", "count = 999999");
+    let (place, _, message) = only_problem(&text);
+    assert_eq!("flows", place);
+    assert!(message.contains("1999998 flows in all"), "{message}");
+}
+
+#[test]
+fn broken_toml_names_its_line() {
+    let (place, line, _) = only_problem(&with("rate = \"10 Mbps\"", "rate = \"10 Mbps"));
+    assert_eq!(("file", Some(9)), (place.as_str(), line));
+}
+
+#[test]
+fn overrides_reach_members_by_name_number_and_star() {
+    let counts = |overrides| {
+        let scenario = sound(overrides).unwrap();
+        [0, 1].map(|group| scenario.network.flows.iter().filter(|flow| flow.group == group).count())
+    };
+    assert_eq!([7, 2], counts(&[("flows.near.count", "7")]));
+    assert_eq!([3, 7], counts(&[("flows.1.count", "7")]));
+    assert_eq!([7, 7], counts(&[("flows.*.count", "7")]));
+    assert_eq!([7, 8], counts(&[("flows.*.count", "7"), ("flows.far.count", "8")]), "the later override wins");
+}
+
+#[test]
+fn an_override_may_add_a_key_or_a_table() {
+    let scenario = sound(&[("record.queue", "10 ms"), ("link.bottleneck.queue.w_q", "0.01"), ("link.*.reverse.limit", "7")]).unwrap();
+    assert!(scenario.record.queue.is_some());
+    assert_eq!("0.01", scenario.resolved["links"][0]["queue"]["w_q"]);
+    assert_eq!(7, scenario.resolved["links"][0]["reverse"]["limit"]);
+}
+
+#[test]
+fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
+    let cases = [
+        ("flows.middle.count", "3", "the members are near, far"),
+        ("link.bottleneck.rate.x", "3", "has no member x"),
+        ("flows..count", "3", "an override is written as"),
+        ("flows.near.count", "many", "not a number"),
+        ("flows.near.cuont", "3", "did you mean \"count\"?"),
+        ("link.bottleneck.queue.min_th", "30", "below max_th 30"),
+    ];
+    for (path, value, said) in cases {
+        let problems = sound(&[(path, value)]).unwrap_err();
+        assert_eq!(1, problems.len(), "{problems:?}");
+        assert_eq!((path, None), (problems[0].place.as_str(), problems[0].line));
+        assert!(problems[0].message.contains(said), "{path}: {}", problems[0].message);
+    }
+}
+
+#[test]
+fn the_hash_is_that_of_the_content_and_not_of_the_text() {
+    let original = sound(&[]).unwrap().hash();
+    let at = SOUND.find("[[link]]").unwrap();
+    let (head, rest) = SOUND.split_at(at);
+    let commented = format!("# a comment\n{head}# another\n\n{rest}").replace("\"10 Mbps\"", "\"10000 kbps\"");
+    assert_eq!(original, Scenario::from_toml(&commented, &[]).unwrap().hash());
+    let reordered = with("rate = \"10 Mbps\"\ndelay = \"5 ms\"", "delay = \"5 ms\"\nrate = \"10 Mbps\"");
+    assert_eq!(original, Scenario::from_toml(&reordered, &[]).unwrap().hash());
+    let spelled_out = with("count = 2", "count = 2\napp = \"bulk\"");
+    assert_eq!(original, Scenario::from_toml(&spelled_out, &[]).unwrap().hash(), "a default written out is the same scenario");
+}
+
+#[test]
+fn any_parameter_changes_the_hash() {
+    let changes = [
+        ("name", "other"),
+        ("duration", "11 s"),
+        ("measure_from", "1 s"),
+        ("link.bottleneck.rate", "11 Mbps"),
+        ("link.bottleneck.delay", "6 ms"),
+        ("link.bottleneck.reverse.limit", "5"),
+        ("link.bottleneck.queue.limit", "121"),
+        ("link.bottleneck.queue.limit", "120 KB"),
+        ("link.bottleneck.queue.aqm", "ecn"),
+        ("link.bottleneck.queue.max_p", "0.2"),
+        ("link.bottleneck.queue.gentle", "true"),
+        ("flows.near.count", "4"),
+        ("flows.near.access.rate", "3 Mbps"),
+        ("flows.near.access.delay", "2 ms"),
+        ("flows.near.access.limit", "99"),
+        ("flows.near.tcp.ecn", "false"),
+        ("flows.near.tcp.max_window", "21"),
+        ("flows.near.app", "{ kind = \"file\", packets = 5 }"),
+        ("flows.far.start", "1 s"),
+        ("record.events", "true"),
+    ];
+    let mut hashes = vec![sound(&[]).unwrap().hash()];
+    hashes.extend(changes.map(|change| sound(&[change]).unwrap_or_else(|why| panic!("{change:?}: {why:?}")).hash()));
+    let total = hashes.len();
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(total, hashes.len(), "two of the scenarios share a hash");
+}
+
+#[test]
+fn json_reads_as_toml_does() {
+    let json = r#"{"name": "x", "duration": "1 s", "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms",
+        "queue": {"aqm": "droptail", "limit": 10}}], "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "ns2"}}]}"#;
+    let toml = r#"name = "x"
+        duration = "1 s"
+        link = [{name = "l", from = "a", to = "b", rate = "1 Mbps", delay = "1 ms", queue = {aqm = "droptail", limit = 10}}]
+        flows = [{name = "f", from = "a", to = "b", tcp = {profile = "ns2"}}]"#;
+    assert_eq!(Scenario::from_json(json, &[]).unwrap().hash(), Scenario::from_toml(toml, &[]).unwrap().hash());
+}
+
+#[test]
+fn every_example_and_benchmark_reads() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in ["examples", "benches"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let files: Vec<_> =
+            entries.filter(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with("Cargo.toml")).collect();
+        assert!(!files.is_empty(), "{folder} holds no scenario");
+        for path in files {
+            let read = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[]);
+            assert!(read.is_ok(), "{}: {:?}", path.display(), read.err());
+        }
+    }
+}

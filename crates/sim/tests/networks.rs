@@ -1,0 +1,289 @@
+//! Random small networks: nothing is lost or made, measures keep their bounds, and a run depends on its network and seed alone.
+
+use std::sync::Arc;
+
+use ecnlab_queue::Limit;
+use ecnlab_queue::registry::{AQMS, Entry, find};
+use ecnlab_sim::probe::Recorder;
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Script, run};
+use ecnlab_transport::source::ENDLESS;
+use ecnlab_transport::{Settings, profile, settings};
+use ecnlab_units::{Rate, Span, Time, Values};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+/// A link of a chain as it is drawn.
+#[derive(Clone, Debug)]
+struct Hop {
+    kbps: u64,
+    delay_us: u64,
+    aqm: usize,
+    limit: u32,
+    in_bytes: bool,
+    drop_numbers: Vec<u64>,
+    drops: Vec<(u64, u32)>,
+}
+
+/// A flow as it is drawn: it enters the chain at one link and leaves it after another.
+#[derive(Clone, Debug)]
+struct Draw {
+    enters: usize,
+    crosses: usize,
+    profile: &'static str,
+    ecn: bool,
+    delayed_ack: bool,
+    max_window: u64,
+    segments: u64,
+    start_ms: u64,
+    access: bool,
+}
+
+fn hop() -> impl Strategy<Value = Hop> {
+    let drop_numbers = subsequence((0..60u64).collect::<Vec<_>>(), 0..6);
+    let drops = prop::collection::vec((0u64..80, 0u32..3), 0..6);
+    (50u64..5_000, 0u64..60_000, 0..AQMS.len(), 1u32..40, any::<bool>(), drop_numbers, drops).prop_map(
+        |(kbps, delay_us, aqm, limit, in_bytes, drop_numbers, drops)| Hop { kbps, delay_us, aqm, limit, in_bytes, drop_numbers, drops },
+    )
+}
+
+fn draw() -> impl Strategy<Value = Draw> {
+    let route = (0usize..4, 1usize..5);
+    let tcp = (select(vec!["ns2", "ns2-2001"]), any::<bool>(), any::<bool>(), 1u64..80);
+    let load = (prop_oneof![Just(ENDLESS), 1u64..400], 0u64..3_000, any::<bool>());
+    (route, tcp, load).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, max_window), (segments, start_ms, access))| Draw {
+        enters,
+        crosses,
+        profile,
+        ecn,
+        delayed_ack,
+        max_window,
+        segments,
+        start_ms,
+        access,
+    })
+}
+
+fn networks() -> impl Strategy<Value = Network> {
+    (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9)).prop_map(|(hops, draws)| network(&hops, &draws))
+}
+
+fn network(hops: &[Hop], draws: &[Draw]) -> Network {
+    let mut network = Network { groups: 2, ..Network::default() };
+    network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.link(at)));
+    network.links.extend(hops.iter().map(|hop| pipe(hop.kbps, hop.delay_us, 30)));
+    for (at, draw) in draws.iter().enumerate() {
+        draw.add_to(&mut network, hops.len(), at as u32 % 2);
+    }
+    network
+}
+
+impl Hop {
+    fn link(&self, at: usize) -> LinkSpec {
+        let entry = &AQMS[self.aqm];
+        let mut values = Values::defaults(entry.parameters);
+        if entry.name != "droptail" {
+            for (name, text) in [("w_q", "0.05"), ("min_th", "2"), ("max_th", "8")] { values.read(name, text).unwrap(); }
+        }
+        let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
+        let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
+        LinkSpec { script: Some(script), ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit) }
+    }
+}
+
+impl Draw {
+    fn add_to(&self, network: &mut Network, hops: usize, group: u32) {
+        let enters = self.enters.min(hops - 1);
+        let leaves = (enters + self.crosses).min(hops);
+        let mut forward: Vec<u32> = (enters as u32..leaves as u32).collect();
+        let mut back: Vec<u32> = forward.iter().rev().map(|link| link + hops as u32).collect();
+        if self.access {
+            forward.insert(0, network.links.len() as u32);
+            back.push(network.links.len() as u32 + 1);
+            network.links.extend([pipe(10_000, 3_000, 20), pipe(10_000, 3_000, 20)]);
+        }
+        let start = Time::ZERO + Span::from_millis(self.start_ms);
+        network.flows.push(FlowSpec { group, forward, back, tcp: self.tcp(), segments: self.segments, start, boot: None });
+    }
+
+    fn tcp(&self) -> Arc<Settings> {
+        let mut values = profile::find(self.profile).unwrap().values();
+        values.read("ecn", &self.ecn.to_string()).unwrap();
+        values.read("delayed_ack", &self.delayed_ack.to_string()).unwrap();
+        values.read("max_window", &self.max_window.to_string()).unwrap();
+        Arc::new(Settings::new(&values))
+    }
+}
+
+fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
+    let rate = Rate::from_bps(kbps * 1000).unwrap();
+    LinkSpec { rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, script: None }
+}
+
+fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static Entry, values: Values, limit: Limit) -> LinkSpec {
+    let buffer = Buffer::Queue(QueueSpec { name: name.to_owned(), aqm, values, limit });
+    LinkSpec { buffer, ..pipe(kbps, delay_us, 0) }
+}
+
+fn options(seconds: u64, seed: u64) -> Options {
+    let duration = Time::ZERO + Span::from_secs(seconds);
+    Options { duration, measure_from: Time::ZERO, seed, sample_queues: None, sample_windows: None }
+}
+
+fn run_with<P: Probe>(network: &Network, options: &Options, probe: &mut P) -> Run {
+    run(network, options, probe, &mut |_| false).expect("nothing stops the run")
+}
+
+fn run_off(network: &Network, options: &Options) -> Run {
+    run_with(network, options, &mut Off)
+}
+
+/// All tables as text: NaN equals NaN, and every digit counts.
+fn tables(run: &Run) -> String {
+    format!("{:?}", run.report.tables)
+}
+
+/// One table as text.
+fn table(run: &Run, name: &str) -> String {
+    format!("{:?}", run.report.tables.iter().find(|(known, _)| *known == name))
+}
+
+/// Data that reached the sink or went missing, by flow, and what was sent.
+#[derive(Default)]
+struct Watch {
+    sent: Vec<u64>,
+    highest_ack: Vec<u64>,
+    highest_sent: Vec<u64>,
+}
+
+impl Watch {
+    fn at(list: &mut Vec<u64>, flow: u32) -> &mut u64 {
+        if list.len() <= flow as usize {
+            list.resize(flow as usize + 1, 0);
+        }
+        &mut list[flow as usize]
+    }
+}
+
+impl Probe for Watch {
+    fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
+        *Watch::at(&mut self.sent, flow) += 1;
+        let highest = Watch::at(&mut self.highest_sent, flow);
+        *highest = (*highest).max(segment.seq + 1);
+    }
+
+    fn ack_received(&mut self, _now: Time, flow: u32, ack: &ecnlab_transport::Ack) {
+        let highest = Watch::at(&mut self.highest_ack, flow);
+        *highest = (*highest).max(ack.next);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
+        let mut watch = Watch::default();
+        let finished = run_with(&network, &options(20, seed), &mut watch);
+        let reals = |table, column| finished.report.reals(table, column);
+        for (table, rows) in [("flows", network.flows.len()), ("groups", 2), ("total", 1)] {
+            for row in 0..rows {
+                prop_assert!(reals(table, "goodput_bps")[row] <= reals(table, "throughput_bps")[row]);
+                prop_assert!(reals(table, "goodput_first_bps")[row] <= reals(table, "throughput_bps")[row]);
+            }
+        }
+        for column in ["utilisation", "empty_fraction"] {
+            prop_assert!(reals("queues", column).iter().all(|share| (0.0..=1.0).contains(share)), "{column}");
+        }
+        for (row, sent) in reals("flows", "sent").into_iter().enumerate() {
+            prop_assert_eq!(watch.sent.get(row).copied().unwrap_or(0) as f64, sent);
+        }
+    }
+
+    #[test]
+    fn every_finite_flow_completes_or_has_data_outstanding(network in networks(), seed in any::<u64>()) {
+        let mut watch = Watch::default();
+        let finished = run_with(&network, &options(30, seed), &mut watch);
+        for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
+            if completion.is_nan() {
+                prop_assert!(watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at], "flow {} neither ends nor waits for an ACK: {:?} {:?}", at, flow, (watch.highest_ack.get(at), watch.highest_sent[at], watch.sent[at]));
+            } else {
+                let all = flow.segments + u64::from(flow.tcp.syn);
+                prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_network_and_seed_give_the_same_run(network in networks(), seed in any::<u64>()) {
+        let [first, second] = [(); 2].map(|()| run_off(&network, &options(10, seed)));
+        prop_assert_eq!(first.fingerprint, second.fingerprint);
+        prop_assert_eq!(tables(&first), tables(&second));
+    }
+
+    #[test]
+    fn watching_changes_nothing(network in networks(), seed in any::<u64>()) {
+        let plain = options(10, seed);
+        let off = run_off(&network, &plain);
+        let recorded = run_with(&network, &plain, &mut Recorder { events: true, ..Recorder::default() });
+        prop_assert_eq!(off.fingerprint, recorded.fingerprint);
+        prop_assert_eq!(tables(&off), tables(&recorded));
+        let every = Some(Span::from_millis(10));
+        let sampled = run_with(&network, &Options { sample_queues: every, sample_windows: every, ..plain }, &mut Recorder::default());
+        prop_assert_eq!(tables(&off), tables(&sampled));
+    }
+
+    #[test]
+    fn flows_that_never_start_shift_nobodys_draws(network in networks(), draws in prop::collection::vec(draw(), 1..4), seed in any::<u64>()) {
+        let plain = options(10, seed);
+        let links = network.links.iter().filter(|link| matches!(link.buffer, Buffer::Queue(_))).count();
+        let mut wider = network.clone();
+        wider.groups = 3;
+        for draw in draws {
+            Draw { start_ms: 60_000, ..draw }.add_to(&mut wider, links, 2);
+        }
+        let (without, with) = (run_off(&network, &plain), run_off(&wider, &plain));
+        prop_assert_eq!(table(&without, "queues"), table(&with, "queues"));
+        prop_assert_eq!(without.packet_hops, with.packet_hops);
+    }
+
+    #[test]
+    fn a_later_measured_interval_changes_no_packet(network in networks(), seed in any::<u64>(), from in 0u64..10_000) {
+        let plain = options(10, seed);
+        let measured = run_off(&network, &Options { measure_from: Time::ZERO + Span::from_millis(from), ..plain });
+        prop_assert_eq!(run_off(&network, &plain).packet_hops, measured.packet_hops);
+        prop_assert!(measured.report.reals("queues", "utilisation").iter().all(|share| (0.0..=1.0).contains(share)));
+    }
+}
+
+/// One Reno flow over a drop-tail bottleneck of 10 Mbps, 100 ms there and back, with a buffer of `f` BDP.
+fn one_reno_flow(f: f64) -> Network {
+    const BDP_PACKETS: f64 = 125.0;
+    let aqm = find("droptail").unwrap();
+    let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
+    let mut values = Values::defaults(settings::PARAMETERS);
+    values.read("max_window", "100000").unwrap();
+    let flow = FlowSpec {
+        group: 0,
+        forward: vec![0],
+        back: vec![1],
+        tcp: Arc::new(Settings::new(&values)),
+        segments: ENDLESS,
+        start: Time::ZERO,
+        boot: None,
+    };
+    let bottleneck = queue_link(10_000, 49_600, "bottleneck", aqm, Values::defaults(aqm.parameters), limit);
+    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: 1 }
+}
+
+/// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window falls by half when `1 + f` BDP overflow. ns-2 within 0.01.
+#[test]
+fn one_reno_flow_fills_a_small_buffer_as_the_saw_tooth_says() {
+    for (f, ns2) in [(0.048, 0.782), (0.096, 0.812), (0.248, 0.886), (0.496, 0.961), (1.0, 1.000)] {
+        let measured = Options { measure_from: Time::ZERO + Span::from_secs(500), ..options(2_500, 1) };
+        let finished = run_off(&one_reno_flow(f), &measured);
+        let utilisation = finished.report.reals("queues", "utilisation")[0];
+        assert!((utilisation - ns2).abs() <= 0.01, "f = {f}: {utilisation}, ns-2 {ns2}");
+        let formula = (3.0 + 6.0 * f - f * f) / (4.0 * (1.0 + f));
+        assert!((utilisation - formula).abs() <= 0.01, "f = {f}: {utilisation}, formula {formula}");
+    }
+}
