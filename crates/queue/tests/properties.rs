@@ -259,7 +259,9 @@ fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
 fn every_busy_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
     AQMS.iter().filter(|entry| entry.name != "droptail").map(|entry| {
         let mut values = Values::defaults(entry.parameters);
-        for (name, text) in [("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")] { values.read(name, text).unwrap(); }
+        for (name, text) in [("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")] {
+            values.read(name, text).unwrap();
+        }
         (entry.name, Fifo::new((entry.make)(&values, rate()), Limit::Packets(20)), Rng::for_role(1, entry.name))
     })
 }

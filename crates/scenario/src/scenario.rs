@@ -52,13 +52,25 @@ pub struct Record {
     pub events: bool,
 }
 
-/// A link as the file declares it.
+/// The links as the file declares them.
+struct Links {
+    declared: Vec<Declared>,
+    /// Whether every link has its name and ends: otherwise nothing can be said about routes.
+    ends_known: bool,
+}
+
+/// A link as the file declares it. One that has a problem still has its place in routes.
 struct Declared {
     name: String,
     from: String,
     to: String,
+    sound: Option<SoundLink>,
+}
+
+struct SoundLink {
     forward: LinkSpec,
     reverse: LinkSpec,
+    description: Json,
 }
 
 impl Scenario {
@@ -75,14 +87,14 @@ impl Scenario {
         let mut resolved = Map::new();
         let links = links(&mut reader, &section, &mut resolved);
         let flows = flows(&mut reader, &section, &links, &mut resolved);
-        let (network, groups) = assemble(&mut reader, links.iter().collect(), flows);
+        let (network, groups) = assemble(&mut reader, &links.declared, flows);
         match (reader.problems.is_empty(), duration) {
             (true, Some(duration)) => Ok(Scenario {
                 resolved: json!({
                     "name": name, "duration_s": duration.seconds(), "measure_from_s": measure_from.seconds(),
                     "links": resolved.remove("links"), "flows": resolved.remove("flows"), "record": record.to_json(),
                 }),
-                queues: links.into_iter().map(|link| link.name).collect(),
+                queues: links.declared.into_iter().map(|link| link.name).collect(),
                 name,
                 duration,
                 measure_from,
@@ -164,20 +176,15 @@ fn members<'a>(reader: &mut Reader, root: &Section<'a>, key: &str) -> Vec<Sectio
     sections
 }
 
-fn links(reader: &mut Reader, root: &Section, resolved: &mut Map<String, Json>) -> Vec<Declared> {
-    let mut links = Vec::new();
-    let mut described = Vec::new();
-    for section in members(reader, root, "link") {
-        if let Some((link, description)) = link(reader, &section) {
-            links.push(link);
-            described.push(description);
-        }
-    }
+fn links(reader: &mut Reader, root: &Section, resolved: &mut Map<String, Json>) -> Links {
+    let sections = members(reader, root, "link");
+    let declared: Vec<Declared> = sections.iter().filter_map(|section| link(reader, section)).collect();
+    let described = declared.iter().filter_map(|link| Some(link.sound.as_ref()?.description.clone())).collect();
     resolved.insert("links".to_owned(), Json::Array(described));
-    links
+    Links { ends_known: !declared.is_empty() && declared.len() == sections.len(), declared }
 }
 
-fn link(reader: &mut Reader, section: &Section) -> Option<(Declared, Json)> {
+fn link(reader: &mut Reader, section: &Section) -> Option<Declared> {
     reader.only(section, LINK_KEYS);
     let name = reader.text(section, "name", "\"bottleneck\"");
     let from = reader.text(section, "from", "\"router\"");
@@ -189,6 +196,19 @@ fn link(reader: &mut Reader, section: &Section) -> Option<(Declared, Json)> {
         reader.report_at(section, "to", "a link must lead to another node than it comes from".to_owned());
     }
     let queue = queue(reader, section, name.unwrap_or_default());
+    let (name, from, to) = (name?.to_owned(), from?.to_owned(), to?.to_owned());
+    let sound = sound_link([&name, &from, &to], rate, delay, queue, reverse);
+    Some(Declared { name, from, to, sound })
+}
+
+/// The link's two directions, unless something of it has a problem.
+fn sound_link(
+    [name, from, to]: [&str; 3],
+    rate: Option<Rate>,
+    delay: Option<Span>,
+    queue: Option<QueueSpec>,
+    reverse: Option<LinkSpec>,
+) -> Option<SoundLink> {
     let (rate, delay, queue, reverse) = (rate?, delay?, queue?, reverse?);
     let description = json!({
         "name": name, "from": from, "to": to, "rate_bps": rate.bps(), "delay_s": delay.seconds(),
@@ -196,7 +216,7 @@ fn link(reader: &mut Reader, section: &Section) -> Option<(Declared, Json)> {
         "reverse": { "rate_bps": reverse.rate.bps(), "delay_s": reverse.delay.seconds(), "limit": pipe_limit(&reverse) },
     });
     let forward = LinkSpec { rate, delay, buffer: Buffer::Queue(queue), script: None };
-    Some((Declared { name: name?.to_owned(), from: from?.to_owned(), to: to?.to_owned(), forward, reverse }, description))
+    Some(SoundLink { forward, reverse, description })
 }
 
 /// The way back: as the link itself, with a plain buffer.
@@ -285,7 +305,7 @@ struct Group {
     starts: Vec<Time>,
 }
 
-fn flows(reader: &mut Reader, root: &Section, links: &[Declared], resolved: &mut Map<String, Json>) -> Vec<Group> {
+fn flows(reader: &mut Reader, root: &Section, links: &Links, resolved: &mut Map<String, Json>) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut described = Vec::new();
     let sections = members(reader, root, "flows");
@@ -303,7 +323,7 @@ fn flows(reader: &mut Reader, root: &Section, links: &[Declared], resolved: &mut
     groups
 }
 
-fn group(reader: &mut Reader, section: &Section, links: &[Declared]) -> Option<(Group, Json)> {
+fn group(reader: &mut Reader, section: &Section, links: &Links) -> Option<(Group, Json)> {
     reader.only(section, FLOW_KEYS);
     let name = reader.text(section, "name", "\"flows\"");
     let count = if section.node.get("count").is_some() { reader.count_if(section, "count", MAX_FLOWS) } else { Some(1) };
@@ -327,7 +347,7 @@ fn group(reader: &mut Reader, section: &Section, links: &[Declared]) -> Option<(
     let mut app_texts = texts(&app.1);
     app_texts.insert("kind".to_owned(), json!(app.0.name));
     let description = json!({
-        "name": group.name, "count": group.count, "route": group.route.iter().map(|&link| &links[link].name).collect::<Vec<_>>(),
+        "name": group.name, "count": group.count, "route": group.route.iter().map(|&link| &links.declared[link].name).collect::<Vec<_>>(),
         "access": group.access.as_ref().map(|(there, _)| json!({ "rate_bps": there.rate.bps(), "delay_s": there.delay.seconds(), "limit": pipe_limit(there) })),
         "tcp": tcp_texts, "app": app_texts, "start_s": group.starts.iter().map(|start| start.seconds()).collect::<Vec<_>>(),
     });
@@ -352,7 +372,7 @@ fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkS
 }
 
 /// The declared links from the flow's first node to its last, by number.
-fn route(reader: &mut Reader, flow: &Section, links: &[Declared]) -> Option<Vec<usize>> {
+fn route(reader: &mut Reader, flow: &Section, links: &Links) -> Option<Vec<usize>> {
     let first = match flow.section("access") {
         Some(access) if flow.node.get("from").is_none() => reader.text(&access, "to", "\"router\""),
         Some(_) => {
@@ -363,6 +383,10 @@ fn route(reader: &mut Reader, flow: &Section, links: &[Declared]) -> Option<Vec<
     };
     let last = reader.text(flow, "to", "\"sink\"");
     let (first, last) = (first?, last?);
+    if !links.ends_known {
+        return None;
+    }
+    let links = &links.declared;
     let nodes = || links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]);
     for (key, node) in [("from", first), ("to", last)] {
         if !nodes().any(|known| known == node) {
@@ -470,13 +494,14 @@ fn starts(reader: &mut Reader, flow: &Section) -> Option<Vec<Time>> {
 }
 
 /// Numbers the links: first the declared ones, then their ways back, then each flow's own two.
-fn assemble(reader: &mut Reader, links: Vec<&Declared>, groups: Vec<Group>) -> (Network, Vec<String>) {
+fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Network, Vec<String>) {
     let mut network = Network { groups: groups.len() as u32, ..Network::default() };
     if !reader.problems.is_empty() {
         return (network, Vec::new());
     }
-    network.links.extend(links.iter().map(|link| link.forward.clone()));
-    network.links.extend(links.iter().map(|link| link.reverse.clone()));
+    let sound: Vec<_> = links.iter().filter_map(|link| link.sound.as_ref()).collect();
+    network.links.extend(sound.iter().map(|link| link.forward.clone()));
+    network.links.extend(sound.iter().map(|link| link.reverse.clone()));
     let declared = links.len() as u32;
     for (number, group) in groups.iter().enumerate() {
         for member in 0..group.count {

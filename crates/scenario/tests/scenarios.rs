@@ -68,7 +68,7 @@ fn a_sound_scenario_becomes_its_network() {
 #[test]
 fn one_mistake_is_one_problem_at_its_place() {
     let cases: &[(&str, &str, &str, usize, &str)] = &[
-        ("duration =", "durations =", "durations", 2, "did you mean \"duration\"?"),
+        ("measure_from =", "measured_from =", "measured_from", 3, "did you mean \"measure_from\"?"),
         ("min_th = 10", "minth = 10", "link.bottleneck.queue.minth", 11, "did you mean \"min_th\"?"),
         ("ecn = true", "ecm = true", "flows.near.tcp.ecm", 18, "did you mean \"ecn\"?"),
         ("aqm = \"red\"", "aqm = \"rad\"", "link.bottleneck.queue.aqm", 11, "did you mean \"red\"?"),
@@ -102,7 +102,13 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("\"10 s\"", "\"0 s\"", "duration", 2, "above 0"),
         ("\"10 s\"", "\"200 days\"", "duration", 2, "unknown unit"),
         ("name = \"far\"", "name = \"near\"", "flows.near.name", 21, "names must be unique"),
-        ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"rooter\"\nto = \"sink\"\ntcp", "flows.far.from", 23, "did you mean \"router\"?"),
+        (
+            "from = \"router\"\nto = \"sink\"\ntcp",
+            "from = \"rooter\"\nto = \"sink\"\ntcp",
+            "flows.far.from",
+            23,
+            "did you mean \"router\"?",
+        ),
         ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"sink\"\nto = \"router\"\ntcp", "flows.far.to", 24, "no links lead from"),
         ("start = [\"0 s\", \"1 s\"]", "start = [\"0 s\", 1]", "flows.far.start", 26, "needs a unit"),
         ("start = [\"0 s\", \"1 s\"]", "route = [\"bottle\"]", "flows.far.route", 26, "did you mean \"bottleneck\"?"),
@@ -264,8 +270,7 @@ fn every_example_and_benchmark_reads() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for folder in ["examples", "benches"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-        let files: Vec<_> =
-            entries.filter(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with("Cargo.toml")).collect();
+        let files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with("Cargo.toml")).collect();
         assert!(!files.is_empty(), "{folder} holds no scenario");
         for path in files {
             let read = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[]);

@@ -2,8 +2,8 @@
 //!
 //! A component is anything that can be woken: a link's far end, a transmitter, a timer. Setting a deadline overwrites
 //! the old one. A deadline that moves to later leaves its place in the calendar as it is and is put right when
-//! that place comes up, so timers that every acknowledgement restarts cost one store. Ties are broken by the order
-//! number that a deadline drew when it was set.
+//! that place comes up, so timers that every acknowledgement restarts cost one store. Ties are broken by [`Order`]:
+//! what was scheduled first comes first, as in ns-2.
 //!
 //! The calendar (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a
 //! bitmap skips empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and
@@ -13,6 +13,13 @@ use ecnlab_units::Time;
 
 const NONE: u32 = u32::MAX;
 const IDLE: u64 = u64::MAX;
+
+/// Breaks ties between deadlines: since when the thing was bound to happen, then a running number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    since: Time,
+    number: u64,
+}
 
 /// The deadlines of a fixed number of components.
 pub struct Deadlines {
@@ -34,7 +41,7 @@ pub struct Deadlines {
 #[derive(Clone, Copy)]
 struct Slot {
     due: u64,
-    order: u64,
+    order: Order,
     /// The time under which the calendar holds this component, or `IDLE`.
     placed: u64,
     next: u32,
@@ -43,7 +50,7 @@ struct Slot {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     due: u64,
-    order: u64,
+    order: Order,
     component: u32,
 }
 
@@ -52,7 +59,7 @@ impl Deadlines {
     pub fn new(components: usize) -> Deadlines {
         let buckets = (components / 2).next_power_of_two().clamp(1 << 10, 1 << 16);
         Deadlines {
-            slots: vec![Slot { due: IDLE, order: 0, placed: IDLE, next: NONE }; components],
+            slots: vec![Slot { due: IDLE, order: Order::default(), placed: IDLE, next: NONE }; components],
             heads: vec![NONE; buckets],
             occupied: vec![0; buckets / 64],
             shift: 27,
@@ -65,20 +72,20 @@ impl Deadlines {
         }
     }
 
-    /// Draws the next order number.
-    pub fn order(&mut self) -> u64 {
+    /// The next order of something bound to happen since `since`.
+    pub fn order(&mut self, since: Time) -> Order {
         self.orders += 1;
-        self.orders
+        Order { since, number: self.orders }
     }
 
-    /// Sets a component's deadline, after all others that are due at the same time.
-    pub fn set(&mut self, component: u32, due: Time) {
-        let order = self.order();
+    /// Sets a component's deadline at the time `now`.
+    pub fn set(&mut self, component: u32, now: Time, due: Time) {
+        let order = self.order(now);
         self.set_ordered(component, due, order);
     }
 
-    /// Sets a component's deadline with an order number drawn before.
-    pub fn set_ordered(&mut self, component: u32, due: Time, order: u64) {
+    /// Sets a component's deadline with an order drawn before.
+    pub fn set_ordered(&mut self, component: u32, due: Time, order: Order) {
         let slot = &mut self.slots[component as usize];
         slot.due = due.picos();
         slot.order = order;
@@ -197,7 +204,7 @@ impl Deadlines {
                 self.ready.push(Entry { due: slot.placed, order: slot.order, component });
                 if slot.placed != slot.due {
                     // Moved to later since it was placed; `pop` sees the difference and places it anew.
-                    self.ready.last_mut().expect("just pushed").order = 0;
+                    self.ready.last_mut().expect("just pushed").order = Order::default();
                 }
             }
             component = next;
@@ -264,7 +271,7 @@ mod tests {
     fn ties_come_in_the_order_in_which_they_were_set() {
         let mut deadlines = Deadlines::new(3);
         for component in [2, 0, 1] {
-            deadlines.set(component, at(5));
+            deadlines.set(component, Time::ZERO, at(5));
         }
         assert_eq!([2, 0, 1], [(); 3].map(|()| deadlines.pop().unwrap().1));
         assert_eq!(None, deadlines.pop());
@@ -273,12 +280,12 @@ mod tests {
     #[test]
     fn setting_again_overwrites_and_clearing_forgets() {
         let mut deadlines = Deadlines::new(2);
-        deadlines.set(0, at(1 << 40));
-        deadlines.set(0, at(1 << 50));
-        deadlines.set(1, at(1 << 45));
-        deadlines.set(1, at(7));
+        deadlines.set(0, Time::ZERO, at(1 << 40));
+        deadlines.set(0, Time::ZERO, at(1 << 50));
+        deadlines.set(1, Time::ZERO, at(1 << 45));
+        deadlines.set(1, Time::ZERO, at(7));
         assert_eq!(Some((at(7), 1)), deadlines.pop());
-        deadlines.set(1, at(9));
+        deadlines.set(1, Time::ZERO, at(9));
         deadlines.clear(1);
         assert_eq!(Some((at(1 << 50), 0)), deadlines.pop());
         assert_eq!(None, deadlines.pop());
@@ -299,7 +306,7 @@ mod tests {
                         let due = now + ((1u64 << magnitude) / 1000) * fraction;
                         order += 1;
                         list[component as usize] = Some((due, order));
-                        deadlines.set(component, at(due));
+                        deadlines.set(component, at(now), at(due));
                     }
                     2 => {
                         list[component as usize] = None;

@@ -10,7 +10,7 @@ use ecnlab_queue::{Fifo, Outcome};
 use ecnlab_transport::{Ack, Output, Receiver, Segment, Sender, Settings, Window};
 use ecnlab_units::{Ecn, Rng, Span, Time};
 
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, Order};
 use crate::link::{Link, Queue, Waiting};
 use crate::measures::{self, Delivery, FairnessBins, FlowMeasures, FlowRow, Histogram, Material, QueueMeasures, QueueRow, Report, jain};
 use crate::network::{Buffer, Network};
@@ -182,15 +182,15 @@ impl<'a, P: Probe> Engine<'a, P> {
     /// Sets the first deadlines.
     fn open(&mut self) {
         let clock = self.parts.clock;
-        self.deadlines.set(clock + MEASURE, self.options.measure_from);
-        self.deadlines.set(clock + BIN, Time::ZERO + SECOND);
+        self.deadlines.set(clock + MEASURE, self.now, self.options.measure_from);
+        self.deadlines.set(clock + BIN, self.now, Time::ZERO + SECOND);
         for (part, every) in [(SAMPLE_QUEUES, self.options.sample_queues), (SAMPLE_WINDOWS, self.options.sample_windows)] {
             if every.is_some() {
-                self.deadlines.set(clock + part, Time::ZERO);
+                self.deadlines.set(clock + part, self.now, Time::ZERO);
             }
         }
         for flow in 0..self.flows.len() as u32 {
-            self.deadlines.set(self.parts.starts + flow, self.flows[flow as usize].start);
+            self.deadlines.set(self.parts.starts + flow, self.now, self.flows[flow as usize].start);
         }
     }
 
@@ -260,13 +260,13 @@ impl<'a, P: Probe> Engine<'a, P> {
             link.dropped += 1;
             return self.lose(at, id, Deed::Dropped(ecnlab_queue::Cause::Overflow));
         }
-        let departs = link.depart(self.packets[id].size, self.now);
-        self.launch(at, id, departs);
+        let (begins, departs) = link.depart(self.packets[id].size, self.now);
+        self.launch(at, id, begins, departs);
     }
 
     /// Puts a packet on a wire.
-    fn launch(&mut self, at: u32, id: PacketId, departs: Time) {
-        let order = self.deadlines.order();
+    fn launch(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
+        let order = self.deadlines.order(begins);
         if self.links[at as usize].push(&mut self.packets, id, departs, order) {
             self.deadlines.set_ordered(at, self.packets[id].due, order);
         }
@@ -309,12 +309,13 @@ impl<'a, P: Probe> Engine<'a, P> {
         let length = queue.fifo.len();
         let Some((waiting, waited)) = queue.fifo.take(self.now) else { return false };
         queue.measures.held(length, self.now);
-        let (link, departs) = (queue.link, self.links[queue.link as usize].depart(waiting.size, self.now));
+        let link = queue.link;
+        let (begins, departs) = self.links[link as usize].depart(waiting.size, self.now);
         queue.measures.departure(waited, departs.since(self.now));
         queue.transmitting = true;
         self.packets[waiting.packet].ecn = waiting.ecn;
-        self.launch(link, waiting.packet, departs);
-        self.deadlines.set(self.parts.transmitters + at, departs);
+        self.launch(link, waiting.packet, begins, departs);
+        self.deadlines.set(self.parts.transmitters + at, self.now, departs);
         true
     }
 
@@ -345,7 +346,7 @@ impl<'a, P: Probe> Engine<'a, P> {
                 self.deadlines.clear(delays);
                 self.send_ack(packet.flow, &ack);
             }
-            (None, Some(until)) => self.deadlines.set(delays, until),
+            (None, Some(until)) => self.deadlines.set(delays, self.now, until),
             (None, None) => {}
         }
     }
@@ -361,7 +362,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         let cursor = self.flows[flow as usize].back;
         let id = self.packets.insert(Packet {
             due: Time::ZERO,
-            order: 0,
+            order: Order::default(),
             next: NONE,
             cursor,
             seq: ack.next,
@@ -417,7 +418,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         }
         self.scratch = segments;
         match after {
-            Some(due) if after != before => self.deadlines.set(self.parts.timers + at, due),
+            Some(due) if after != before => self.deadlines.set(self.parts.timers + at, self.now, due),
             None if before.is_some() => self.deadlines.clear(self.parts.timers + at),
             _ => {}
         }
@@ -426,7 +427,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     fn send(&mut self, flow: u32, cursor: u32, segment: &Segment, rtt_us: u32) {
         let id = self.packets.insert(Packet {
             due: Time::ZERO,
-            order: 0,
+            order: Order::default(),
             next: NONE,
             cursor,
             seq: segment.seq,
@@ -522,7 +523,7 @@ impl<'a, P: Probe> Engine<'a, P> {
             bin.drops = std::mem::take(&mut self.groups[at].drops);
             self.probe.rates(start, at as u32, bin);
         }
-        self.deadlines.set(self.parts.clock + BIN, self.now + SECOND);
+        self.deadlines.set(self.parts.clock + BIN, self.now, self.now + SECOND);
     }
 
     fn begin_measuring(&mut self) {
@@ -542,7 +543,7 @@ impl<'a, P: Probe> Engine<'a, P> {
             self.probe.queue_sample(self.now, at as u32, queue.fifo.len() as u32, queue.fifo.average());
         }
         if let Some(every) = self.options.sample_queues {
-            self.deadlines.set(self.parts.clock + SAMPLE_QUEUES, self.now + every);
+            self.deadlines.set(self.parts.clock + SAMPLE_QUEUES, self.now, self.now + every);
         }
     }
 
@@ -551,7 +552,7 @@ impl<'a, P: Probe> Engine<'a, P> {
             self.probe.window_sample(self.now, at as u32, flow.sender.window());
         }
         if let Some(every) = self.options.sample_windows {
-            self.deadlines.set(self.parts.clock + SAMPLE_WINDOWS, self.now + every);
+            self.deadlines.set(self.parts.clock + SAMPLE_WINDOWS, self.now, self.now + every);
         }
     }
 

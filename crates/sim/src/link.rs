@@ -3,6 +3,7 @@
 use ecnlab_queue::{Fifo, Frame};
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
+use crate::deadlines::Order;
 use crate::measures::QueueMeasures;
 use crate::packet::{Arena, NONE, PacketId};
 use crate::script::Script;
@@ -58,9 +59,9 @@ impl Link {
         }
     }
 
-    /// Occupies the transmitter with a packet, now or when it is free; returns when the packet has left.
+    /// Occupies the transmitter with a packet, now or when it is free; returns when its transmission begins and ends.
     #[inline]
-    pub fn depart(&mut self, size: u32, now: Time) -> Time {
+    pub fn depart(&mut self, size: u32, now: Time) -> (Time, Time) {
         if self.cached.0 != size {
             let (span, fraction) = self.rate.transmission_exact(size);
             self.cached = (size, span, fraction);
@@ -70,13 +71,14 @@ impl Link {
             self.free_at = now;
             self.fraction = 0;
         }
+        let begins = self.free_at;
         self.free_at += span;
         self.fraction += fraction;
         if self.fraction >= self.rate.bps() {
             self.fraction -= self.rate.bps();
             self.free_at += Span::from_picos(1);
         }
-        self.free_at
+        (begins, self.free_at)
     }
 
     /// Whether a pipe's buffer holds as many waiting packets as it may. Exact, but counted only when it might be so.
@@ -100,7 +102,7 @@ impl Link {
     }
 
     /// Puts a packet on the wire. True if it is the first one there: the link's deadline is now its own.
-    pub fn push(&mut self, packets: &mut Arena, id: PacketId, departs: Time, order: u64) -> bool {
+    pub fn push(&mut self, packets: &mut Arena, id: PacketId, departs: Time, order: Order) -> bool {
         let packet = &mut packets[id];
         packet.due = departs + self.delay;
         packet.order = order;
@@ -121,7 +123,7 @@ impl Link {
     }
 
     /// Takes the packet that has reached the far end, and tells when the next one will.
-    pub fn pop(&mut self, packets: &Arena) -> (PacketId, Option<(Time, u64)>) {
+    pub fn pop(&mut self, packets: &Arena) -> (PacketId, Option<(Time, Order)>) {
         let id = self.head;
         self.head = packets[id].next;
         self.count -= 1;

@@ -2,6 +2,8 @@
 
 use ecnlab_units::{Ecn, Time};
 
+use crate::deadlines::Order;
+
 /// Index of a packet in its arena.
 pub type PacketId = u32;
 
@@ -13,7 +15,7 @@ pub const NONE: PacketId = PacketId::MAX;
 pub struct Packet {
     /// When it reaches the far end of its link.
     pub due: Time,
-    pub order: u64,
+    pub order: Order,
     pub next: PacketId,
     /// Where on its route it is: an index into the engine's hops.
     pub cursor: u32,

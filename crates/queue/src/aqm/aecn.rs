@@ -12,8 +12,8 @@
 //! A hit marks the first unmarked ECN-capable packet of the group's flow queue (mark-front), the arriving one last.
 //! If none fits, the arriving packet is dropped (our choice; the appendix leaves it open).
 //! `count` is kept per group: the appendix prints one for the router, but only a count for each group gives the curves of the thesis.
-//! A group's count knows only its arrivals and hits; the entry above `min_th` and forced drops restart the router's count alone.
-//! Of nine readings tried this one meets ns-2's figures (`reference/ns2/thesis-aecn.csv`).
+//! A forced drop restarts the group's count, but the first arrival above `min_th` restarts the router's alone: of the readings
+//! tried this one meets ns-2's figures (`reference/ns2/thesis-aecn.csv`).
 //! AECN2 is `balance = "population"`: alpha = len(average) / len(fragile), beta = len(robust) / len(average),
 //! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
 //! AECN4 is AECN3 with a larger `max_th`.
@@ -114,7 +114,7 @@ pub struct Aecn {
     gentle: bool,
     balance: Balance,
     group_counts: [Count; 3],
-    /// RED's own count. Forced drops and the entry above `min_th` restart it; the groups' own counts know only arrivals and hits.
+    /// RED's own count; it alone is restarted by the first arrival above `min_th`.
     router_count: Count,
     count_per_group: bool,
     average_rtt: Span,
@@ -171,7 +171,7 @@ impl Aecn {
         let ramp = self.ramp(group, glimpse);
         self.count(group).arrival(glimpse.size);
         if glimpse.full {
-            self.router_count.restart();
+            self.count(group).restart();
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
         }
         if average < ramp.min_th || glimpse.packets <= self.settings.floor {
@@ -179,7 +179,7 @@ impl Aecn {
             return Wish::Pass;
         }
         if average >= ramp.end() {
-            self.router_count.restart();
+            self.count(group).restart();
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
         }
         let p_b = ramp.probability(average);

@@ -145,7 +145,7 @@ impl<F: Frame> Fifo<F> {
         self.push(arriving);
         let last = self.waiting.len() - 1;
         if let Some(class) = self.classes.get_mut(usize::from(self.waiting[last].class)) {
-            class.unmarked.pop_back_if(|number| *number == self.gone + last as u64);
+            class.forget_last(self.gone + last as u64);
         }
         self.mark(last, level, cause)
     }
@@ -224,10 +224,19 @@ impl Class {
     /// Takes packet `number` off the list. From the front this is one step; from the middle the later packets move up by one.
     fn forget(&mut self, number: u64, place: usize) {
         if place == 0 {
-            self.unmarked.pop_front_if(|first| *first == number);
+            if self.unmarked.front() == Some(&number) {
+                self.unmarked.pop_front();
+            }
             return;
         }
         self.unmarked.retain(|&n| n != number);
         self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
+    }
+
+    /// Takes packet `number` off the list if it is the last one there.
+    fn forget_last(&mut self, number: u64) {
+        if self.unmarked.back() == Some(&number) {
+            self.unmarked.pop_back();
+        }
     }
 }

@@ -1,0 +1,227 @@
+"""Times the engine on the networks of the budget, next to ns-2 where it is installed.
+
+    python benches/bench.py [--runs N] [--no-ns2] [--only NETWORK ...] [--out FILE]
+
+Builds `target/release/ecnlab-bench`, runs each network N times in a process of its own, ns-2 (Debian package `ns2`, network
+`benches/ns2/dumbbell.tcl`) in between, prints a table and writes everything to bench.json. Times are CPU times of the run alone,
+without the set-up. A packet-hop is one data or ACK packet that crosses one link.
+
+Bytes a flow are (peak - peak with one flow) / flows: the packets in flight and the growth of vectors are in it, so it is more than
+a flow's own state. For ns-2's ratio see `cpu_ratio`: ns-2's CPU time over ours for the same simulated time of the same network.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHES = ROOT / "benches"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the budget: what runs, and the ns per packet-hop that must and should be reached."""
+
+    name: str
+    file: str
+    overrides: tuple[str, ...]
+    one_flow: tuple[str, ...]
+    ns2: tuple[str, ...]
+    must_ns: int
+    aim_ns: int
+    ns2_runs: int | None = None  # None: as many as ours
+
+
+ONE_OF_EACH = ("flows.*.count=1",)
+
+NETWORKS = (
+    Network("thesis, 60 flows", "thesis.toml", (), ONE_OF_EACH, ("net=thesis", "flows=60"), 95, 45),
+    Network(
+        "thesis, 600 flows",
+        "thesis.toml",
+        ("flows.*.count=200", 'flows.*.access.rate="150 kbps"'),
+        (*ONE_OF_EACH, 'flows.*.access.rate="150 kbps"'),
+        ("net=thesis", "flows=600"),
+        150,
+        75,
+    ),
+    Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
+    Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
+)
+
+
+def main() -> int:
+    """Run the benchmark as the command line asks."""
+    arguments = parse()
+    networks = [network for network in NETWORKS if not arguments.only or any(word in network.name for word in arguments.only)]
+    if not networks:
+        print(f"no network matches {arguments.only}: there are {[n.name for n in NETWORKS]}", file=sys.stderr)
+        return 2
+    binary = build()
+    ns2 = None if arguments.no_ns2 else shutil.which("ns")
+    rows = [measure(network, binary, ns2, arguments.runs) for network in networks]
+    print(table(rows))
+    note = "" if ns2 else " ns-2 is not installed or was left out." if not arguments.no_ns2 else " ns-2 was left out."
+    print("ns are per packet-hop; bytes/flow = (peak - peak with one flow a group) / flows, packets in flight included." + note)
+    result = {"format": 1, "machine": machine(), "runs": arguments.runs, "networks": rows}
+    write_whole(arguments.out, json.dumps(result, indent=2) + "\n")
+    print(f"written: {arguments.out}")
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=positive, default=5, help="runs of each network (default: 5)")
+    parser.add_argument("--no-ns2", action="store_true", help="leave ns-2 out")
+    parser.add_argument("--only", nargs="+", metavar="NETWORK", help="only the networks whose name contains one of these")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench.json", help="where the results go (default: bench.json)")
+    return parser.parse_args()
+
+
+def positive(text: str) -> int:
+    """A whole number of at least one."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def build() -> Path:
+    """Build the timing program and say where it is."""
+    subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "ecnlab-bench"], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "ecnlab-bench"
+
+
+def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
+    """Run a network, ours and ns-2's in turn, and sum up."""
+    base = ours(binary, network.file, network.one_flow)
+    limit = runs if network.ns2_runs is None else min(runs, network.ns2_runs)
+    own, other = [], []
+    for at in range(runs):
+        progress(f"{network.name}: run {at + 1} of {runs}")
+        own.append(ours(binary, network.file, network.overrides))
+        if ns2 and at < limit:
+            progress(f"{network.name}: ns-2, run {at + 1} of {limit}")
+            other.append(ns2_run(ns2, network.ns2))
+    progress("")
+    if len({run["fingerprint"] for run in own}) != 1:
+        raise SystemExit(f"{network.name}: runs of one seed differ: the engine is not deterministic")
+    return summary(network, base, own, other)
+
+
+def summary(network: Network, base: Row, own: list[Row], other: list[Row]) -> Row:
+    """A network's row: the sums, and every run behind them."""
+    times = [run["ns_per_hop"] for run in own]
+    peak = statistics.median(run["peak_bytes"] for run in own)
+    row = {
+        "network": network.name,
+        "flows": own[0]["flows"],
+        "hops": own[0]["hops"],
+        "ns_per_hop": {"median": statistics.median(times), "min": min(times), "max": max(times)},
+        "must_ns": network.must_ns,
+        "aim_ns": network.aim_ns,
+        "must_reached": statistics.median(times) <= network.must_ns,
+        "aim_reached": statistics.median(times) <= network.aim_ns,
+        "set_up_us_per_flow": statistics.median(run["set_up_us_per_flow"] for run in own),
+        "bytes_per_flow": (peak - base["peak_bytes"]) / own[0]["flows"],
+        "ns2": None,
+        "runs": own,
+        "one_flow_run": base,
+        "ns2_runs": other,
+    }
+    if other:
+        seconds = statistics.median(run["run_s"] for run in other)
+        row["ns2"] = {
+            "ns_per_hop": statistics.median(run["run_s"] * 1e9 / run["hops"] for run in other),
+            "run_s": seconds,
+            "cpu_ratio": seconds / statistics.median(run["run_s"] for run in own),
+        }
+    return row
+
+
+def ours(binary: Path, file: str, overrides: tuple[str, ...]) -> Row:
+    """One run of the engine in a process of its own."""
+    command = [str(binary), str(BENCHES / file), *overrides]
+    row: Row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return row
+
+
+def ns2_run(ns2: str, arguments: tuple[str, ...]) -> Row:
+    """One run of ns-2; its last line is `key value` pairs."""
+    command = [ns2, str(BENCHES / "ns2" / "dumbbell.tcl"), *arguments]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    words = output.strip().splitlines()[-1].split()
+    return {key: float(value) for key, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def table(rows: list[Row]) -> str:
+    """The rows for people."""
+    head = ("network", "ns/hop", "min", "max", "must", "aim", "reached", "set-up us/flow", "bytes/flow", "ns-2 ns/hop", "ns-2/ours CPU")
+    lines = [head, *(cells(row) for row in rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(text.ljust(w) if at == 0 else text.rjust(w) for at, (text, w) in enumerate(zip(line, widths, strict=True)))
+        for line in lines
+    )
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row's texts."""
+    times, ns2 = row["ns_per_hop"], row["ns2"]
+    reached = "aim" if row["aim_reached"] else "must" if row["must_reached"] else "NO"
+    return (
+        row["network"],
+        *(f"{times[key]:.1f}" for key in ("median", "min", "max")),
+        str(row["must_ns"]),
+        str(row["aim_ns"]),
+        reached,
+        f"{row['set_up_us_per_flow']:.1f}",
+        f"{row['bytes_per_flow']:.0f}",
+        f"{ns2['ns_per_hop']:.0f}" if ns2 else "-",
+        f"{ns2['cpu_ratio']:.1f}" if ns2 else "-",
+    )
+
+
+def machine() -> Row:
+    """What the numbers were measured on."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is never seen half."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def progress(text: str) -> None:
+    """A line that the next one overwrites, where someone watches."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

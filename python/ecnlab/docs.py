@@ -1,0 +1,102 @@
+"""docs/parameters.md, written from the engine's own declarations.
+
+`python -m ecnlab.docs` writes the page, `python -m ecnlab.docs --check` compares it and exits with 1 if it is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+
+PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
+
+_HEAD = """# Parameters
+
+Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+`ecnlab show NAME` prints the same for one entry. A default that is empty must be given.
+"""
+_COLUMNS = ("parameter", "default", "bounds", "unit", "meaning", "source")
+
+Entry = Mapping[str, Any]
+
+
+def page() -> str:
+    """The whole page."""
+    registry = json.loads(_core.registry())
+    parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(registry["aqm"])]
+    parts += ["## TCP profiles (`profile`)\n", *_profiles(registry["tcp"])]
+    parts += ["## Traffic sources (`app`)\n", *_entries(registry["app"])]
+    return "\n".join(parts)
+
+
+def _entries(entries: Iterable[Entry]) -> list[str]:
+    """Each entry with the parameters that no earlier one has declared in the same words, and the names of the others."""
+    owners: dict[str, str] = {}
+    parts = []
+    for entry in entries:
+        mine: list[Entry] = []
+        borrowed: dict[str, list[str]] = {}
+        for row in entry["parameters"]:
+            owner = owners.setdefault(json.dumps(row), entry["name"])
+            if owner == entry["name"]:
+                mine.append(row)
+            else:
+                borrowed.setdefault(owner, []).append(row["name"])
+        parts += [_about(entry), *_borrowed(borrowed), *([_table(_COLUMNS, map(_row, mine))] if mine else [])]
+    return parts
+
+
+def _profiles(profiles: Sequence[Entry]) -> list[str]:
+    """The profiles, and one table of all parameters with a default for each profile."""
+    names = [profile["name"] for profile in profiles]
+    defaults = [{row["name"]: row["default"] for row in profile["parameters"]} for profile in profiles]
+    rows = ([_code(row["name"]), *(_code(d[row["name"]]) for d in defaults), *_row(row)[2:]] for row in profiles[0]["parameters"])
+    header = ("parameter", *map(_code, names), *_COLUMNS[2:])
+    return [*map(_about, profiles), "### Parameters of every profile\n", _table(header, rows)]
+
+
+def _about(entry: Entry) -> str:
+    return f"### `{entry['name']}`: {entry['title']}\n\n{entry['summary']}\nSource: {entry['source']}.\n"
+
+
+def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"As in `{owner}`: {', '.join(map(_code, names))}.\n" for owner, names in borrowed.items()]
+
+
+def _row(row: Entry) -> list[str]:
+    return [_code(row["name"]), _code(row["default"]), row["bounds"], row["unit"], row["doc"], row["source"]]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or compare it; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write docs/parameters.md from the engine's declarations.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if the page is stale")
+    parser.add_argument("--file", type=Path, default=PAGE, help="the page (default: docs/parameters.md of the checkout)")
+    chosen = parser.parse_args(arguments)
+    fresh = page()
+    if not chosen.check:
+        chosen.file.write_text(fresh, encoding="utf-8")
+        return 0
+    if chosen.file.is_file() and chosen.file.read_text(encoding="utf-8") == fresh:
+        return 0
+    print(f"{chosen.file} is stale: run python -m ecnlab.docs", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
