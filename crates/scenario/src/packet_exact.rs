@@ -57,11 +57,12 @@ type Case = Result<(Network, Options), String>;
 fn case(scenario: &Json) -> Result<Case, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("no packet-exact case: {name} is missing"));
     let path = &scenario["path"];
-    let link = |rate: &str, delay: &str, limit: u32, script: Option<Script>| -> Result<LinkSpec, String> {
+    let link = |rate: &str, delay: &str, limit: u32, script: Option<Box<Script>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: seconds(real(path, delay)?)?,
             buffer: droptail(limit),
+            spread: Span::ZERO,
             script,
         })
     };
@@ -83,9 +84,9 @@ fn case(scenario: &Json) -> Result<Case, String> {
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            Some(Script::new(pairs("drops_seq_nth"), pairs("marks_seq_nth"), Vec::new())),
+            script(Script::new(pairs("drops_seq_nth"), pairs("marks_seq_nth"), Vec::new())),
         )?,
-        link("bottleneck_rate_bps", "bottleneck_delay_s", u32::MAX, Some(Script::new(Vec::new(), Vec::new(), numbers)))?,
+        link("bottleneck_rate_bps", "bottleneck_delay_s", u32::MAX, script(Script::new(Vec::new(), Vec::new(), numbers)))?,
         link("access_rate_bps", "access_delay_s", u32::MAX, None)?,
     ];
     let flow = FlowSpec {
@@ -102,10 +103,14 @@ fn case(scenario: &Json) -> Result<Case, String> {
     Ok(Ok((Network { links, flows: vec![flow], groups: 1 }, options)))
 }
 
+fn script(script: Script) -> Option<Box<Script>> {
+    Some(Box::new(script))
+}
+
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
 fn droptail(limit: u32) -> Buffer {
     let aqm = registry::find("droptail").expect("drop-tail is registered");
-    Buffer::Queue(QueueSpec { name: String::new(), aqm, values: Values::defaults(aqm.parameters), limit: Limit::Packets(limit) })
+    Buffer::Queue(Box::new(QueueSpec { name: String::new(), aqm, values: Values::defaults(aqm.parameters), limit: Limit::Packets(limit) }))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.

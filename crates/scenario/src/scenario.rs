@@ -24,7 +24,7 @@ pub const ROOT_KEYS: &[&str] = &["name", "duration", "measure_from", "link", "fl
 pub const LINK_KEYS: &[&str] = &["name", "from", "to", "rate", "delay", "queue", "reverse"];
 pub const REVERSE_KEYS: &[&str] = &["rate", "delay", "limit"];
 pub const FLOW_KEYS: &[&str] = &["name", "count", "from", "to", "access", "route", "tcp", "app", "start"];
-pub const ACCESS_KEYS: &[&str] = &["to", "rate", "delay", "limit"];
+pub const ACCESS_KEYS: &[&str] = &["to", "rate", "delay", "spread", "limit"];
 pub const RECORD_KEYS: &[&str] = &["queue", "rates", "window", "events"];
 
 /// A scenario that is known to be sound.
@@ -215,7 +215,7 @@ fn sound_link(
         "queue": describe(queue.aqm.name, &queue.values, queue.limit),
         "reverse": { "rate_bps": reverse.rate.bps(), "delay_s": reverse.delay.seconds(), "limit": pipe_limit(&reverse) },
     });
-    let forward = LinkSpec { rate, delay, buffer: Buffer::Queue(queue), script: None };
+    let forward = LinkSpec { rate, delay, buffer: Buffer::Queue(Box::new(queue)), spread: Span::ZERO, script: None };
     Some(SoundLink { forward, reverse, description })
 }
 
@@ -230,7 +230,7 @@ fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Optio
         delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
         limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
     }
-    Some(LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, script: None })
+    Some(LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None })
 }
 
 fn pipe_limit(link: &LinkSpec) -> u32 {
@@ -348,7 +348,7 @@ fn group(reader: &mut Reader, section: &Section, links: &Links) -> Option<(Group
     app_texts.insert("kind".to_owned(), json!(app.0.name));
     let description = json!({
         "name": group.name, "count": group.count, "route": group.route.iter().map(|&link| &links.declared[link].name).collect::<Vec<_>>(),
-        "access": group.access.as_ref().map(|(there, _)| json!({ "rate_bps": there.rate.bps(), "delay_s": there.delay.seconds(), "limit": pipe_limit(there) })),
+        "access": group.access.as_ref().map(|(there, _)| json!({ "rate_bps": there.rate.bps(), "delay_s": there.delay.seconds(), "spread_s": there.spread.seconds(), "limit": pipe_limit(there) })),
         "tcp": tcp_texts, "app": app_texts, "start_s": group.starts.iter().map(|start| start.seconds()).collect::<Vec<_>>(),
     });
     Some((group, description))
@@ -367,8 +367,9 @@ fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkS
     let rate = reader.rate(&section, "rate");
     let delay = reader.span(&section, "delay", "\"5 ms\"");
     let limit = if section.node.get("limit").is_some() { reader.count_if(&section, "limit", MAX_PACKETS)? as u32 } else { PIPE_LIMIT };
-    let pipe = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, script: None };
-    Some(Some((pipe.clone(), pipe)))
+    let spread = reader.span_if(&section, "spread", "\"1 ms\"").unwrap_or(Span::ZERO);
+    let back = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None };
+    Some(Some((LinkSpec { spread, ..back.clone() }, back)))
 }
 
 /// The declared links from the flow's first node to its last, by number.
@@ -503,12 +504,20 @@ fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Net
     network.links.extend(sound.iter().map(|link| link.forward.clone()));
     network.links.extend(sound.iter().map(|link| link.reverse.clone()));
     let declared = links.len() as u32;
+    let flows: usize = groups.iter().map(|group| group.count as usize).sum();
+    let own_links: usize = groups.iter().map(|group| if group.access.is_some() { 2 * group.count as usize } else { 0 }).sum();
+    network.links.reserve_exact(own_links);
+    network.flows.reserve_exact(flows);
     for (number, group) in groups.iter().enumerate() {
         for member in 0..group.count {
-            let mut forward: Vec<u32> = group.route.iter().map(|&link| link as u32).collect();
-            let mut back: Vec<u32> = forward.iter().rev().map(|link| link + declared).collect();
+            let mut forward = Vec::with_capacity(group.route.len() + 1);
+            let mut back = Vec::with_capacity(group.route.len() + 1);
+            if group.access.is_some() {
+                forward.push(network.links.len() as u32);
+            }
+            forward.extend(group.route.iter().map(|&link| link as u32));
+            back.extend(group.route.iter().rev().map(|&link| link as u32 + declared));
             if let Some((there, here)) = &group.access {
-                forward.insert(0, network.links.len() as u32);
                 back.push(network.links.len() as u32 + 1);
                 network.links.extend([there.clone(), here.clone()]);
             }

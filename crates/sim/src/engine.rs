@@ -93,6 +93,7 @@ struct Flow {
     received: u64,
     lost: u64,
     start: Time,
+    started: bool,
     base_rtt: Span,
     measures: FlowMeasures,
 }
@@ -110,7 +111,6 @@ struct Parts {
     transmitters: u32,
     timers: u32,
     delayed_acks: u32,
-    starts: u32,
     clock: u32,
 }
 
@@ -146,20 +146,19 @@ impl<'a, P: Probe> Engine<'a, P> {
                         (0, queues.len() as u32 - 1)
                     }
                 };
-                Link::new(spec.rate, spec.delay, limit, queue, spec.script.clone())
+                let spread = if spec.spread == Span::ZERO {
+                    0
+                } else {
+                    Rng::for_role(options.seed, &format!("spread {at}")).below(spec.spread.picos() + 1)
+                };
+                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, spec.script.clone())
             })
             .collect();
-        let mut hops = Vec::new();
+        let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());
         let flows: Vec<Flow> = network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
         let (link_count, queue_count, flow_count) = (links.len() as u32, queues.len() as u32, flows.len() as u32);
         let timers = link_count + queue_count;
-        let parts = Parts {
-            transmitters: link_count,
-            timers,
-            delayed_acks: timers + flow_count,
-            starts: timers + 2 * flow_count,
-            clock: timers + 3 * flow_count,
-        };
+        let parts = Parts { transmitters: link_count, timers, delayed_acks: timers + flow_count, clock: timers + 2 * flow_count };
         Engine {
             now: Time::ZERO,
             options: *options,
@@ -190,7 +189,7 @@ impl<'a, P: Probe> Engine<'a, P> {
             }
         }
         for flow in 0..self.flows.len() as u32 {
-            self.deadlines.set(self.parts.starts + flow, self.now, self.flows[flow as usize].start);
+            self.deadlines.set(self.parts.timers + flow, self.now, self.flows[flow as usize].start);
         }
     }
 
@@ -214,17 +213,15 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     fn wake(&mut self, component: u32) {
-        let Parts { transmitters, timers, delayed_acks, starts, clock } = self.parts;
+        let Parts { transmitters, timers, delayed_acks, clock } = self.parts;
         if component < transmitters {
             self.arrive(component);
         } else if component < timers {
             self.transmitted(component - transmitters);
         } else if component < delayed_acks {
             self.time_out(component - timers);
-        } else if component < starts {
-            self.delayed_ack(component - delayed_acks);
         } else if component < clock {
-            self.start(component - starts);
+            self.delayed_ack(component - delayed_acks);
         } else {
             self.tick(component - clock);
         }
@@ -396,12 +393,13 @@ impl<'a, P: Probe> Engine<'a, P> {
         }
     }
 
+    /// A flow's own deadline: its start, later its retransmission timer.
     fn time_out(&mut self, flow: u32) {
-        self.with_sender(flow, |sender, now, out| sender.expire(now, out));
-    }
-
-    fn start(&mut self, flow: u32) {
-        self.with_sender(flow, |sender, now, out| sender.start(now, out));
+        if std::mem::replace(&mut self.flows[flow as usize].started, true) {
+            self.with_sender(flow, |sender, now, out| sender.expire(now, out));
+        } else {
+            self.with_sender(flow, |sender, now, out| sender.start(now, out));
+        }
     }
 
     /// Lets a sender act, sends what it made and keeps its timer.
@@ -635,6 +633,7 @@ impl Flow {
             received: 0,
             lost: 0,
             start: spec.start,
+            started: false,
             base_rtt,
             measures: FlowMeasures::new(base_rtt, spec.start),
             sender: Sender::new(tcp, spec.segments, boot),

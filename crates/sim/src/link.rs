@@ -38,7 +38,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, script: Option<Script>) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, script: Option<Box<Script>>) -> Link {
         Link {
             rate,
             delay,
@@ -52,7 +52,7 @@ impl Link {
             first_waiting: NONE,
             waiting: 0,
             queue,
-            script: script.map(Box::new),
+            script,
             delivered: 0,
             dropped: 0,
             arrived: 0,

@@ -24,8 +24,10 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
+    /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
+    pub spread: Span,
     pub buffer: Buffer,
-    pub script: Option<Script>,
+    pub script: Option<Box<Script>>,
 }
 
 /// What waits before a link.
@@ -34,7 +36,7 @@ pub enum Buffer {
     /// A plain drop-tail buffer that is not measured: one event a packet, for access links and return paths.
     Pipe { limit: u32 },
     /// A measured queue with an AQM.
-    Queue(QueueSpec),
+    Queue(Box<QueueSpec>),
 }
 
 /// A measured queue.

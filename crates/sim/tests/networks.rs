@@ -88,7 +88,7 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        LinkSpec { script: Some(script), ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit) }
+        LinkSpec { script: Some(Box::new(script)), ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit) }
     }
 }
 
@@ -118,11 +118,11 @@ impl Draw {
 
 fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
     let rate = Rate::from_bps(kbps * 1000).unwrap();
-    LinkSpec { rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, script: None }
+    LinkSpec { rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None }
 }
 
 fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static Entry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(QueueSpec { name: name.to_owned(), aqm, values, limit });
+    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), aqm, values, limit }));
     LinkSpec { buffer, ..pipe(kbps, delay_us, 0) }
 }
 

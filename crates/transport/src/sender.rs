@@ -394,7 +394,7 @@ impl RttSeen {
     fn end_round(&mut self, ack: &Ack, next: u64, max_window: u64, now: Time) {
         let (began, ends) = self.round;
         if ack.next > ends {
-            let mean = if self.round_samples > 0 { self.round_sum.picos() / self.round_samples } else { now.since(began).picos() };
+            let mean = self.round_sum.picos().checked_div(self.round_samples).unwrap_or(now.since(began).picos());
             if self.base == Span::ZERO || mean < self.base.picos() || next <= ends + 1 {
                 self.base = Span::from_picos(mean);
             }

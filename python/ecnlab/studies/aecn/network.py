@@ -94,6 +94,7 @@ def _group(network: Network, name: str, flows: int, sender: Tree) -> Tree:
         "to": "router",
         "rate": f"{network.access_mbps / flows!r} Mbps",
         "delay": f"{network.delays_ms[name]} ms",
+        "spread": "1 ns",
     }
     return {
         "name": name,
