@@ -3,10 +3,13 @@ from pathlib import Path
 import pytest
 
 import ecnlab
+from ecnlab.validate import more_seeds
 from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation
+from ecnlab.validate.more_seeds import MoreSeeds
 from ecnlab.validate.rows import read_table
-from ecnlab.validate.tables import Comparison, Sample, allowed_difference, compare_files, totals
+from ecnlab.validate.samples import Sample, allowed_difference
+from ecnlab.validate.tables import Comparison, compare_files, totals
 
 HEADER = "era,mode,n,maxp,seeds"
 ROW = "21b7,ecn,30,0.5,5"
@@ -24,12 +27,17 @@ def _our_values(tmp_path: Path) -> dict[str, list[float]]:
     return values_by_column(ecnlab.run(ecnlab.scenario(table.to_scenario(table.rows[0])), [1, 2]))
 
 
-def _compared(tmp_path: Path, factor: float, explanations: list[Explanation]) -> list[Comparison]:
+def _compared(
+    tmp_path: Path,
+    factor: float,
+    explanations: list[Explanation],
+    further: MoreSeeds | None = None,
+) -> list[Comparison]:
     """Our own means, times a factor, taken for ns-2's."""
     ours = {column: sum(values) / 2 * factor for column, values in _our_values(tmp_path).items()}
     path = tmp_path / "mine-ch5.csv"
     path.write_text(f"{HEADER},{','.join(ours)}\n{ROW},{','.join(map(repr, ours.values()))}\n")
-    return compare_files([path], [1, 2], explanations)
+    return compare_files([path], [1, 2], explanations, further or MoreSeeds())
 
 
 def test_our_own_numbers_agree_with_themselves(tmp_path: Path) -> None:
@@ -46,9 +54,26 @@ def test_numbers_far_away_are_open_unless_explained(tmp_path: Path) -> None:
     assert verdicts["throughput_mbps"] == ("open", None)
 
 
+def test_further_seeds_of_ns_2_that_agree_with_ours_explain_a_disagreement(tmp_path: Path) -> None:
+    ours = _our_values(tmp_path)
+    row = dict(zip(HEADER.split(","), ROW.split(","), strict=True)) | {"network": "ch5", "seeds": "16"}
+    row |= {"goodput_mbps": str(sum(ours["goodput_mbps"]) / 2), "delay_mean_ms": "1000000"}
+    further = more_seeds.read(_written(tmp_path / "more.csv", row))
+    found = {c.column: c for c in _compared(tmp_path, 50.0, [], further)}
+    assert found["goodput_mbps"].verdict == "explained"
+    assert str(found["goodput_mbps"].reason).startswith("ns-2's spread over 5 seeds is too small by chance: 16 further seeds")
+    assert found["delay_mean_ms"].verdict == "open", "the further seeds disagree as well"
+    assert found["throughput_mbps"].verdict == "open", "the further seeds do not have it"
+
+
 def test_an_explanation_holds_only_where_it_says() -> None:
     explanation = Explanation("thesis-ch5", "delay_*", "why", {"era": "235"})
     assert explanation.covers("thesis-ch5", "delay_mean_ms", {"era": "235", "mode": "red"})
     assert not explanation.covers("thesis-ch5", "delay_mean_ms", {"era": "21b7"})
     assert not explanation.covers("thesis-ch4", "delay_mean_ms", {"era": "235"})
     assert not explanation.covers("thesis-ch5", "drops", {"era": "235"})
+
+
+def _written(path: Path, row: dict[str, str]) -> Path:
+    path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    return path

@@ -73,6 +73,15 @@ impl Reader {
         text
     }
 
+    /// The table under `key`, if there is one; a problem if something else stands there.
+    pub fn section<'a>(&mut self, section: &Section<'a>, key: &str, example: &str) -> Option<Section<'a>> {
+        let found = section.section(key);
+        if found.is_none() && section.node.get(key).is_some() {
+            self.report_at(section, key, format!("must be a table, as in {key} = {example}"));
+        }
+        found
+    }
+
     pub fn span(&mut self, section: &Section, key: &str, example: &str) -> Option<Span> {
         let text = self.text(section, key, example)?;
         self.accept(section, key, quantity::span(text))

@@ -137,7 +137,7 @@ fn check_times(reader: &mut Reader, section: &Section, duration: Option<Span>, m
 }
 
 fn record(reader: &mut Reader, root: &Section) -> Record {
-    let Some(section) = root.section("record") else { return Record::default() };
+    let Some(section) = reader.section(root, "record", "{ queue = \"10 ms\" }") else { return Record::default() };
     reader.only(&section, RECORD_KEYS);
     let mut every = |key: &str| {
         let span = reader.span_if(&section, key, "\"10 ms\"");
@@ -168,6 +168,9 @@ fn members<'a>(reader: &mut Reader, root: &Section<'a>, key: &str) -> Vec<Sectio
     };
     let sections: Vec<_> = nodes.iter().enumerate().map(|(at, node)| place(at, node)).collect();
     for section in &sections {
+        if section.node.get("name").and_then(Node::scalar).is_some_and(|name| name.contains('.')) {
+            reader.report_at(section, "name", "must not contain a dot: overrides are written as flows.NAME.count=40".to_owned());
+        }
         if seen.contains(&section.place) {
             reader.report_at(section, "name", "this name is taken: names must be unique".to_owned());
         }
@@ -222,7 +225,7 @@ fn sound_link(
 /// The way back: as the link itself, with a plain buffer.
 fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<LinkSpec> {
     let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
-    if let Some(section) = link.section("reverse") {
+    if let Some(section) = reader.section(link, "reverse", "{ rate = \"10 Mbps\" }") {
         reader.only(&section, REVERSE_KEYS);
         if section.node.get("rate").is_some() {
             rate = reader.rate(&section, "rate");

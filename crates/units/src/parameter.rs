@@ -92,7 +92,7 @@ impl Parameter {
             Kind::Number { min, max, .. } => bounds_text(min, max),
             Kind::NumberOrAuto { min, max, .. } => format!("{} or auto", bounds_text(min, max)),
             Kind::Count { min, max, .. } => format!("{min} .. {max}"),
-            Kind::Amount => "at least 0".to_owned(),
+            Kind::Amount => "above 0".to_owned(),
             Kind::Span { min, max } => format!("{} s .. {} s", min.seconds(), max.seconds()),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),

@@ -24,12 +24,13 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Table:
-    """A file of ns-2's: its name, its rows, and how a row becomes a scenario."""
+    """A file of ns-2's: its name, its rows, how a row becomes a scenario, and the network (ch4 or ch5; None for AECN)."""
 
     name: str
     rows: list[Row]
     identity: tuple[str, ...]
     to_scenario: Callable[[Row], Tree]
+    network: str | None
 
     def label(self, row: Row) -> str:
         """The columns that say which row this is, as text."""
@@ -39,11 +40,11 @@ class Table:
 def read_table(path: Path) -> Table:
     """Read a file of ns-2's columns. Raises UsageError if it is unreadable, misses columns or is of no known network."""
     header, rows = _read(path)
-    identity, to_scenario = _reader(path, header)
+    identity, to_scenario, network = _reader(path, header)
     missing = [column for column in (*identity, "seeds") if column not in header]
     if missing:
         raise UsageError(f"{path}: missing columns {', '.join(missing)}")
-    return Table(path.stem, rows, identity, _located(path, rows, to_scenario))
+    return Table(path.stem, rows, identity, _located(path, rows, to_scenario), network)
 
 
 def _read(path: Path) -> tuple[list[str], list[Row]]:
@@ -56,14 +57,14 @@ def _read(path: Path) -> tuple[list[str], list[Row]]:
         raise UsageError(f"cannot read {path}: {error}") from None
 
 
-def _reader(path: Path, header: list[str]) -> tuple[tuple[str, ...], Callable[[Row], Tree]]:
+def _reader(path: Path, header: list[str]) -> tuple[tuple[str, ...], Callable[[Row], Tree], str | None]:
     if "count" in header:
-        return _AECN_IDENTITY, aecn_scenario
+        return _AECN_IDENTITY, aecn_scenario, None
     identity = tuple(column for column in _RED_IDENTITY if column in header or column not in ("minth", "maxth"))
     if "minth" in header or "ch4" in path.stem:
-        return identity, lambda row: red_scenario(row, CHAPTER_4)
+        return identity, lambda row: red_scenario(row, CHAPTER_4), "ch4"
     if "ch5" in path.stem:
-        return identity, lambda row: red_scenario(row, CHAPTER_5)
+        return identity, lambda row: red_scenario(row, CHAPTER_5), "ch5"
     raise UsageError(
         f"{path}: cannot tell which network it was measured on; a column `count` means AECN on the chapter 5 network, "
         "a column `minth` the chapter 4 network, else the file's name has to contain ch4 or ch5"

@@ -1,7 +1,4 @@
-"""ns-2's tables beside ours: every quantity of every row, with a verdict.
-
-Two means agree when their difference is within the half width of its 99 % interval (Welch), or within 1 % of ns-2's mean.
-"""
+"""ns-2's tables beside ours: every quantity of every row, with a verdict."""
 
 from __future__ import annotations
 
@@ -11,33 +8,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ecnlab.analysis.stats import welch_half_width
 from ecnlab.errors import UsageError
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
-from ecnlab.validate import explained
+from ecnlab.validate import explained, more_seeds
 from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation, reason_for
+from ecnlab.validate.more_seeds import MoreSeeds
 from ecnlab.validate.rows import Row, Table, read_table
+from ecnlab.validate.samples import Sample, agree, allowed_difference, from_row, over_seeds
 
-CONFIDENCE = 0.99
-TOLERANCE = 0.01
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
 _REFERENCE = Path(__file__).parent.parent / "reference" / "ns2"
 OWN_TABLES = [_REFERENCE / f"{name}.csv" for name in ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn")]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Mean and standard deviation over n seeds."""
-
-    mean: float
-    sd: float
-    n: int
 
 
 @dataclass(frozen=True)
@@ -63,20 +48,16 @@ class Comparison:
         return asdict(self) | {"difference": self.difference}
 
 
-def allowed_difference(ns2: Sample, ours: Sample) -> float:
-    """The largest difference of two means that still counts as agreement."""
-    return max(welch_half_width(ns2.sd, ns2.n, ours.sd, ours.n, CONFIDENCE), TOLERANCE * abs(ns2.mean))
-
-
 def compare_files(
     paths: Sequence[Path],
     seeds: Sequence[int],
     explanations: Sequence[Explanation] | None = None,
+    further: MoreSeeds | None = None,
     *,
     progress: bool = False,
 ) -> list[Comparison]:
     """Run every row of every file over `seeds` and compare. Raises UsageError (files), Interrupted."""
-    known = explained.read() if explanations is None else explanations
+    known = _Known(explained.read() if explanations is None else explanations, further or more_seeds.read())
     tables = [read_table(path) for path in paths]
     plans = [(table, [scenario(table.to_scenario(row)) for row in table.rows]) for table in tables]
     cache: dict[str, dict[str, list[float]]] = {}
@@ -117,36 +98,33 @@ def _fill(
     cache.update({hash_: values_by_column(result) for hash_, result in zip(fresh, results, strict=True)})
 
 
-def _compare_row(table: Table, row: Row, ours: dict[str, list[float]], known: Sequence[Explanation]) -> list[Comparison]:
-    label = table.label(row)
-    return [
-        _compare(
-            table.name,
-            label,
-            column,
-            _sample(table, row, column),
-            _own(values),
-            reason_for(known, table.name, column, row),
-        )
-        for column, values in ours.items()
-        if row.get(column)
-    ]
+@dataclass(frozen=True)
+class _Known:
+    """What may explain a disagreement."""
+
+    explanations: Sequence[Explanation]
+    further: MoreSeeds
+
+    def reason_for(self, table: Table, row: Row, column: str, ns2: Sample, ours: Sample) -> str | None:
+        """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
+        chance = self.further.reason_for(table.network, row, column, ns2, ours)
+        return chance or reason_for(self.explanations, table.name, column, row)
 
 
-def _compare(file: str, label: str, column: str, ns2: Sample, ours: Sample, reason: str | None) -> Comparison:
-    allowed = allowed_difference(ns2, ours)
-    agrees = abs(ours.mean - ns2.mean) <= allowed
+def _compare_row(table: Table, row: Row, ours: dict[str, list[float]], known: _Known) -> list[Comparison]:
+    return [_compare(table, row, column, over_seeds(values), known) for column, values in ours.items() if row.get(column)]
+
+
+def _compare(table: Table, row: Row, column: str, ours: Sample, known: _Known) -> Comparison:
+    ns2 = _sample(table, row, column)
+    agrees = agree(ns2, ours)
+    reason = None if agrees else known.reason_for(table, row, column, ns2, ours)
     verdict = AGREES if agrees else EXPLAINED if reason else OPEN
-    return Comparison(file, label, column, ns2, ours, allowed, verdict, None if agrees else reason)
+    return Comparison(table.name, table.label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
 
 
 def _sample(table: Table, row: Row, column: str) -> Sample:
     try:
-        return Sample(float(row[column]), float(row.get(f"{column}_sd") or 0.0), int(row["seeds"]))
+        return from_row(row, column)
     except ValueError as error:
         raise UsageError(f"{table.name}, {table.label(row)}, column {column}: {error}") from None
-
-
-def _own(values: Sequence[float]) -> Sample:
-    data = np.asarray(values)
-    return Sample(float(data.mean()), float(data.std(ddof=1)) if len(data) > 1 else 0.0, len(data))

@@ -35,7 +35,7 @@ pub const SOURCES: &[Entry] = &[
             kind: Kind::Count { min: 1, max: 1_000_000_000_000, unit: "packets" },
             default: "1000",
             doc: "Data packets to send.",
-            source: "",
+            source: "ns-2 Agent/TCP, advance",
         }],
         segments: |values| values.count("packets"),
     },

@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from ecnlab.validate import explained, more_seeds
+from ecnlab.validate.rows import read_table
+from ecnlab.validate.samples import Sample, agree
+from ecnlab.validate.tables import OWN_TABLES
+
+ROW = {"network": "ch4", "era": "235", "mode": "red", "n": "30", "maxp": "0.5", "seeds": "16", "drops": "6000", "drops_sd": "80"}
+TABLE = Sample(6200.0, 8.0, 3)
+OURS = Sample(6020.0, 80.0, 20)
+
+
+def _read(path: Path, **changed: str) -> more_seeds.MoreSeeds:
+    row = ROW | changed
+    path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    return more_seeds.read(path)
+
+
+def _reason(
+    further: more_seeds.MoreSeeds, ours: Sample = OURS, network: str | None = "ch4", column: str = "drops", **changed: str
+) -> str | None:
+    return further.reason_for(network, ROW | changed, column, TABLE, ours)
+
+
+def test_the_reason_names_both_numbers_of_seeds_and_the_numbers(tmp_path: Path) -> None:
+    expected = "ns-2's spread over 3 seeds is too small by chance: 16 further seeds of ns-2 agree with ours (6000 ± 80)"
+    assert _reason(_read(tmp_path / "more.csv")) == expected
+
+
+def test_only_agreement_with_the_further_seeds_explains(tmp_path: Path) -> None:
+    far = Sample(6150.0, 80.0, 20)
+    further = _read(tmp_path / "more.csv")
+    assert not agree(Sample(6000.0, 80.0, 16), far)
+    assert _reason(further, far) is None
+
+
+def test_another_row_network_or_quantity_explains_nothing(tmp_path: Path) -> None:
+    further = _read(tmp_path / "more.csv")
+    assert _reason(further, network="ch5") is None
+    assert _reason(further, network=None) is None
+    assert _reason(further, column="marks") is None
+    for changed in ({"era": "21b7"}, {"mode": "ecn"}, {"n": "60"}, {"maxp": "0.8"}):
+        assert _reason(further, **changed) is None, changed
+
+
+def test_thresholds_other_than_10_and_30_explain_nothing(tmp_path: Path) -> None:
+    further = _read(tmp_path / "more.csv")
+    assert _reason(further, minth="10", maxth="30")
+    assert _reason(further, minth="20", maxth="30") is None
+    assert _reason(further, minth="10", maxth="60") is None
+
+
+def test_a_row_of_too_few_seeds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ecnlab.UsageError, match="fewer than 8"):
+        _read(tmp_path / "more.csv", seeds="7")
+
+
+def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "more.csv"
+    lines = [",".join(ROW), ",".join(ROW.values()), ",".join(ROW.values())]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ecnlab.UsageError, match="twice"):
+        more_seeds.read(path)
+
+
+def test_a_file_without_the_columns_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("network,era\nch4,235\n")
+    with pytest.raises(ecnlab.UsageError, match="cannot read"):
+        more_seeds.read(tmp_path / "more.csv")
+
+
+def test_our_own_further_seeds_are_of_rows_and_columns_of_our_tables() -> None:
+    tables = {table.network: table for table in map(read_table, OWN_TABLES[:2])}
+    names = {network: {(r["era"], r["mode"], int(r["n"]), float(r["maxp"])) for r in table.rows} for network, table in tables.items()}
+    further = more_seeds.read()
+    assert further.rows
+    for (network, *key), row in further.rows.items():
+        assert tuple(key) in names[network]
+        assert set(row) - {"network"} <= set(tables[network].rows[0])
+
+
+def test_our_own_further_seeds_lie_where_the_tables_do() -> None:
+    """Measured in the same way: nearly all means are those of the table, up to the spread of a few seeds."""
+    near = []
+    for network, table in ((t.network, t) for t in map(read_table, OWN_TABLES[:2])):
+        for row in table.rows:
+            further = more_seeds.read().rows.get((str(network), row["era"], row["mode"], int(row["n"]), float(row["maxp"])))
+            columns = [c for c in further or {} if f"{c}_sd" in row and c != "locked_out_flows"]
+            near += [agree(_sample(row, c), _sample(further or {}, c)) for c in columns]
+    assert len(near) > 1000
+    assert sum(near) > 0.95 * len(near)
+
+
+def _sample(row, column: str) -> Sample:
+    return Sample(float(row[column]), float(row[f"{column}_sd"]), int(row["seeds"]))
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "row", "covered"),
+    [
+        ("thesis-ch4", "jain_1s_goodput", {"mode": "red"}, True),
+        ("thesis-ch5", "jain_1s_goodput", {"mode": "red"}, True),
+        ("thesis-ch4", "jain_1s_goodput", {"mode": "ecn"}, False),
+        ("thesis-ch4", "jain_1s_throughput", {"mode": "red"}, False),
+        ("thesis-aecn", "jain_1s_goodput", {"count": "router"}, True),
+        ("thesis-aecn", "jain_1s_goodput", {"count": "group"}, False),
+    ],
+)
+def test_our_own_explanations_cover_only_what_was_measured(file: str, column: str, row: dict[str, str], covered: bool) -> None:
+    assert (explained.reason_for(explained.read(), file, column, row) is not None) is covered
