@@ -29,7 +29,7 @@ def test_thresholds_in_a_row_are_used(tmp_path: Path) -> None:
     table = _table(tmp_path / "any.csv", "era,mode,n,maxp,minth,maxth,seeds", "21b7,ecn,60,0.5,20,60,3")
     tree = table.to_scenario(table.rows[0])
     assert (tree["link"][0]["queue"]["min_th"], tree["link"][0]["queue"]["max_th"]) == (20.0, 60.0)
-    assert tree["flows"][0]["access"] == {"to": "router", "rate": "5.0 Mbps", "delay": "145 ms"}
+    assert tree["flows"][0]["access"] == {"to": "router", "rate": "5.0 Mbps", "delay": "145 ms", "spread": "1 ns"}
 
 
 def test_an_aecn_row_sets_count_balance_and_thresholds(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_every_scheme_on_every_network_is_a_sound_scenario(name: str, chapter: n
 
 def test_the_sources_of_chapter_5_share_90_mbps() -> None:
     access = network.scheme("ECN", 60)["flows"][0]["access"]
-    assert access == {"to": "router", "rate": "1.5 Mbps", "delay": "95 ms"}
+    assert access == {"to": "router", "rate": "1.5 Mbps", "delay": "95 ms", "spread": "1 ns"}
 
 
 def test_red_s_senders_speak_no_ecn() -> None:

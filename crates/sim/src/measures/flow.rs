@@ -29,8 +29,10 @@ pub struct FlowMeasures {
     pub delay: Histogram<5>,
     rtt_sum_us: f64,
     rtt_samples: u64,
-    /// Since when nothing new was delivered.
+    /// Since when nothing new was delivered; may lie before the measured interval.
     quiet_since: Time,
+    /// When the measured interval began.
+    from: Time,
     /// The sender's counts when the measured interval began.
     pub before: Counters,
     pub lockouts: u32,
@@ -51,6 +53,7 @@ impl FlowMeasures {
             rtt_sum_us: 0.0,
             rtt_samples: 0,
             quiet_since: start,
+            from: Time::ZERO,
             before: Counters::default(),
             lockouts: 0,
             lockout: Span::ZERO,
@@ -63,7 +66,8 @@ impl FlowMeasures {
     pub fn reset(&mut self, now: Time, sender: &Counters) {
         *self = FlowMeasures {
             before: *sender,
-            quiet_since: self.quiet_since.max(now),
+            quiet_since: self.quiet_since,
+            from: now,
             completed: self.completed,
             bin_start: [0, 1, 2].map(|at| self.bin_start[at].wrapping_sub(self.bytes[at])),
             ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, now) }
@@ -105,11 +109,12 @@ impl FlowMeasures {
         [0, 1, 2].map(|at| self.bytes[at].wrapping_sub(start[at]))
     }
 
+    /// Counts a spell that is long enough, with its time inside the measured interval.
     fn note_spell(&mut self, since: Time, now: Time) -> Option<Time> {
         let spell = now.since(since);
         (spell >= self.threshold).then(|| {
             self.lockouts += 1;
-            self.lockout += spell;
+            self.lockout += now.since(since.max(self.from));
             since
         })
     }

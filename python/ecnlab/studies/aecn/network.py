@@ -6,7 +6,9 @@
 | one-way access delay, fragile / average / robust | 145 / 45 / 5 ms | 95 / 45 / 20 ms |
 
 Packets of 1000 bytes, windows of at most 64, TCP Reno without delayed ACKs, endless sources, half of each group starting at 0 s
-and half at 2 s; 100 s simulated, the first 20 s left out.
+and half at 2 s; 100 s simulated, the first 20 s left out. Packet times of these networks share a grid, so packets of different flows
+arrive at the very same time; ns-2 settles such ties by the rounding of its floating-point clock. Each access delay is lengthened by a draw
+of up to 1 ns, which stands for that.
 """
 
 from __future__ import annotations
