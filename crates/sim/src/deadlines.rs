@@ -57,7 +57,7 @@ struct Entry {
 impl Deadlines {
     /// Deadlines for components `0..components`, none of them set.
     pub fn new(components: usize) -> Deadlines {
-        let buckets = (components / 2).next_power_of_two().clamp(1 << 10, 1 << 16);
+        let buckets = (components * 2).next_power_of_two().clamp(1 << 10, 1 << 17);
         Deadlines {
             slots: vec![Slot { due: IDLE, order: Order::default(), placed: IDLE, next: NONE }; components],
             heads: vec![NONE; buckets],
@@ -233,7 +233,7 @@ impl Deadlines {
         let events = if self.pops == 256 { 256 } else { 4096 };
         let gap = ((now - self.tuned_at) / events).max(1);
         self.tuned_at = now;
-        let shift = (63 - gap.leading_zeros()).clamp(10, 44);
+        let shift = (64 - gap.leading_zeros()).clamp(10, 44);
         if shift.abs_diff(self.shift) >= 2 {
             self.rebuild(shift, now);
         }
