@@ -13,6 +13,8 @@ use ecnlab_units::Time;
 
 const NONE: u32 = u32::MAX;
 const IDLE: u64 = u64::MAX;
+/// Up to this many entries are kept in order one by one.
+const FEW: usize = 16;
 
 /// Breaks ties between deadlines: since when the thing was bound to happen, then a running number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,8 +135,7 @@ impl Deadlines {
         let bucket = slot.due >> self.shift;
         if bucket <= self.current {
             let entry = Entry { due: slot.due, order: slot.order, component };
-            let at = self.ready.iter().rposition(|other| *other > entry).map_or(0, |at| at + 1);
-            self.ready.insert(at, entry);
+            self.insert_ready(entry);
         } else {
             let index = (bucket & self.mask) as usize;
             slot.next = std::mem::replace(&mut self.heads[index], component);
@@ -201,20 +202,29 @@ impl Deadlines {
             if slot.placed >> self.shift > self.current {
                 slot.next = std::mem::replace(&mut self.heads[index], component);
             } else {
-                self.ready.push(Entry { due: slot.placed, order: slot.order, component });
-                if slot.placed != slot.due {
-                    // Moved to later since it was placed; `pop` sees the difference and places it anew.
-                    self.ready.last_mut().expect("just pushed").order = Order::default();
-                }
+                // One that moved to later since it was placed has an order that `pop` does not find, and is placed anew there.
+                let order = if slot.placed == slot.due { slot.order } else { Order::default() };
+                let entry = Entry { due: slot.placed, order, component };
+                if self.ready.len() < FEW { self.insert_ready(entry) } else { self.ready.push(entry) }
             }
             component = next;
         }
         if self.heads[index] == NONE {
             self.occupied[index / 64] &= !(1 << (index % 64));
         }
-        if self.ready.len() > 1 {
+        if self.ready.len() > FEW {
             self.ready.sort_unstable_by(|a, b| b.cmp(a));
         }
+    }
+
+    /// Puts an entry into its place in `ready`, looking from the earliest.
+    #[inline]
+    fn insert_ready(&mut self, entry: Entry) {
+        let mut at = self.ready.len();
+        while at > 0 && self.ready[at - 1] < entry {
+            at -= 1;
+        }
+        self.ready.insert(at, entry);
     }
 
     /// Goes straight to the earliest place, all being more than a lap ahead.
