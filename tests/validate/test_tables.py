@@ -57,13 +57,29 @@ def test_numbers_far_away_are_open_unless_explained(tmp_path: Path) -> None:
 def test_further_seeds_of_ns_2_that_agree_with_ours_explain_a_disagreement(tmp_path: Path) -> None:
     ours = _our_values(tmp_path)
     row = dict(zip(HEADER.split(","), ROW.split(","), strict=True)) | {"network": "ch5", "seeds": "16"}
-    row |= {"goodput_mbps": str(sum(ours["goodput_mbps"]) / 2), "delay_mean_ms": "1000000"}
+    row |= {"goodput_mbps": str(sum(ours["goodput_mbps"]) / 2), "goodput_mbps_sd": "1.5", "delay_mean_ms": "1000000"}
     further = more_seeds.read(_written(tmp_path / "more.csv", row))
-    found = {c.column: c for c in _compared(tmp_path, 50.0, [], further)}
+    found = {c.column: c for c in _compared(tmp_path, 1.2, [], further)}
     assert found["goodput_mbps"].verdict == "explained"
     assert str(found["goodput_mbps"].reason).startswith("ns-2's spread over 5 seeds is too small by chance: 16 further seeds")
     assert found["delay_mean_ms"].verdict == "open", "the further seeds disagree as well"
     assert found["throughput_mbps"].verdict == "open", "the further seeds do not have it"
+
+
+def test_further_seeds_do_not_explain_a_table_that_they_contradict_themselves(tmp_path: Path) -> None:
+    ours = _our_values(tmp_path)
+    row = dict(zip(HEADER.split(","), ROW.split(","), strict=True)) | {"network": "ch5", "seeds": "16"}
+    row |= {"goodput_mbps": str(sum(ours["goodput_mbps"]) / 2), "goodput_mbps_sd": "0.02"}
+    further = more_seeds.read(_written(tmp_path / "more.csv", row))
+    found = {c.column: c for c in _compared(tmp_path, 1.2, [], further)}
+    assert found["goodput_mbps"].verdict == "open"
+
+
+def test_an_explanation_covers_no_larger_difference_than_it_says(tmp_path: Path) -> None:
+    explanation = Explanation("mine-*", "goodput_*", "made up", within=0.3)
+    near = {c.column: c.verdict for c in _compared(tmp_path, 1.2, [explanation])}
+    far = {c.column: c.verdict for c in _compared(tmp_path, 2.0, [explanation])}
+    assert (near["goodput_mbps"], far["goodput_mbps"]) == ("explained", "open")
 
 
 def test_an_explanation_holds_only_where_it_says() -> None:

@@ -276,9 +276,11 @@ impl Sender {
         }
         self.restart_timer(now);
         self.timed = None;
+        let by_timeout = self.counters.retransmitted_timeout;
         self.send(self.una, now, out);
-        self.counters.retransmitted_fast += 1;
-        self.counters.retransmitted_timeout -= 1;
+        // With nothing outstanding this sends new data, which counts as neither.
+        self.counters.retransmitted_fast += self.counters.retransmitted_timeout - by_timeout;
+        self.counters.retransmitted_timeout = by_timeout;
     }
 
     fn send_window(&mut self, now: Time, out: &mut impl Output) {
@@ -406,5 +408,35 @@ impl RttSeen {
             self.round_samples += 1;
             self.base = self.base.min(rtt);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    struct Sent(Vec<Segment>);
+
+    impl Output for Sent {
+        fn send(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+    }
+
+    fn ack(next: u64) -> Ack {
+        Ack { next, size: 40, ece: false, echo: Time::ZERO, echo_retransmission: false }
+    }
+
+    #[test]
+    fn duplicates_with_nothing_outstanding_retransmit_nothing() {
+        let settings = Settings { syn: false, delay_growth: false, initial_window: 1, ..profile::settings("ns2") };
+        let mut sender = Sender::new(Arc::new(settings), 1, Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        for _ in 0..4 {
+            sender.acknowledge(&ack(1), Time::ZERO, &mut sent);
+        }
+        assert_eq!((0, 0), (sender.counters().retransmitted_fast, sender.counters().retransmitted_timeout));
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +16,16 @@ OWN = Path(__file__).parent.parent / "reference" / "ns2" / "explained.toml"
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which disagreements it covers (patterns over file and column, texts that the row must have) and why they are there."""
+    """Which disagreements it covers and why they are there.
+
+    Patterns over file and column, texts that the row must have, and the largest difference as a share of ns-2's mean.
+    """
 
     file: str
     column: str
     reason: str
     when: Mapping[str, str] = field(default_factory=dict)
+    within: float = math.inf
 
     def covers(self, file: str, column: str, row: Mapping[str, str]) -> bool:
         """Whether it explains a disagreement in `column` of `row` of `file`."""
@@ -37,6 +42,6 @@ def read(path: Path = OWN) -> list[Explanation]:
         raise UsageError(f"{path}: {error}") from None
 
 
-def reason_for(explanations: Sequence[Explanation], file: str, column: str, row: Mapping[str, str]) -> str | None:
-    """The first explanation's reason, or None."""
-    return next((e.reason for e in explanations if e.covers(file, column, row)), None)
+def reason_for(explanations: Sequence[Explanation], file: str, column: str, row: Mapping[str, str], share: float) -> str | None:
+    """The first explanation's reason for a difference of `share` of ns-2's mean, or None."""
+    return next((e.reason for e in explanations if e.covers(file, column, row) and share <= e.within), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ecnlab.errors import UsageError
@@ -24,9 +24,13 @@ class MoreSeeds:
     rows: Mapping[_Key, Mapping[str, str]] = field(default_factory=dict)
 
     def reason_for(self, network: str | None, row: Mapping[str, str], column: str, table: Sample, ours: Sample) -> str | None:
-        """Why ours disagrees with `table`, if it agrees with the further seeds of the same row; else None."""
+        """Why ours disagrees with `table`, if it agrees with the further seeds of the same row; else None.
+
+        The table's mean must itself be a likely draw of as many seeds with the further seeds' spread; a table
+        that is off by more has another fault.
+        """
         more = self._sample(network, row, column)
-        if more is None or not agree(more, ours):
+        if more is None or not agree(more, ours) or not agree(replace(table, sd=more.sd), more):
             return None
         return (
             f"ns-2's spread over {table.n} seeds is too small by chance: "

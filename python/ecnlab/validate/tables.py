@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -108,7 +109,8 @@ class _Known:
     def reason_for(self, table: Table, row: Row, column: str, ns2: Sample, ours: Sample) -> str | None:
         """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
         chance = self.further.reason_for(table.network, row, column, ns2, ours)
-        return chance or reason_for(self.explanations, table.name, column, row)
+        share = abs(ours.mean - ns2.mean) / abs(ns2.mean) if ns2.mean else math.inf
+        return chance or reason_for(self.explanations, table.name, column, row, share)
 
 
 def _compare_row(table: Table, row: Row, ours: dict[str, list[float]], known: _Known) -> list[Comparison]:
