@@ -10,7 +10,7 @@ use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::probe::{Deed, Probe};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, run};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Ack, Segment, Settings, Window, profile};
+use ecnlab_transport::{Ack, Demand, Segment, Settings, Window, profile};
 use ecnlab_units::{Ecn, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -93,7 +93,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
         group: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        segments: scenario["packets_to_send"].as_u64().unwrap_or(ENDLESS),
+        demand: Demand::segments(scenario["packets_to_send"].as_u64().unwrap_or(ENDLESS)),
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
         boot: Some(seconds(real(scenario, "boot_time_s")?)?),
         tcp: Arc::new(settings),
@@ -142,7 +142,6 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     counts.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
     let flags = [
         ("ecn", "ecn_"),
-        ("syn", "syn_"),
         ("delay_growth", "delay_growth_"),
         ("limited_transmit", "singledup_"),
         ("single_fast_retransmit", "bugFix_"),
@@ -154,6 +153,7 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     flags.iter().for_each(|(ours, theirs)| set(&mut values, ours, on(tcp, theirs)));
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
     spans.iter().for_each(|(ours, theirs)| set(&mut values, ours, format!("{} s", number(tcp, theirs))));
+    set(&mut values, "handshake", if on(tcp, "syn_") { "first-packet" } else { "none" });
     set(&mut values, "halving", if on(tcp, "precisionReduce_") { "exact" } else { "integer" });
     set(&mut values, "rto_order", if on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
     set(&mut values, "timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });

@@ -48,7 +48,9 @@ pub fn schema() -> Json {
         .map(|e| table(&[("aqm", json!({ "const": e.name })), ("limit", quantity.clone())], e.parameters, &["aqm", "limit"]))
         .collect();
     let profiles: Vec<_> = profile::PROFILES.iter().map(|p| p.name).collect();
-    let tcp = table(&[("profile", json!({ "enum": profiles }))], settings::PARAMETERS, &["profile"]);
+    let variants: Vec<_> = profile::VARIANTS.iter().map(|v| v.name).collect();
+    let tcp =
+        table(&[("profile", json!({ "enum": profiles })), ("variant", json!({ "enum": variants }))], settings::PARAMETERS, &["profile"]);
     let apps: Vec<_> = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }))], e.parameters, &["kind"])).collect();
     let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
     let sources = [vec![json!({ "enum": names })], apps].concat();

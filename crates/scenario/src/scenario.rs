@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry as aqms};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
-use ecnlab_transport::{Settings, profile, settings, source};
+use ecnlab_transport::{Demand, Settings, profile, settings, source};
 use ecnlab_units::quantity::{self, Amount};
 use ecnlab_units::{Rate, Span, Time, Values};
 use serde_json::{Map, Value as Json, json};
@@ -304,7 +304,7 @@ struct Group {
     access: Option<(LinkSpec, LinkSpec)>,
     route: Vec<usize>,
     tcp: Arc<Settings>,
-    segments: u64,
+    demand: Demand,
     starts: Vec<Time>,
 }
 
@@ -342,7 +342,7 @@ fn group(reader: &mut Reader, section: &Section, links: &Links) -> Option<(Group
         access: access?,
         route: route?,
         tcp: Arc::new(Settings::new(&tcp.1)),
-        segments: (app.0.segments)(&app.1),
+        demand: Demand::segments((app.0.segments)(&app.1)),
         starts,
     };
     let mut tcp_texts = texts(&tcp.1);
@@ -448,10 +448,19 @@ fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)>
         reader.report_at(&section, "profile", format!("there is no profile \"{word}\"{}", suggestion(word, names)));
         return None;
     };
-    let mut keys = vec!["profile"];
+    let mut keys = vec!["profile", "variant"];
     keys.extend(settings::PARAMETERS.iter().map(|parameter| parameter.name));
     reader.only(&section, &keys);
     let mut values = profile.values();
+    if section.node.get("variant").is_some() {
+        let word = reader.text(&section, "variant", "\"newreno\"")?;
+        let Some(variant) = profile::find_variant(word) else {
+            let names = profile::VARIANTS.iter().map(|variant| variant.name);
+            reader.report_at(&section, "variant", format!("there is no variant \"{word}\"{}", suggestion(word, names)));
+            return None;
+        };
+        variant.apply(&mut values);
+    }
     reader.parameters(&section, &mut values);
     for (parameter, message) in settings::check(&values) {
         reader.report_at(&section, parameter, message);
@@ -529,7 +538,7 @@ fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Net
                 forward,
                 back,
                 tcp: group.tcp.clone(),
-                segments: group.segments,
+                demand: group.demand,
                 start: group.starts[member as usize % group.starts.len()],
                 boot: None,
             });

@@ -10,11 +10,11 @@ use ecnlab_queue::{Fifo, Outcome};
 use ecnlab_transport::{Ack, Output, Receiver, Segment, Sender, Settings, Window};
 use ecnlab_units::{Ecn, Rng, Span, Time};
 
-use crate::deadlines::{Deadlines, Order};
+use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::measures::{self, Delivery, FairnessBins, FlowMeasures, FlowRow, Histogram, Material, QueueMeasures, QueueRow, Report, jain};
 use crate::network::{Buffer, Network};
-use crate::packet::{Arena, NONE, Packet, PacketId};
+use crate::packet::{Arena, NONE, Origin, Packet, PacketId};
 use crate::probe::{Bin, Deed, Probe};
 use crate::script::Fate;
 
@@ -110,7 +110,7 @@ struct Group {
 struct Parts {
     transmitters: u32,
     timers: u32,
-    delayed_acks: u32,
+    receivers: u32,
     clock: u32,
 }
 
@@ -158,7 +158,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         let flows: Vec<Flow> = network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
         let (link_count, queue_count, flow_count) = (links.len() as u32, queues.len() as u32, flows.len() as u32);
         let timers = link_count + queue_count;
-        let parts = Parts { transmitters: link_count, timers, delayed_acks: timers + flow_count, clock: timers + 2 * flow_count };
+        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock: timers + 2 * flow_count };
         Engine {
             now: Time::ZERO,
             options: *options,
@@ -213,15 +213,15 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     fn wake(&mut self, component: u32) {
-        let Parts { transmitters, timers, delayed_acks, clock } = self.parts;
+        let Parts { transmitters, timers, receivers, clock } = self.parts;
         if component < transmitters {
             self.arrive(component);
         } else if component < timers {
             self.transmitted(component - transmitters);
-        } else if component < delayed_acks {
+        } else if component < receivers {
             self.time_out(component - timers);
         } else if component < clock {
-            self.delayed_ack(component - delayed_acks);
+            self.wake_receiver(component - receivers);
         } else {
             self.tick(component - clock);
         }
@@ -274,7 +274,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         let queue = &mut self.queues[at as usize];
         let packet = &self.packets[id];
         queue.measures.held(queue.fifo.len(), self.now);
-        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.rtt_us, ecn: packet.ecn };
+        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.note, ecn: packet.ecn };
         let length = queue.fifo.len();
         let outcome = queue.fifo.offer(waiting, self.now, &mut queue.rng);
         queue.measures.arrival(length, queue.fifo.average());
@@ -320,7 +320,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
         self.packets.release(id);
-        let segment = segment_of(&packet);
+        let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
@@ -330,64 +330,53 @@ impl<'a, P: Probe> Engine<'a, P> {
         let delivery = Delivery {
             size: packet.size,
             new_bytes: (arrival.delivered - syns) * u64::from(flow.data_bytes),
-            first_bytes: if packet.retransmission { 0 } else { data },
+            first_bytes: if segment.retransmission { 0 } else { data },
             delay: self.now.since(packet.sent),
         };
         if let Some(since) = flow.measures.delivered(&delivery, self.now) {
             self.probe.lockout(packet.flow, since, self.now);
         }
         self.groups[flow.group as usize].delay.record(delivery.delay);
-        let (deadline, delays) = (flow.receiver.deadline(), self.parts.delayed_acks + packet.flow);
-        match (arrival.ack, deadline) {
-            (Some(ack), _) => {
-                self.deadlines.clear(delays);
-                self.send_ack(packet.flow, &ack);
-            }
-            (None, Some(until)) => self.deadlines.set(delays, self.now, until),
-            (None, None) => {}
+        self.keep_receiver_deadline(packet.flow);
+        for ack in [arrival.held, arrival.ack].into_iter().flatten() {
+            self.send_ack(packet.flow, &ack);
         }
     }
 
-    fn delayed_ack(&mut self, flow: u32) {
-        if let Some(ack) = self.flows[flow as usize].receiver.expire() {
+    /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    fn wake_receiver(&mut self, flow: u32) {
+        if let Some(ack) = self.flows[flow as usize].receiver.expire(self.now) {
+            self.keep_receiver_deadline(flow);
             self.send_ack(flow, &ack);
+        }
+    }
+
+    fn keep_receiver_deadline(&mut self, flow: u32) {
+        let component = self.parts.receivers + flow;
+        match self.flows[flow as usize].receiver.deadline() {
+            Some(until) => self.deadlines.set(component, self.now, until),
+            None => self.deadlines.clear(component),
         }
     }
 
     fn send_ack(&mut self, flow: u32, ack: &Ack) {
         self.probe.ack_sent(self.now, flow, ack);
         let cursor = self.flows[flow as usize].back;
-        let id = self.packets.insert(Packet {
-            due: Time::ZERO,
-            order: Order::default(),
-            next: NONE,
-            cursor,
-            seq: ack.next,
-            sent: ack.echo,
-            flow,
-            size: ack.size,
-            rtt_us: 0,
-            ecn: Ecn::NotEct,
-            cwr: false,
-            ece: ack.ece,
-            retransmission: ack.echo_retransmission,
-        });
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection: 0 });
         self.enter(self.hops[cursor as usize], id);
     }
 
     /// An acknowledgement has reached its source.
     fn acknowledge(&mut self, id: PacketId) {
-        let packet = self.packets[id];
-        self.packets.release(id);
-        let ack =
-            Ack { next: packet.seq, size: packet.size, ece: packet.ece, echo: packet.sent, echo_retransmission: packet.retransmission };
-        self.probe.ack_received(self.now, packet.flow, &ack);
-        let flow = &mut self.flows[packet.flow as usize];
+        let at = self.packets[id].flow;
+        let ack = self.packets.release_ack(id);
+        self.probe.ack_received(self.now, at, &ack);
+        let flow = &mut self.flows[at as usize];
         if !ack.echo_retransmission {
             flow.measures.round_trip(self.now.since(ack.echo));
         }
-        self.with_sender(packet.flow, |sender, now, out| sender.acknowledge(&ack, now, out));
-        let flow = &mut self.flows[packet.flow as usize];
+        self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
+        let flow = &mut self.flows[at as usize];
         if flow.measures.completed.is_none() && flow.sender.is_done() {
             flow.measures.completed = Some(self.now);
         }
@@ -423,21 +412,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     fn send(&mut self, flow: u32, cursor: u32, segment: &Segment, rtt_us: u32) {
-        let id = self.packets.insert(Packet {
-            due: Time::ZERO,
-            order: Order::default(),
-            next: NONE,
-            cursor,
-            seq: segment.seq,
-            sent: self.now,
-            flow,
-            size: segment.size,
-            rtt_us,
-            ecn: segment.ecn,
-            cwr: segment.cwr,
-            ece: segment.ece,
-            retransmission: segment.retransmission,
-        });
+        let id = self.packets.insert(Packet::of_segment(segment, Origin { flow, cursor, connection: 0 }, self.now, rtt_us));
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -478,7 +453,7 @@ impl<'a, P: Probe> Engine<'a, P> {
                 group.drops += 1;
             }
         }
-        self.probe.touched(self.now, link, packet.flow, &segment_of(packet), deed);
+        self.probe.touched(self.now, link, packet.flow, &packet.segment(), deed);
     }
 
     /// A packet is gone.
@@ -486,10 +461,11 @@ impl<'a, P: Probe> Engine<'a, P> {
         let packet = self.packets[id];
         if packet.cursor < self.flows[packet.flow as usize].back {
             self.touch(link, id, deed);
+            self.packets.release(id);
         } else {
-            self.probe.ack_dropped(self.now, link, packet.flow, packet.seq);
+            let ack = self.packets.release_ack(id);
+            self.probe.ack_dropped(self.now, link, packet.flow, ack.next);
         }
-        self.packets.release(id);
     }
 
     fn tick(&mut self, clock: u32) {
@@ -629,14 +605,14 @@ impl Flow {
             back,
             group: spec.group,
             data_bytes: tcp.packet_size - tcp.header,
-            syn: tcp.syn,
+            syn: tcp.syn(),
             received: 0,
             lost: 0,
             start: spec.start,
             started: false,
             base_rtt,
             measures: FlowMeasures::new(base_rtt, spec.start),
-            sender: Sender::new(tcp, spec.segments, boot),
+            sender: Sender::new(tcp, &spec.demand, boot),
         }
     }
 
@@ -668,8 +644,4 @@ impl<P: Probe> Output for Outbox<'_, P> {
     fn window(&mut self, window: &Window) {
         self.probe.window(self.now, self.flow, window);
     }
-}
-
-fn segment_of(packet: &Packet) -> Segment {
-    Segment { seq: packet.seq, size: packet.size, ecn: packet.ecn, cwr: packet.cwr, ece: packet.ece, retransmission: packet.retransmission }
 }

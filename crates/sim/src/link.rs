@@ -1,7 +1,7 @@
 //! Links: a buffer, a transmitter and a wire. What is on the wire is a chain of packets with one deadline, that of the first.
 
 use ecnlab_queue::{Fifo, Frame};
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
 use crate::measures::QueueMeasures;
@@ -175,9 +175,8 @@ impl Frame for Waiting {
     }
 
     fn mark(&mut self, level: Level) {
-        match level {
-            Level::Congested => self.ecn = Ecn::Ce,
-        }
+        // Classic networks know no level that this dialect would write otherwise.
+        self.ecn = Dialect::Mecn.mark(self.ecn, level);
     }
 
     fn rtt(&self) -> Span {

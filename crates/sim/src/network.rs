@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::Entry;
-use ecnlab_transport::Settings;
+use ecnlab_transport::{Demand, Settings};
 use ecnlab_units::{Rate, Span, Time, Values};
 
 use crate::script::Script;
@@ -58,8 +58,8 @@ pub struct FlowSpec {
     /// Links from sink to source.
     pub back: Vec<u32>,
     pub tcp: Arc<Settings>,
-    /// Data segments to send.
-    pub segments: u64,
+    /// What there is to send.
+    pub demand: Demand,
     pub start: Time,
     /// Phase of the sender's clock; drawn from the seed where it is not given.
     pub boot: Option<Span>,

@@ -1,5 +1,6 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
+use ecnlab_transport::{Ack, Kind, Sacks, Segment};
 use ecnlab_units::{Ecn, Time};
 
 use crate::deadlines::Order;
@@ -25,12 +26,117 @@ pub struct Packet {
     pub sent: Time,
     pub flow: u32,
     pub size: u32,
-    /// The round-trip time that the packet reports, in microseconds; 0 is unknown.
-    pub rtt_us: u32,
+    /// Of a data packet the round-trip time that it reports, in microseconds, 0 being unknown; of an acknowledgement where its SACK
+    /// blocks are, or `NONE`.
+    pub note: u32,
     pub ecn: Ecn,
-    pub cwr: bool,
-    pub ece: bool,
-    pub retransmission: bool,
+    pub kind: Kind,
+    pub bits: Bits,
+    /// Which of its flow's connections it belongs to, modulo 256.
+    pub connection: u8,
+}
+
+/// One-bit fields of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bits(u8);
+
+impl Bits {
+    const CWR: u8 = 1;
+    const ECE: u8 = 2;
+    const RETRANSMISSION: u8 = 4;
+
+    fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
+        Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
+    }
+
+    pub fn cwr(self) -> bool {
+        self.0 & Bits::CWR != 0
+    }
+
+    pub fn ece(self) -> bool {
+        self.0 & Bits::ECE != 0
+    }
+
+    /// Of an acknowledgement: of the segment that caused it.
+    pub fn retransmission(self) -> bool {
+        self.0 & Bits::RETRANSMISSION != 0
+    }
+
+    /// Without the bits by which TCP's ends speak of ECN.
+    pub fn without_ecn(self) -> Bits {
+        Bits(self.0 & Bits::RETRANSMISSION)
+    }
+}
+
+/// Whose packet it is and where its route begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    pub flow: u32,
+    pub cursor: u32,
+    pub connection: u8,
+}
+
+impl Packet {
+    pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
+        Packet {
+            due: Time::ZERO,
+            order: Order::default(),
+            next: NONE,
+            cursor: origin.cursor,
+            seq: segment.seq,
+            sent,
+            flow: origin.flow,
+            size: segment.size,
+            note: rtt_us,
+            ecn: segment.ecn,
+            kind: segment.kind,
+            bits: Bits::new(segment.cwr, segment.ece, segment.retransmission),
+            connection: origin.connection,
+        }
+    }
+
+    pub fn of_ack(ack: &Ack, origin: Origin) -> Packet {
+        Packet {
+            due: Time::ZERO,
+            order: Order::default(),
+            next: NONE,
+            cursor: origin.cursor,
+            seq: ack.next,
+            sent: ack.echo,
+            flow: origin.flow,
+            size: ack.size,
+            note: NONE,
+            ecn: Ecn::NotEct,
+            kind: ack.kind,
+            bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission),
+            connection: origin.connection,
+        }
+    }
+
+    pub fn segment(&self) -> Segment {
+        Segment {
+            seq: self.seq,
+            size: self.size,
+            kind: self.kind,
+            ecn: self.ecn,
+            cwr: self.bits.cwr(),
+            ece: self.bits.ece(),
+            retransmission: self.bits.retransmission(),
+        }
+    }
+
+    fn ack(&self, sacks: Sacks) -> Ack {
+        Ack {
+            next: self.seq,
+            size: self.size,
+            kind: self.kind,
+            ece: self.bits.ece(),
+            cwr: self.bits.cwr(),
+            echo: self.sent,
+            echo_retransmission: self.bits.retransmission(),
+            sacks,
+        }
+    }
 }
 
 /// All packets in the network.
@@ -39,11 +145,14 @@ pub struct Arena {
     packets: Vec<Packet>,
     free: PacketId,
     live: u32,
+    /// SACK blocks of the acknowledgements that have any, and which of the places are free.
+    sacks: Vec<Sacks>,
+    free_sacks: Vec<u32>,
 }
 
 impl Arena {
     pub fn new() -> Arena {
-        Arena { packets: Vec::new(), free: NONE, live: 0 }
+        Arena { free: NONE, ..Arena::default() }
     }
 
     pub fn insert(&mut self, packet: Packet) -> PacketId {
@@ -55,6 +164,29 @@ impl Arena {
         let id = self.free;
         self.free = std::mem::replace(&mut self.packets[id as usize], packet).next;
         id
+    }
+
+    pub fn insert_ack(&mut self, ack: &Ack, origin: Origin) -> PacketId {
+        let mut packet = Packet::of_ack(ack, origin);
+        if !ack.sacks.is_empty() {
+            packet.note = self.free_sacks.pop().unwrap_or_else(|| {
+                self.sacks.push(Sacks::default());
+                (self.sacks.len() - 1) as u32
+            });
+            self.sacks[packet.note as usize] = ack.sacks;
+        }
+        self.insert(packet)
+    }
+
+    /// Takes an acknowledgement out of the network.
+    pub fn release_ack(&mut self, id: PacketId) -> Ack {
+        let packet = self[id];
+        self.release(id);
+        if packet.note == NONE {
+            return packet.ack(Sacks::default());
+        }
+        self.free_sacks.push(packet.note);
+        packet.ack(self.sacks[packet.note as usize])
     }
 
     pub fn release(&mut self, id: PacketId) {

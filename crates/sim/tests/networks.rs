@@ -7,7 +7,7 @@ use ecnlab_queue::registry::{AQMS, Entry, find};
 use ecnlab_sim::probe::Recorder;
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Script, run};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Settings, profile, settings};
+use ecnlab_transport::{Demand, Settings, profile, settings};
 use ecnlab_units::{Rate, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -104,7 +104,7 @@ impl Draw {
             network.links.extend([pipe(10_000, 3_000, 20), pipe(10_000, 3_000, 20)]);
         }
         let start = Time::ZERO + Span::from_millis(self.start_ms);
-        network.flows.push(FlowSpec { group, forward, back, tcp: self.tcp(), segments: self.segments, start, boot: None });
+        network.flows.push(FlowSpec { group, forward, back, tcp: self.tcp(), demand: Demand::segments(self.segments), start, boot: None });
     }
 
     fn tcp(&self) -> Arc<Settings> {
@@ -216,7 +216,7 @@ proptest! {
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
                 prop_assert!(outstanding || watch.cwnd[at] < 1.0, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
-                let all = flow.segments + u64::from(flow.tcp.syn);
+                let all = flow.demand.segments + u64::from(flow.tcp.syn());
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
             }
         }
@@ -276,7 +276,7 @@ fn one_reno_flow(f: f64) -> Network {
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(Settings::new(&values)),
-        segments: ENDLESS,
+        demand: Demand::segments(ENDLESS),
         start: Time::ZERO,
         boot: None,
     };

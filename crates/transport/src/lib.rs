@@ -16,7 +16,8 @@ pub mod source;
 pub mod window;
 
 pub use receiver::Receiver;
-pub use segment::{Ack, Segment};
+pub use segment::{Ack, Kind, Sacks, Segment};
 pub use sender::{Output, Sender};
-pub use settings::Settings;
+pub use settings::{Handshake, Settings};
+pub use source::Demand;
 pub use window::Window;

@@ -14,6 +14,17 @@ pub struct Profile {
     pub members: &'static [(&'static str, &'static str)],
 }
 
+/// A congestion control with the recovery and the response that belong to it, under the name that it goes by.
+pub struct Variant {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub source: &'static str,
+    pub members: &'static [(&'static str, &'static str)],
+}
+
+pub const VARIANTS: &[Variant] =
+    &[Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] }];
+
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "ns2",
@@ -29,7 +40,7 @@ pub const PROFILES: &[Profile] = &[
         source: "ns-2 2.1b7 (2001), change log of 2.35",
         members: &[
             ("initial_window", "1"),
-            ("syn", "false"),
+            ("handshake", "none"),
             ("first_packet_size", "0 B"),
             ("delay_growth", "false"),
             ("limited_transmit", "false"),
@@ -49,6 +60,22 @@ pub const PROFILES: &[Profile] = &[
 
 pub fn find(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
+}
+
+pub fn find_variant(name: &str) -> Option<&'static Variant> {
+    VARIANTS.iter().find(|variant| variant.name == name)
+}
+
+impl Variant {
+    /// Sets this variant's members.
+    ///
+    /// # Panics
+    /// If a member does not fit its declaration: a fault of the program, which a test looks for.
+    pub fn apply(&self, values: &mut Values) {
+        for (name, text) in self.members {
+            values.read(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));
+        }
+    }
 }
 
 impl Profile {
@@ -81,6 +108,11 @@ mod tests {
     fn every_profile_fits_the_declarations() {
         for profile in PROFILES {
             assert!(crate::settings::check(&profile.values()).is_empty(), "{}", profile.name);
+            for variant in VARIANTS {
+                let mut values = profile.values();
+                variant.apply(&mut values);
+                assert!(crate::settings::check(&values).is_empty(), "{} {}", profile.name, variant.name);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The response to congestion: by how much a signal or a loss cuts the window.
+//! The response to marks, as data: what an echo leaves of the window. Any response combines with any congestion control.
 
-use crate::settings::Halving;
+use ecnlab_units::Level;
+
+use crate::settings::{Halving, ResponseName, Settings};
 use crate::window::Window;
 
 /// What the window is cut to, and the threshold with it.
@@ -14,13 +16,13 @@ pub struct Cut {
 /// Smallest slow-start threshold in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// Half of the usable window, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2). ssthresh is a whole number.
-pub fn halve(usable: f64, halving: Halving) -> Cut {
-    let half = match halving {
-        Halving::Exact => usable / 2.0,
-        Halving::Integer => (usable.floor() / 2.0).floor(),
+/// The share `keep` of `from` segments, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
+pub fn cut(from: f64, keep: f64, halving: Halving) -> Cut {
+    let kept = match halving {
+        Halving::Exact | Halving::Real => from * keep,
+        Halving::Integer => (from.floor() * keep).floor(),
     };
-    Cut { cwnd: half, ssthresh: half.floor() }
+    Cut { cwnd: kept, ssthresh: if halving == Halving::Real { kept } else { kept.floor() } }
 }
 
 impl Cut {
@@ -42,21 +44,153 @@ impl Cut {
     }
 }
 
+/// What marks do to the window.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// Nothing.
+    None,
+    /// The same as a loss (RFC 3168, section 6.1.2).
+    Halve,
+    /// A smaller cut than for a loss (RFC 8511).
+    Abe {
+        keep: f64,
+    },
+    Dctcp(Dctcp),
+    Mecn(Mecn),
+}
+
+/// DCTCP's estimate of the share of marked segments (RFC 8257, section 3.3).
+#[derive(Clone, Copy, Debug)]
+pub struct Dctcp {
+    g: f64,
+    alpha: f64,
+    acked: u64,
+    marked: u64,
+    /// Acknowledging this segment ends the window of observation.
+    ends: u64,
+}
+
+/// MECN's cuts by level, and what it has kept of the window since the last cut's round trip began.
+#[derive(Clone, Copy, Debug)]
+pub struct Mecn {
+    keep: [f64; 2],
+    kept: f64,
+}
+
+impl Response {
+    pub fn new(settings: &Settings) -> Response {
+        match settings.response {
+            ResponseName::None => Response::None,
+            ResponseName::Halve => Response::Halve,
+            ResponseName::Abe => Response::Abe { keep: settings.abe_beta },
+            ResponseName::Dctcp => Response::Dctcp(Dctcp { g: settings.dctcp_g, alpha: 1.0, acked: 0, marked: 0, ends: 0 }),
+            ResponseName::Mecn => Response::Mecn(Mecn { keep: settings.mecn.map(|cut| 1.0 - cut), kept: 1.0 }),
+        }
+    }
+
+    /// Looks at an acknowledgement of `segments` new segments up to `next`, whether it carries an echo or not; `high` is one past the
+    /// highest segment sent.
+    #[inline]
+    pub fn observe(&mut self, next: u64, segments: u64, echo: bool, high: u64) {
+        if let Response::Dctcp(dctcp) = self {
+            dctcp.observe(next, segments, echo, high);
+        }
+    }
+
+    /// What to keep of the window for the first echo in a round trip, where `loss` is what a loss would leave; nothing if it is to stay.
+    pub fn first(&mut self, level: Level, loss: f64) -> Option<f64> {
+        match self {
+            Response::None => None,
+            Response::Halve => Some(loss),
+            Response::Abe { keep } => Some(*keep),
+            Response::Dctcp(dctcp) => Some(1.0 - dctcp.alpha / 2.0),
+            Response::Mecn(mecn) => {
+                mecn.kept = mecn.keep[level as usize];
+                Some(mecn.kept)
+            }
+        }
+    }
+
+    /// What to keep of the window as it is now for a further echo in the same round trip: MECN's heavier level raises the cut to its own.
+    pub fn again(&mut self, level: Level) -> Option<f64> {
+        let Response::Mecn(mecn) = self else { return None };
+        let keep = mecn.keep[level as usize];
+        (keep < mecn.kept).then(|| keep / std::mem::replace(&mut mecn.kept, keep))
+    }
+
+    /// A loss has cut the window: marks of its round trip add nothing.
+    pub fn lost(&mut self) {
+        if let Response::Mecn(mecn) = self {
+            mecn.kept = 0.0;
+        }
+    }
+
+    /// DCTCP's alpha, where there is one.
+    pub fn alpha(&self) -> Option<f64> {
+        if let Response::Dctcp(dctcp) = self { Some(dctcp.alpha) } else { None }
+    }
+}
+
+impl Dctcp {
+    fn observe(&mut self, next: u64, segments: u64, echo: bool, high: u64) {
+        self.acked += segments;
+        self.marked += if echo { segments } else { 0 };
+        if next <= self.ends {
+            return;
+        }
+        if self.acked > 0 {
+            let share = self.marked as f64 / self.acked as f64;
+            self.alpha = self.alpha * (1.0 - self.g) + self.g * share;
+        }
+        (self.acked, self.marked, self.ends) = (0, 0, high);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile;
 
     #[test]
     fn exact_halving_keeps_the_half_segment_and_integer_halving_does_not() {
-        assert_eq!(Cut { cwnd: 7.5, ssthresh: 7.0 }, halve(15.0, Halving::Exact));
-        assert_eq!(Cut { cwnd: 7.0, ssthresh: 7.0 }, halve(15.9, Halving::Integer));
-        assert_eq!(Cut { cwnd: 0.0, ssthresh: 0.0 }, halve(1.0, Halving::Integer));
+        assert_eq!(Cut { cwnd: 7.5, ssthresh: 7.0 }, cut(15.0, 0.5, Halving::Exact));
+        assert_eq!(Cut { cwnd: 7.0, ssthresh: 7.0 }, cut(15.9, 0.5, Halving::Integer));
+        assert_eq!(Cut { cwnd: 0.0, ssthresh: 0.0 }, cut(1.0, 0.5, Halving::Integer));
     }
 
     #[test]
     fn the_threshold_never_stays_below_two() {
         let mut window = Window { cwnd: 2.0, ssthresh: 9.0 };
-        halve(2.0, Halving::Exact).apply(&mut window, |_| ());
+        cut(2.0, 0.5, Halving::Exact).apply(&mut window, |_| ());
         assert_eq!(Window { cwnd: 1.0, ssthresh: 2.0 }, window);
+    }
+
+    #[test]
+    fn dctcp_s_alpha_follows_the_share_of_marks_window_by_window() {
+        let mut settings = profile::settings("ns2");
+        settings.response = ResponseName::Dctcp;
+        let mut response = Response::new(&settings);
+        // The first acknowledgement ends the empty window before it: alpha starts at 1 (RFC 8257, section 3.3).
+        response.observe(1, 1, false, 11);
+        assert_eq!(Some(1.0 - 1.0 / 16.0), response.alpha());
+        for next in 2..=12 {
+            response.observe(next, 1, next % 2 == 0, 21);
+        }
+        let share = 6.0 / 11.0;
+        assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + share / 16.0), response.alpha());
+    }
+
+    #[test]
+    fn mecn_cuts_by_level_and_a_heavier_level_raises_the_cut_to_its_own() {
+        let mut settings = profile::settings("ns2");
+        settings.response = ResponseName::Mecn;
+        let mut response = Response::new(&settings);
+        assert_eq!(Some(0.8), response.first(Level::Incipient, 0.5));
+        assert_eq!(None, response.again(Level::Incipient));
+        let further = response.again(Level::Congested).unwrap();
+        assert!((0.8 * further - 0.6).abs() < 1e-12);
+        assert_eq!(None, response.again(Level::Congested));
+        response.lost();
+        assert_eq!(None, response.again(Level::Congested));
     }
 }

@@ -1,46 +1,82 @@
-//! The round-trip estimator and retransmission timeout of ns-2: the BSD arithmetic in whole clock ticks
-//! (Jacobson 1988, appendix A; RFC 6298 with granularity).
+//! The round-trip estimator and the retransmission timeout, in three arithmetics.
 //!
 //! ```text
-//! first sample t:  srtt = 8 t, rttvar = 2 t             srtt in 1/8, rttvar in 1/4 ticks
-//! then:            d = t - srtt/8;  srtt += d;  rttvar += |d| - rttvar/4
-//! RTO   = (srtt + 8 rttvar) / 8 ticks, cut to whole ticks  (= srtt + 4 var)
+//! ticks     BSD's, in whole clock ticks (Jacobson 1988, appendix A), as ns-2 has it
+//!           first sample t:  srtt = 8 t, rttvar = 2 t             srtt in 1/8, rttvar in 1/4 ticks
+//!           then:            d = t - srtt/8;  srtt += d;  rttvar += |d| - rttvar/4
+//!           RTO = (srtt + 8 rttvar) / 8 ticks, cut to whole ticks  (= srtt + 4 var)
+//! rfc6298   section 2:  RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R,  RTO = SRTT + max(G, 4 RTTVAR)
+//! linux     RTO = SRTT + var, where var is the largest 4 mdev of a round trip, at least the minimum, and falls by a quarter
+//!           of the difference in a round trip; a sample below what was expected counts for an eighth
 //! ```
 
 use ecnlab_units::{Span, Time};
 
-use crate::settings::{Settings, TimerStyle};
+use crate::settings::{EstimatorName, Settings, TimerStyle};
 
 #[derive(Clone, Debug)]
 pub struct Estimator {
+    arithmetic: Arithmetic,
+    rto: Span,
+    backoff: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Arithmetic {
+    Ticks(Ticks),
+    Rfc6298 { srtt: u64, rttvar: u64 },
+    Linux(Linux),
+}
+
+#[derive(Clone, Debug)]
+struct Ticks {
     /// Smoothed round-trip time in 1/8 ticks; 0 before the first sample and after heavy back-off.
     srtt: i64,
     /// Mean deviation in 1/4 ticks.
     rttvar: i64,
-    rto: Span,
-    backoff: u64,
     /// Phase of the host's clock at time zero, below one tick.
     boot: Span,
 }
 
+/// All in picoseconds, the deviations four times as large as they are.
+#[derive(Clone, Debug, Default)]
+struct Linux {
+    srtt: u64,
+    mdev: u64,
+    mdev_max: u64,
+    rttvar: u64,
+    /// Acknowledging this segment ends the round trip of `mdev_max`.
+    ends: u64,
+}
+
 impl Estimator {
+    /// `boot` is the phase of a ticking clock at time zero, below one tick.
     pub fn new(settings: &Settings, boot: Span) -> Estimator {
-        Estimator { srtt: 0, rttvar: 0, rto: settings.rto_initial, backoff: 1, boot }
+        let arithmetic = match settings.estimator {
+            EstimatorName::Ticks => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, boot }),
+            EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
+            EstimatorName::Linux => Arithmetic::Linux(Linux::default()),
+        };
+        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
     }
 
-    /// Takes the sample of a segment that was sent at `sent` and acknowledged now.
-    pub fn sample(&mut self, sent: Time, now: Time, tick: Span) {
-        let ticks = |at: Time| (at.picos() + self.boot.picos()) / tick.picos();
-        let t = (ticks(now) - ticks(sent)).max(1) as i64;
-        if self.srtt == 0 {
-            self.srtt = t << 3;
-            self.rttvar = t << 1;
-        } else {
-            let d = t - (self.srtt >> 3);
-            self.srtt = (self.srtt + d).max(1);
-            self.rttvar = (self.rttvar + d.abs() - (self.rttvar >> 2)).max(1);
-        }
-        self.rto = tick * (((self.rttvar << 3) + self.srtt) >> 3) as u64;
+    /// Takes the sample of a segment that was sent at `sent` and acknowledged now, when all before `una` is acknowledged and all before
+    /// `high` sent.
+    pub fn sample(&mut self, sent: Time, now: Time, una: u64, high: u64, settings: &Settings) {
+        let rtt = now.since(sent).picos();
+        self.rto = match &mut self.arithmetic {
+            Arithmetic::Ticks(ticks) => ticks.sample(sent, now, settings.tick),
+            Arithmetic::Rfc6298 { srtt, rttvar } => {
+                if *srtt == 0 {
+                    (*srtt, *rttvar) = (rtt, rtt / 2);
+                } else {
+                    *rttvar = *rttvar - *rttvar / 4 + srtt.abs_diff(rtt) / 4;
+                    *srtt = *srtt - *srtt / 8 + rtt / 8;
+                }
+                Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
+            }
+            Arithmetic::Linux(linux) => linux.sample(rtt, una, high, settings.rto_min.picos()),
+        };
     }
 
     /// Ends the back-off: a timed segment was acknowledged (Karn and Partridge 1987).
@@ -48,16 +84,22 @@ impl Estimator {
         self.backoff = 1;
     }
 
-    /// Doubles the timeout (RFC 6298, section 5.5). Past eight times, the smoothed value moves into the deviation.
+    /// Doubles the timeout (RFC 6298, section 5.5). In ticks, past eight times, the smoothed value moves into the deviation.
     pub fn back_off(&mut self, settings: &Settings) {
         let may_double = self.backoff < 64 || settings.timer == TimerStyle::MinimumFirst && self.timeout(settings) < settings.rto_max;
         if may_double {
             self.backoff *= 2;
         }
-        if self.backoff > 8 {
-            self.rttvar += self.srtt >> 3;
-            self.srtt = 0;
+        if let (Arithmetic::Ticks(ticks), true) = (&mut self.arithmetic, self.backoff > 8) {
+            ticks.rttvar += ticks.srtt >> 3;
+            ticks.srtt = 0;
         }
+    }
+
+    /// The SYN had to be sent again before any sample: the timeout for data is at least this (RFC 6298, section 5.7).
+    pub fn restart_at(&mut self, rto: Span) {
+        self.rto = self.rto.max(rto);
+        self.backoff = 1;
     }
 
     /// The timeout in force: minimum, back-off and maximum applied, at least two ticks.
@@ -70,6 +112,49 @@ impl Estimator {
     }
 }
 
+impl Ticks {
+    fn sample(&mut self, sent: Time, now: Time, tick: Span) -> Span {
+        let ticks = |at: Time| (at.picos() + self.boot.picos()) / tick.picos();
+        let t = (ticks(now) - ticks(sent)).max(1) as i64;
+        if self.srtt == 0 {
+            self.srtt = t << 3;
+            self.rttvar = t << 1;
+        } else {
+            let d = t - (self.srtt >> 3);
+            self.srtt = (self.srtt + d).max(1);
+            self.rttvar = (self.rttvar + d.abs() - (self.rttvar >> 2)).max(1);
+        }
+        tick * (((self.rttvar << 3) + self.srtt) >> 3) as u64
+    }
+}
+
+impl Linux {
+    fn sample(&mut self, rtt: u64, una: u64, high: u64, rto_min: u64) -> Span {
+        if self.srtt == 0 {
+            self.srtt = rtt.max(1);
+            self.mdev = 2 * rtt;
+            self.rttvar = self.mdev.max(rto_min);
+            self.mdev_max = self.rttvar;
+            self.ends = high;
+        } else {
+            let error = rtt.abs_diff(self.srtt);
+            let quarter = self.mdev / 4;
+            // A sample far below the mean is an improvement: it must not raise the timeout much.
+            let weight = if rtt < self.srtt && error > quarter { 8 } else { 1 };
+            self.mdev = if error > quarter { self.mdev + (error - quarter) / weight } else { self.mdev - (quarter - error) };
+            self.srtt = if rtt > self.srtt { self.srtt + error / 8 } else { self.srtt - error / 8 };
+            self.mdev_max = self.mdev_max.max(self.mdev);
+            self.rttvar = self.rttvar.max(self.mdev_max);
+            if una > self.ends {
+                self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) / 4;
+                self.ends = high;
+                self.mdev_max = rto_min;
+            }
+        }
+        Span::from_picos(self.srtt + self.rttvar)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,13 +164,18 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
+    fn ticks(estimator: &Estimator) -> &Ticks {
+        let Arithmetic::Ticks(ticks) = &estimator.arithmetic else { panic!("not in ticks") };
+        ticks
+    }
+
     #[test]
     fn samples_are_counted_in_ticks_that_the_clock_has_passed() {
         let settings = profile::settings("ns2-2001");
         let mut estimator = Estimator::new(&settings, Span::from_millis(50));
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
-        estimator.sample(at(0), at(160), settings.tick);
-        assert_eq!((16, 4), (estimator.srtt, estimator.rttvar));
+        estimator.sample(at(0), at(160), 1, 1, &settings);
+        assert_eq!((16, 4), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
         assert_eq!(Span::from_millis(600), estimator.timeout(&settings));
     }
 
@@ -105,10 +195,38 @@ mod tests {
     fn backing_off_past_eight_forgets_the_smoothed_value() {
         let settings = profile::settings("ns2");
         let mut estimator = Estimator::new(&settings, Span::ZERO);
-        estimator.sample(at(0), at(100), settings.tick);
+        estimator.sample(at(0), at(100), 1, 1, &settings);
         for _ in 0..4 {
             estimator.back_off(&settings);
         }
-        assert_eq!((0, 16, 30), (estimator.backoff as i64 - 16, 16, estimator.srtt + estimator.rttvar));
+        assert_eq!((16, 0, 30), (estimator.backoff, ticks(&estimator).srtt, ticks(&estimator).rttvar));
+    }
+
+    #[test]
+    fn the_rfc_s_timeout_is_the_mean_and_four_deviations() {
+        let settings =
+            Settings { estimator: EstimatorName::Rfc6298, rto_min: Span::ZERO, tick: Span::from_micros(1), ..profile::settings("ns2") };
+        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        estimator.sample(at(0), at(100), 1, 1, &settings);
+        // SRTT = R, RTTVAR = R/2: RTO = R + 4 R/2.
+        assert_eq!(Span::from_millis(300), estimator.timeout(&settings));
+        // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180| = 57.5, SRTT = 7/8 * 100 + 1/8 * 180 = 110.
+        estimator.sample(at(0), at(180), 2, 2, &settings);
+        assert_eq!(Span::from_millis(340), estimator.timeout(&settings));
+    }
+
+    #[test]
+    fn linux_adds_its_minimum_to_the_mean() {
+        let settings = Settings {
+            estimator: EstimatorName::Linux,
+            rto_min: Span::from_millis(200),
+            tick: Span::from_millis(1),
+            ..profile::settings("ns2")
+        };
+        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        for una in 1..200 {
+            estimator.sample(at(0), at(20), una, una + 10, &settings);
+        }
+        assert_eq!(Span::from_millis(220), estimator.timeout(&settings));
     }
 }

@@ -2,15 +2,31 @@
 
 use ecnlab_units::{Ecn, Time};
 
-/// A data segment as the sender makes it.
+/// What a segment or an acknowledgement does to the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// From the sender data, from the receiver an acknowledgement and nothing else.
+    #[default]
+    Plain = 0,
+    /// Opens the connection; takes a sequence number.
+    Syn = 1,
+    /// Closes it; takes a sequence number.
+    Fin = 2,
+    /// From the sender an acknowledgement without data, which takes no sequence number and is not acknowledged.
+    Pure = 3,
+}
+
+/// A segment as the sender makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Number of the segment, from 0.
+    /// Number of the segment, from 0; of a pure acknowledgement that of the next data.
     pub seq: u64,
     /// Size on the wire in bytes, headers included.
     pub size: u32,
+    pub kind: Kind,
     pub ecn: Ecn,
-    /// The sender has reduced its window (RFC 3168, section 6.1.2).
+    /// The sender has reduced its window (RFC 3168, section 6.1.2); with `ece` on a SYN, ECN is offered.
     pub cwr: bool,
     /// On the first segment: ECN is offered.
     pub ece: bool,
@@ -24,9 +40,54 @@ pub struct Ack {
     pub next: u64,
     /// Size on the wire in bytes.
     pub size: u32,
-    /// The receiver has seen congestion experienced (RFC 3168, section 6.1.3).
+    pub kind: Kind,
+    /// The receiver has seen congestion experienced (RFC 3168, section 6.1.3); in MECN's dialect one of two bits.
     pub ece: bool,
+    /// In MECN's dialect the other bit; else set on no acknowledgement.
+    pub cwr: bool,
     /// When the segment that caused this acknowledgement was sent, and whether that was a retransmission.
     pub echo: Time,
     pub echo_retransmission: bool,
+    pub sacks: Sacks,
+}
+
+/// Selective acknowledgements: runs of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sacks {
+    blocks: [(u64, u64); Sacks::MOST],
+    count: u8,
+}
+
+impl Sacks {
+    /// What fits into the header's options.
+    pub const MOST: usize = 4;
+
+    /// Appends a block if there is room.
+    pub fn push(&mut self, from: u64, to: u64) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (from, to);
+            self.count += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[(u64, u64)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl std::fmt::Debug for Sacks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+impl Ack {
+    /// An acknowledgement of all before `next`, with nothing else on it.
+    pub fn plain(next: u64, size: u32) -> Ack {
+        Ack { next, size, kind: Kind::Plain, ece: false, cwr: false, echo: Time::ZERO, echo_retransmission: false, sacks: Sacks::default() }
+    }
 }

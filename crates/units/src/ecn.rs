@@ -25,8 +25,69 @@ impl Ecn {
     }
 }
 
-/// How loud a router's congestion signal is. Classic ECN knows the loud one only.
+/// How loud a router's congestion signal is. Classic ECN knows the loud one only; MECN calls it moderate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    Congested,
+    Incipient = 0,
+    Congested = 1,
+}
+
+/// What the codepoints mean on a network.
+///
+/// ```text
+/// (CE, ECT) of Durresi et al. 2001    here        Classic            Mecn
+/// 0 0                                 NotEct      not capable        not capable
+/// 0 1                                 Ect0        no congestion      no congestion
+/// 1 0                                 Ect1        no congestion      incipient
+/// 1 1                                 Ce          congested          moderate
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    #[default]
+    Classic,
+    Mecn,
+}
+
+impl Dialect {
+    /// The level that a packet carries.
+    pub fn level(self, ecn: Ecn) -> Option<Level> {
+        match (self, ecn) {
+            (_, Ecn::Ce) => Some(Level::Congested),
+            (Dialect::Mecn, Ecn::Ect1) => Some(Level::Incipient),
+            _ => None,
+        }
+    }
+
+    /// The packet with the level written into it. A mark never weakens, and one that cannot be carried changes nothing.
+    pub fn mark(self, ecn: Ecn, level: Level) -> Ecn {
+        if !ecn.is_capable() || self.level(ecn) >= Some(level) {
+            return ecn;
+        }
+        match (self, level) {
+            (_, Level::Congested) => Ecn::Ce,
+            (Dialect::Mecn, Level::Incipient) => Ecn::Ect1,
+            (Dialect::Classic, Level::Incipient) => ecn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_never_weakens_and_needs_a_capable_packet() {
+        for dialect in [Dialect::Classic, Dialect::Mecn] {
+            for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+                for level in [Level::Incipient, Level::Congested] {
+                    let marked = dialect.mark(ecn, level);
+                    assert!(dialect.level(marked) >= dialect.level(ecn));
+                    assert_eq!(ecn.is_capable(), marked.is_capable());
+                }
+            }
+        }
+        assert_eq!(Ecn::Ect1, Dialect::Mecn.mark(Ecn::Ect0, Level::Incipient));
+        assert_eq!(Ecn::Ect0, Dialect::Classic.mark(Ecn::Ect0, Level::Incipient));
+        assert_eq!(Ecn::Ce, Dialect::Mecn.mark(Ecn::Ect1, Level::Congested));
+    }
 }

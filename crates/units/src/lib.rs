@@ -9,7 +9,7 @@ pub mod quantity;
 pub mod rng;
 pub mod time;
 
-pub use ecn::{Ecn, Level};
+pub use ecn::{Dialect, Ecn, Level};
 pub use parameter::{Kind, Parameter, Value, Values};
 pub use rng::Rng;
 pub use time::{Rate, Span, Time};

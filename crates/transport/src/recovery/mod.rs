@@ -1,52 +1,89 @@
-//! Loss recovery: what duplicate acknowledgements mean, and how the window is inflated meanwhile. One file per algorithm.
+//! Loss recovery: what acknowledgements say about losses, what to send again and when. One file per algorithm.
+//!
+//! An algorithm is shown every acknowledgement and works on the sender's [`Core`]. The algorithms of ns-2 count duplicate
+//! acknowledgements; those of today keep a scoreboard.
 
 mod reno;
 
+use ecnlab_units::Time;
+
 pub use reno::Reno;
 
-/// What the sender last cut its window for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastCut {
-    None,
-    Duplicates,
-    Mark,
-    Timeout,
-}
-
-/// What a recovery algorithm may know of the connection.
-#[derive(Clone, Copy, Debug)]
-pub struct View {
-    /// Lowest segment not yet acknowledged.
-    pub una: u64,
-    /// One past the highest segment sent when the window was last cut.
-    pub recover: u64,
-    pub last_cut: LastCut,
-    pub ecn: bool,
-}
-
-/// What a duplicate acknowledgement calls for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reaction {
-    Wait,
-    /// Send one new segment beyond the window (RFC 3042).
-    LimitedTransmit,
-    /// Retransmit the first unacknowledged segment, and cut the window or leave it.
-    Retransmit {
-        cut: bool,
-    },
-}
+use crate::segment::Ack;
+use crate::sender::{Core, Output};
+use crate::settings::{RecoveryName, Settings};
 
 /// An algorithm of loss recovery.
-pub trait Recovery: Send {
-    /// Segments that the window is inflated by, for segments known to have left the network.
-    fn inflation(&self) -> u64;
+pub trait Recovery {
+    /// An acknowledgement has come, new, duplicate or old; its echo of marks is already answered. Sends what is to be sent.
+    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O);
 
-    /// The `count`-th duplicate acknowledgement in a row, from 1.
-    fn duplicate(&mut self, count: u32, view: &View) -> Reaction;
+    /// The retransmission timer has expired and the window is cut. Sends what is to be sent.
+    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O);
 
-    /// New data was acknowledged.
-    fn advanced(&mut self);
+    /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
+    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        core.send_window(u64::MAX, now, out);
+    }
 
-    /// The retransmission timer expired.
-    fn timed_out(&mut self);
+    /// A three-way handshake is done.
+    fn opened(&mut self, _core: &Core) {}
+
+    /// The algorithm's own timer.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// The algorithm's own timer has expired.
+    fn expire<O: Output>(&mut self, _core: &mut Core, _now: Time, _out: &mut O) {}
+}
+
+/// The algorithms, told apart without a pointer on a packet's way.
+pub enum Algorithm {
+    Reno(Reno),
+}
+
+macro_rules! each {
+    ($one:expr, $algorithm:ident => $call:expr) => {
+        match $one {
+            Algorithm::Reno($algorithm) => $call,
+        }
+    };
+}
+
+impl Algorithm {
+    pub fn new(settings: &Settings) -> Algorithm {
+        match settings.recovery {
+            RecoveryName::Reno => Algorithm::Reno(Reno::new(settings)),
+            _ => unimplemented!(),
+        }
+    }
+}
+
+impl Recovery for Algorithm {
+    #[inline]
+    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.acknowledged(core, ack, now, out));
+    }
+
+    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.timed_out(core, now, out));
+    }
+
+    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.fill(core, now, out));
+    }
+
+    fn opened(&mut self, core: &Core) {
+        each!(self, algorithm => algorithm.opened(core));
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        each!(self, algorithm => algorithm.deadline())
+    }
+
+    fn expire<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.expire(core, now, out));
+    }
 }

@@ -2,6 +2,29 @@
 
 use ecnlab_units::{Kind, Parameter, Values};
 
+/// What an application has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    pub segments: u64,
+    /// Application data in the last segment, in bytes, if it is not full.
+    pub last_payload: Option<u32>,
+    /// The connection closes behind it.
+    pub closes: bool,
+}
+
+impl Demand {
+    /// Full segments on a connection that stays open.
+    pub fn segments(segments: u64) -> Demand {
+        Demand { segments, last_payload: None, closes: false }
+    }
+
+    /// As many segments of `payload` bytes as `bytes` take, the last one as short as it is, and then the end.
+    pub fn bytes(bytes: u64, payload: u32) -> Demand {
+        let rest = (bytes % u64::from(payload)) as u32;
+        Demand { segments: bytes.div_ceil(u64::from(payload)), last_payload: (rest > 0).then_some(rest), closes: true }
+    }
+}
+
 /// A traffic source by name. Adding one is an entry here and, where it needs state, a file beside this one.
 pub struct Entry {
     pub name: &'static str,

@@ -1,8 +1,14 @@
-//! Congestion control: how the congestion window grows. One file per algorithm.
+//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm.
 
+mod aimd;
 mod reno;
 
+use ecnlab_units::{Span, Time};
+
+pub use aimd::Aimd;
 pub use reno::Reno;
+
+use crate::settings::{CongestionName, Settings};
 
 /// The congestion window and the slow-start threshold, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,10 +22,105 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+
+    /// Slow start (RFC 5681, section 3.1) for as many segments as it takes to its end; returns what is left of them.
+    #[inline]
+    pub fn slow_start(&mut self, segments: u64) -> u64 {
+        let mut left = segments;
+        while left > 0 && self.in_slow_start() {
+            self.cwnd += 1.0;
+            left -= 1;
+        }
+        left
+    }
+}
+
+/// What an acknowledgement of new data tells congestion control.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// Segments to count, or one for the acknowledgement.
+    pub segments: u64,
+    pub now: Time,
+    /// The round-trip time that this acknowledgement shows, unless it is of a retransmission.
+    pub rtt: Option<Span>,
+    /// Smoothed and smallest; zero before the first sample.
+    pub srtt: Span,
+    pub min_rtt: Span,
+    /// Lowest segment not yet acknowledged, and one past the highest ever sent.
+    pub una: u64,
+    pub high: u64,
+}
+
+/// Why the window is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Mark,
+    Loss,
+    Timeout,
 }
 
 /// An algorithm of congestion control.
-pub trait CongestionControl: Send {
-    /// An acknowledgement of new data, with no signal of congestion on it.
-    fn acknowledged(&mut self, window: &mut Window, segments: u64);
+pub trait CongestionControl {
+    /// An acknowledgement of new data with no signal of congestion on it, in slow start too: the algorithm may change the window.
+    fn acknowledged(&mut self, window: &mut Window, acked: &Acked);
+
+    /// The share of the window that a loss leaves.
+    fn keep(&self) -> f64 {
+        0.5
+    }
+
+    /// The window is about to be cut.
+    fn cut(&mut self, _before: &Window, _cause: Cause, _now: Time) {}
+
+    /// Sending goes on after a spell with nothing outstanding, which began at `since`.
+    fn resumed(&mut self, _since: Time, _now: Time) {}
+}
+
+/// The algorithms, told apart without a pointer on a packet's way.
+pub enum Control {
+    Reno(Reno),
+    Aimd(Aimd),
+}
+
+macro_rules! each {
+    ($control:expr, $algorithm:ident => $call:expr) => {
+        match $control {
+            Control::Reno($algorithm) => $call,
+            Control::Aimd($algorithm) => $call,
+        }
+    };
+}
+
+impl Control {
+    pub fn new(settings: &Settings) -> Control {
+        match settings.congestion {
+            CongestionName::Reno => Control::Reno(Reno),
+            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
+            CongestionName::Cubic | CongestionName::Vegas => unimplemented!(),
+        }
+    }
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
+        each!(self, algorithm => algorithm.acknowledged(window, acked));
+    }
+
+    fn keep(&self) -> f64 {
+        each!(self, algorithm => algorithm.keep())
+    }
+
+    fn cut(&mut self, before: &Window, cause: Cause, now: Time) {
+        each!(self, algorithm => algorithm.cut(before, cause, now));
+    }
+
+    fn resumed(&mut self, since: Time, now: Time) {
+        each!(self, algorithm => algorithm.resumed(since, now));
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn acked(segments: u64, now: Time, rtt: Span) -> Acked {
+    Acked { segments, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, una: 0, high: 0 }
 }

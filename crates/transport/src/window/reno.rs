@@ -1,28 +1,41 @@
-//! Slow start and congestion avoidance (Jacobson 1988; RFC 5681, section 3.1), counted in acknowledgements:
-//! below ssthresh `cwnd += 1`, from there on `cwnd += 1 / cwnd` for each one.
+//! Slow start and congestion avoidance (Jacobson 1988; RFC 5681, section 3.1):
+//! below ssthresh `cwnd += 1`, from there on `cwnd += 1 / cwnd` for each acknowledgement or segment.
 
-use super::{CongestionControl, Window};
+use super::{Acked, CongestionControl, Window};
 
 pub struct Reno;
 
 impl CongestionControl for Reno {
-    fn acknowledged(&mut self, window: &mut Window, _segments: u64) {
-        window.cwnd += if window.in_slow_start() { 1.0 } else { 1.0 / window.cwnd };
+    #[inline]
+    fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
+        let left = window.slow_start(acked.segments);
+        if left > 0 {
+            window.cwnd += left as f64 / window.cwnd;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::acked;
+    use ecnlab_units::{Span, Time};
 
     #[test]
     fn slow_start_adds_one_and_avoidance_one_a_window() {
         let mut window = Window { cwnd: 2.0, ssthresh: 4.0 };
         let mut seen = Vec::new();
         for _ in 0..4 {
-            Reno.acknowledged(&mut window, 1);
+            Reno.acknowledged(&mut window, &acked(1, Time::ZERO, Span::ZERO));
             seen.push(window.cwnd);
         }
         assert_eq!(vec![3.0, 4.0, 4.25, 4.25 + 1.0 / 4.25], seen);
+    }
+
+    #[test]
+    fn segments_beyond_the_threshold_count_for_avoidance() {
+        let mut window = Window { cwnd: 3.0, ssthresh: 4.0 };
+        Reno.acknowledged(&mut window, &acked(3, Time::ZERO, Span::ZERO));
+        assert_eq!(4.5, window.cwnd);
     }
 }

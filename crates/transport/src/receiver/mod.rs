@@ -32,7 +32,8 @@ struct Held {
 pub struct Arrival {
     /// Segments that the application can now read.
     pub delivered: u64,
-    /// The acknowledgement to send at once, if any.
+    /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
+    pub held: Option<Ack>,
     pub ack: Option<Ack>,
 }
 
@@ -54,19 +55,19 @@ impl Receiver {
             && segment.seq > 0
         {
             self.held = Some(Held { segment: *segment, sent, until: now + delay });
-            return Arrival { delivered, ack: None };
+            return Arrival { delivered, held: None, ack: None };
         }
         let held = self.held.take().map(|held| held.segment);
-        Arrival { delivered, ack: Some(self.acknowledge(segment, held.as_ref(), sent)) }
+        Arrival { delivered, held: None, ack: Some(self.acknowledge(segment, held.as_ref(), sent)) }
     }
 
-    /// When a delayed acknowledgement is due.
+    /// When the receiver is to be woken.
     pub fn deadline(&self) -> Option<Time> {
         self.held.map(|held| held.until)
     }
 
-    /// The delayed acknowledgement, its time having come.
-    pub fn expire(&mut self) -> Option<Ack> {
+    /// The deadline has come: a delayed acknowledgement is due.
+    pub fn expire(&mut self, _now: Time) -> Option<Ack> {
         let held = self.held.take()?;
         Some(self.acknowledge(&held.segment, None, held.sent))
     }
@@ -92,11 +93,10 @@ impl Receiver {
         let capable = both().any(|s| s.ecn.is_capable());
         let negotiates = both().any(|s| s.ece && !s.ecn.is_capable());
         Ack {
-            next: self.next,
-            size: self.ack_size,
             ece: capable && self.echo || negotiates,
             echo: sent,
             echo_retransmission: segment.retransmission,
+            ..Ack::plain(self.next, self.ack_size)
         }
     }
 
@@ -135,9 +135,10 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::segment::Kind;
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, size: 1000, ecn: Ecn::Ect0, cwr: false, ece: false, retransmission: false }
+        Segment { seq, size: 1000, kind: Kind::Plain, ecn: Ecn::Ect0, cwr: false, ece: false, retransmission: false }
     }
 
     fn receiver() -> Receiver {
@@ -178,7 +179,7 @@ mod tests {
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
         assert_eq!(Some(Time::ZERO + Span::from_millis(100)), receiver.deadline());
-        assert_eq!(Some(4), receiver.expire().map(|ack| ack.next));
+        assert_eq!(Some(4), receiver.expire(Time::ZERO).map(|ack| ack.next));
         assert_eq!(None, receiver.deadline());
     }
 

@@ -1,0 +1,196 @@
+//! The sender: asks its parts in turn.
+//!
+//! An acknowledgement's echo of marks is answered first; then loss recovery takes it, and tells the [`Core`] what to advance, cut, grow
+//! and send. One cut a window: `recover` remembers how far it had been sent.
+
+mod core;
+mod opening;
+pub mod pacing;
+mod rtt_seen;
+
+use std::sync::Arc;
+
+use ecnlab_units::{Span, Time};
+
+pub use self::core::{Core, LastCut};
+use crate::recovery::{Algorithm, Recovery};
+use crate::segment::{Ack, Kind, Segment};
+use crate::settings::{Handshake, Settings};
+use crate::source::Demand;
+use crate::window::Window;
+
+/// Where a sender's segments go, and who is told of its window.
+pub trait Output {
+    fn send(&mut self, segment: Segment);
+
+    /// The window or the threshold may have changed.
+    fn window(&mut self, _window: &Window) {}
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub sent: u64,
+    pub retransmitted_fast: u64,
+    pub retransmitted_timeout: u64,
+    /// Timeouts that meant a loss: data was outstanding and no mark had just cut the window (ns-2's nrexmit_).
+    pub timeouts: u64,
+    /// Window cuts for marks.
+    pub ecn_reactions: u64,
+}
+
+/// The sending end of a connection.
+pub struct Sender {
+    core: Core,
+    recovery: Algorithm,
+    /// The SYN of a three-way handshake is on its way.
+    opening: bool,
+}
+
+impl Sender {
+    /// A sender with something to send. `boot` is the phase of its clock, below one tick.
+    pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Sender {
+        let recovery = Algorithm::new(&settings);
+        let opening = settings.handshake == Handshake::ThreeWay;
+        Sender { core: Core::new(settings, demand, boot), recovery, opening }
+    }
+
+    /// Opens the connection and sends what the window allows.
+    pub fn start(&mut self, now: Time, out: &mut impl Output) {
+        out.window(&self.core.window);
+        if self.opening {
+            self.core.transmit(0, now, out);
+            self.core.next = 1;
+        } else {
+            self.recovery.fill(&mut self.core, now, out);
+        }
+    }
+
+    /// The application has more to send on an open connection.
+    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
+        self.core.resume(now, out);
+        self.core.add(demand);
+        if !self.opening {
+            self.recovery.fill(&mut self.core, now, out);
+        }
+    }
+
+    /// Takes an acknowledgement.
+    ///
+    /// # Panics
+    /// If it acknowledges what was never sent.
+    pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        assert!(ack.next <= self.core.high, "segment {} was acknowledged but never sent", ack.next);
+        if ack.kind != Kind::Plain && self.core.settings.handshake == Handshake::ThreeWay {
+            self.core.send_pure_ack(out);
+            if self.opening && ack.kind == Kind::Syn {
+                self.opening = false;
+                self.core.opened(ack, now, out);
+                self.recovery.opened(&self.core);
+                return self.recovery.fill(&mut self.core, now, out);
+            }
+            if ack.kind == Kind::Syn {
+                return;
+            }
+        }
+        self.core.rtt.sample(ack, now);
+        self.core.hear(ack, now, out);
+        self.recovery.acknowledged(&mut self.core, ack, now, out);
+        if self.is_done() && self.core.settings.timer_restart == crate::settings::TimerRestart::Rfc6298 {
+            self.core.rto_at = None;
+        }
+    }
+
+    /// When the sender is to be woken: its retransmission timer, recovery's own timer or the pacer.
+    pub fn deadline(&self) -> Option<Time> {
+        let pacer = self.core.pacer.as_ref().and_then(|pacer| pacer.deadline());
+        [self.recovery.deadline(), pacer].into_iter().flatten().chain(self.core.rto_at).min()
+    }
+
+    /// The deadline has come.
+    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+        while self.deadline().is_some_and(|at| at <= now) {
+            self.expire_one(now, out);
+        }
+    }
+
+    fn expire_one(&mut self, now: Time, out: &mut impl Output) {
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if due(self.core.rto_at) {
+            if self.opening {
+                return self.core.syn_timed_out(now, out);
+            }
+            self.core.time_out(now, out);
+            self.recovery.timed_out(&mut self.core, now, out);
+        } else if due(self.recovery.deadline()) {
+            self.recovery.expire(&mut self.core, now, out);
+        } else if let Some(pacer) = &mut self.core.pacer {
+            pacer.woken();
+            self.recovery.fill(&mut self.core, now, out);
+        }
+    }
+
+    /// Whether all that there was to send is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.core.una >= self.core.available
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.core.window
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+
+    /// Lowest segment not yet acknowledged.
+    pub fn una(&self) -> u64 {
+        self.core.una
+    }
+
+    /// The round-trip time to write into packets; zero before the first measurement.
+    pub fn reported_rtt(&self) -> Span {
+        self.core.rtt.report(self.core.settings.rtt_report)
+    }
+
+    /// Smallest round-trip time measured on a segment that was sent once; zero before the first.
+    pub fn min_rtt(&self) -> Span {
+        self.core.rtt.min()
+    }
+
+    /// DCTCP's estimate of the share of marked segments, where the response keeps one.
+    pub fn alpha(&self) -> Option<f64> {
+        self.core.alpha()
+    }
+
+    /// Whether ECN is in use.
+    pub fn uses_ecn(&self) -> bool {
+        self.core.ecn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    struct Sent(Vec<Segment>);
+
+    impl Output for Sent {
+        fn send(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+    }
+
+    #[test]
+    fn duplicates_with_nothing_outstanding_retransmit_nothing() {
+        let settings = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 1, ..profile::settings("ns2") };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        for _ in 0..4 {
+            sender.acknowledge(&Ack::plain(1, 40), Time::ZERO, &mut sent);
+        }
+        assert_eq!((0, 0), (sender.counters().retransmitted_fast, sender.counters().retransmitted_timeout));
+    }
+}
