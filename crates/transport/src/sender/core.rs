@@ -56,6 +56,8 @@ pub struct Core {
     /// ECN is in use: it was agreed upon, or is taken for granted where there is no handshake.
     pub(super) ecn: bool,
     cwr_due: bool,
+    /// The acknowledgement at hand echoes a mark.
+    echoed: bool,
     /// The other side echoes marks.
     ecn_confirmed: bool,
     /// A mark came while the window was one segment or less.
@@ -93,6 +95,7 @@ impl Core {
             response: Response::new(&settings),
             ecn: settings.ecn,
             cwr_due: false,
+            echoed: false,
             ecn_confirmed: false,
             marked_at_one: false,
             short: VecDeque::new(),
@@ -158,6 +161,7 @@ impl Core {
     /// Answers an echo of marks, before anything else of an acknowledgement is looked at.
     #[inline]
     pub fn hear(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        self.echoed = false;
         if !self.ecn {
             return;
         }
@@ -165,7 +169,8 @@ impl Core {
             Echo::Mecn => mecn_level(ack),
             Echo::Classic | Echo::Dctcp => ack.ece.then_some(Level::Congested),
         };
-        self.response.observe(ack.next, ack.next.saturating_sub(self.una), level.is_some(), self.high);
+        self.echoed = level.is_some();
+        self.response.observe(ack.next, ack.next.saturating_sub(self.una), self.echoed, self.high);
         if let Some(level) = level {
             self.answer(level, ack, now, out);
         }
@@ -244,13 +249,13 @@ impl Core {
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(ack.ece && self.ecn_confirmed) && self.may_grow(newly) {
+        if !(self.echoed && self.ecn_confirmed) && self.may_grow(newly) {
             let acked = self.acked(ack, newly, now);
             self.control.acknowledged(&mut self.window, &acked);
             self.limit_cwnd();
             out.window(&self.window);
         }
-        self.note_echo(ack);
+        self.note_echo();
         if self.una == 1 && self.settings.delay_growth {
             self.window.cwnd = self.initial_window as f64;
             out.window(&self.window);
@@ -271,11 +276,11 @@ impl Core {
     }
 
     /// Notes whether the other side echoes marks.
-    pub fn note_echo(&mut self, ack: &Ack) {
-        if !ack.ece && self.ecn_confirmed {
+    pub fn note_echo(&mut self) {
+        if !self.echoed && self.ecn_confirmed {
             self.marked_at_one = false;
         }
-        self.ecn_confirmed |= ack.ece;
+        self.ecn_confirmed |= self.echoed;
     }
 
     /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
@@ -407,7 +412,7 @@ impl Core {
             return self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
         }
         let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
-        if !(self.ecn_confirmed && self.marked_at_one && ack.ece) {
+        if !(self.ecn_confirmed && self.marked_at_one && self.echoed) {
             self.estimator.end_backoff();
             self.marked_at_one = false;
         }
