@@ -56,6 +56,128 @@ pub const PROFILES: &[Profile] = &[
             ("rtt_report", "base"),
         ],
     },
+    Profile {
+        name: "linux-2.0",
+        title: "Linux 2.0 (1996-1999)",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK, a clock of 10 ms, windows of 32 KB.",
+        source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
+        members: HOST_2_0,
+    },
+    Profile {
+        name: "linux-2.2",
+        title: "Linux 2.2 (1999-2001)",
+        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK.",
+        source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
+        members: HOST_2_2,
+    },
+    Profile {
+        name: "linux",
+        title: "Linux 6",
+        summary: "Linux of today: CUBIC, SACK, RACK-TLP, proportional rate reduction, initial window 10, delayed ACK, 200 ms minimum timeout. HyStart++ stands for Linux' own HyStart.",
+        source: "Linux 6, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
+        members: LINUX,
+    },
+    Profile {
+        name: "rfc",
+        title: "TCP by the RFCs",
+        summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
+        source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
+        members: RFC,
+    },
+];
+
+/// What all hosts have that follow RFC 3168 and RFC 9293, where ns-2 does otherwise.
+macro_rules! host {
+    ($($member:expr),* $(,)?) => {
+        &[
+            ("handshake", "three-way"),
+            ("fin", "true"),
+            ("delay_growth", "false"),
+            ("ect_on_retransmission", "false"),
+            ("cwr_on_retransmission", "false"),
+            ("mark_after_timeout", "false"),
+            ("threshold_once", "true"),
+            ("slow_start_restart", "false"),
+            ("idle_restart", "true"),
+            ("timer_restart", "rfc6298"),
+            ("delayed_ack", "true"),
+            ("packet_size", "1500 B"),
+            $($member),*
+        ]
+    };
+}
+
+const RFC: &[(&str, &str)] = host![
+    ("recovery", "sack"),
+    ("header", "40 B"),
+    ("sack_option", "4 B"),
+    ("initial_window", "3"),
+    ("max_window", "735439"),
+    ("halving", "real"),
+    ("cut_from", "flight"),
+    ("estimator", "rfc6298"),
+    ("rto_min", "1 s"),
+    ("rto_initial", "1 s"),
+    ("delayed_ack_time", "500 ms"),
+    ("quick_acks", "0"),
+];
+
+const LINUX: &[(&str, &str)] = host![
+    ("congestion", "cubic"),
+    ("recovery", "rack"),
+    ("hystart", "true"),
+    ("prr", "true"),
+    ("abe_beta", "0.85"),
+    ("header", "52 B"),
+    ("ack_size", "52 B"),
+    ("first_packet_size", "60 B"),
+    ("sack_option", "4 B"),
+    ("dsack", "true"),
+    ("timestamps", "true"),
+    ("initial_window", "10"),
+    ("max_window", "2172"),
+    ("min_window", "2"),
+    ("halving", "real"),
+    ("growth", "segments"),
+    ("window_validation", "true"),
+    ("estimator", "linux"),
+    ("tick", "1 ms"),
+    ("rto_min", "200 ms"),
+    ("rto_max", "120 s"),
+    ("rto_initial", "1 s"),
+    ("delayed_ack_time", "40 ms"),
+    ("quick_acks", "16"),
+];
+
+const HOST_2_0: &[(&str, &str)] = host![
+    ("limited_transmit", "false"),
+    ("header", "40 B"),
+    ("initial_window", "1"),
+    ("max_window", "22"),
+    ("halving", "integer"),
+    ("rto_min", "200 ms"),
+    ("rto_max", "120 s"),
+    ("rto_initial", "3 s"),
+    ("delayed_ack_time", "200 ms"),
+];
+
+const HOST_2_2: &[(&str, &str)] = host![
+    ("recovery", "fack"),
+    ("limited_transmit", "false"),
+    ("header", "52 B"),
+    ("ack_size", "52 B"),
+    ("first_packet_size", "60 B"),
+    ("sack_option", "4 B"),
+    ("timestamps", "true"),
+    ("initial_window", "2"),
+    ("max_window", "22"),
+    ("halving", "integer"),
+    ("min_window", "2"),
+    ("estimator", "linux"),
+    ("rto_min", "200 ms"),
+    ("rto_max", "120 s"),
+    ("rto_initial", "3 s"),
+    ("delayed_ack_time", "200 ms"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Profile> {

@@ -3,11 +3,17 @@
 //! An algorithm is shown every acknowledgement and works on the sender's [`Core`]. The algorithms of ns-2 count duplicate
 //! acknowledgements; those of today keep a scoreboard.
 
+mod board;
+mod prr;
+mod rack;
 mod reno;
+mod sack;
+mod tlp;
 
 use ecnlab_units::Time;
 
 pub use reno::Reno;
+pub use sack::Sack;
 
 use crate::segment::Ack;
 use crate::sender::{Core, Output};
@@ -41,12 +47,14 @@ pub trait Recovery {
 /// The algorithms, told apart without a pointer on a packet's way.
 pub enum Algorithm {
     Reno(Reno),
+    Sack(Box<Sack>),
 }
 
 macro_rules! each {
     ($one:expr, $algorithm:ident => $call:expr) => {
         match $one {
             Algorithm::Reno($algorithm) => $call,
+            Algorithm::Sack($algorithm) => $call,
         }
     };
 }
@@ -55,6 +63,7 @@ impl Algorithm {
     pub fn new(settings: &Settings) -> Algorithm {
         match settings.recovery {
             RecoveryName::Reno => Algorithm::Reno(Reno::new(settings)),
+            RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
             _ => unimplemented!(),
         }
     }

@@ -55,6 +55,8 @@ pub struct Core {
     response: Response,
     /// ECN is in use: it was agreed upon, or is taken for granted where there is no handshake.
     pub(super) ecn: bool,
+    /// What cuts for marks have kept of the window in this round trip; nothing after a loss.
+    kept: f64,
     cwr_due: bool,
     /// The acknowledgement at hand echoes a mark.
     echoed: bool,
@@ -94,6 +96,7 @@ impl Core {
             counters: Counters::default(),
             response: Response::new(&settings),
             ecn: settings.ecn,
+            kept: 1.0,
             cwr_due: false,
             echoed: false,
             ecn_confirmed: false,
@@ -179,12 +182,14 @@ impl Core {
     fn answer(&mut self, level: Level, ack: &Ack, now: Time, out: &mut impl Output) {
         let answered = ack.next <= self.recover && !(self.settings.mark_after_timeout && self.last_cut == LastCut::Timeout);
         if answered {
-            if let Some(keep) = self.response.again(level) {
-                self.cut(self.cut_base(), keep, out);
+            if let Some(keep) = self.response.heavier(level).filter(|&keep| keep < self.kept) {
+                let further = keep / std::mem::replace(&mut self.kept, keep);
+                self.cut(self.cut_base(), further, out);
             }
             return;
         }
-        let Some(keep) = self.response.first(level, self.control.keep()) else { return };
+        let Some(keep) = self.response.keep(level, self.control.keep()) else { return };
+        self.kept = keep;
         self.recover = self.high;
         self.last_cut = LastCut::Mark;
         self.counters.ecn_reactions += 1;
@@ -202,9 +207,19 @@ impl Core {
     /// Cuts the window for a loss that duplicates show, taken of `from` segments.
     pub fn cut_for_loss(&mut self, from: f64, now: Time, out: &mut impl Output) {
         self.recover = self.high;
-        self.response.lost();
+        self.kept = 0.0;
         self.control.cut(&self.window, Cause::Loss, now);
         self.cut(from, self.control.keep(), out);
+    }
+
+    /// A loss in the window of a mark that has cut already: the cut is deepened to that of a loss, if it was smaller.
+    pub fn cut_after_mark(&mut self, now: Time, out: &mut impl Output) {
+        let keep = self.control.keep() / self.kept;
+        if keep < 1.0 {
+            self.kept = 0.0;
+            self.control.cut(&self.window, Cause::Loss, now);
+            self.cut(self.cut_base(), keep, out);
+        }
     }
 
     /// What a loss cuts the window from.
@@ -456,7 +471,7 @@ impl Core {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         } else {
-            self.response.lost();
+            self.kept = 0.0;
             self.control.cut(&self.window, Cause::Timeout, now);
             let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
             cut.apply(&mut self.window, |window| out.window(window));

@@ -16,6 +16,7 @@ impl Core {
         let sent_again = self.counters.retransmitted_timeout > 0;
         self.rto_at = None;
         self.una = 1;
+        self.recover = 0;
         self.timed = None;
         if sent_again {
             self.estimator.restart_at(RTO_AFTER_LOST_SYN);
