@@ -212,6 +212,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         Ok(())
     }
 
+    #[inline(always)]
     fn wake(&mut self, component: u32) {
         let Parts { transmitters, timers, receivers, clock } = self.parts;
         if component < transmitters {
@@ -344,6 +345,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    #[inline(never)]
     fn wake_receiver(&mut self, flow: u32) {
         if let Some(ack) = self.flows[flow as usize].receiver.expire(self.now) {
             self.keep_receiver_deadline(flow);
@@ -383,6 +385,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
+    #[inline(never)]
     fn time_out(&mut self, flow: u32) {
         if std::mem::replace(&mut self.flows[flow as usize].started, true) {
             self.with_sender(flow, |sender, now, out| sender.expire(now, out));
@@ -468,6 +471,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         }
     }
 
+    #[inline(never)]
     fn tick(&mut self, clock: u32) {
         match clock {
             BIN => self.end_bin(),

@@ -57,7 +57,9 @@ pub enum Response {
     },
     Dctcp(Dctcp),
     /// A cut for each level (Durresi et al. 2001, section 2).
-    Mecn { keep: [f64; 2] },
+    Mecn {
+        keep: [f64; 2],
+    },
 }
 
 /// DCTCP's estimate of the share of marked segments (RFC 8257, section 3.3).

@@ -16,7 +16,7 @@ use super::rack::Rack;
 use super::tlp::{Outcome, Probe, dsack};
 use crate::response::MIN_SSTHRESH;
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output};
+use crate::sender::{Core, LastCut, Output, earlier};
 use crate::settings::{RecoveryName, Settings};
 
 pub struct Sack {
@@ -239,6 +239,7 @@ impl Sack {
 }
 
 impl Recovery for Sack {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if ack.next < core.una {
             return;
@@ -258,6 +259,7 @@ impl Recovery for Sack {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.phase = Phase::Loss;
         self.prr = None;
@@ -278,6 +280,7 @@ impl Recovery for Sack {
         self.fill(core, now, out);
     }
 
+    #[inline(never)]
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         let before = core.high;
         let burst = if core.settings.max_burst == 0 { u64::MAX } else { core.settings.max_burst };
@@ -300,9 +303,10 @@ impl Recovery for Sack {
     fn deadline(&self) -> Option<Time> {
         let Detection::Rack { rack, probe } = &self.detection else { return None };
         let probe = probe.as_ref().and_then(Probe::deadline);
-        rack.deadline().into_iter().chain(probe).min()
+        earlier(rack.deadline(), probe)
     }
 
+    #[inline(never)]
     fn expire<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         let Detection::Rack { rack, .. } = &mut self.detection else { return };
         if rack.deadline().is_some_and(|at| at <= now) {

@@ -179,6 +179,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn answer(&mut self, level: Level, ack: &Ack, now: Time, out: &mut impl Output) {
         let answered = ack.next <= self.recover && !(self.settings.mark_after_timeout && self.last_cut == LastCut::Timeout);
         if answered {
@@ -235,6 +236,7 @@ impl Core {
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
+    #[inline]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
         if self.last_cut == LastCut::Duplicates {
             self.last_cut = LastCut::None;
@@ -263,6 +265,7 @@ impl Core {
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
+    #[inline]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
         if !(self.echoed && self.ecn_confirmed) && self.may_grow(newly) {
             let acked = self.acked(ack, newly, now);

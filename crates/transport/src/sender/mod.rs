@@ -81,33 +81,36 @@ impl Sender {
     /// If it acknowledges what was never sent.
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         assert!(ack.next <= self.core.high, "segment {} was acknowledged but never sent", ack.next);
-        if ack.kind != Kind::Plain && self.core.settings.handshake == Handshake::ThreeWay {
+        if ack.kind != Kind::Plain {
             self.core.send_pure_ack(out);
-            if self.opening && ack.kind == Kind::Syn {
-                self.opening = false;
-                self.core.opened(ack, now, out);
-                self.recovery.opened(&self.core);
-                return self.recovery.fill(&mut self.core, now, out);
-            }
             if ack.kind == Kind::Syn {
-                return;
+                return self.answered(ack, now, out);
             }
         }
         self.core.rtt.sample(ack, now);
         self.core.hear(ack, now, out);
         self.recovery.acknowledged(&mut self.core, ack, now, out);
-        if self.is_done() && self.core.settings.timer_restart == crate::settings::TimerRestart::Rfc6298 {
-            self.core.rto_at = None;
+    }
+
+    /// The SYN has been answered, perhaps not for the first time.
+    #[inline(never)]
+    fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        if std::mem::take(&mut self.opening) {
+            self.core.opened(ack, now, out);
+            self.recovery.opened(&self.core);
+            self.recovery.fill(&mut self.core, now, out);
         }
     }
 
     /// When the sender is to be woken: its retransmission timer, recovery's own timer or the pacer.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let pacer = self.core.pacer.as_ref().and_then(|pacer| pacer.deadline());
-        [self.recovery.deadline(), pacer].into_iter().flatten().chain(self.core.rto_at).min()
+        earlier(self.core.rto_at, earlier(self.recovery.deadline(), pacer))
     }
 
     /// The deadline has come.
+    #[inline(never)]
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
         while self.deadline().is_some_and(|at| at <= now) {
             self.expire_one(now, out);
@@ -166,6 +169,15 @@ impl Sender {
     /// Whether ECN is in use.
     pub fn uses_ecn(&self) -> bool {
         self.core.ecn
+    }
+}
+
+/// The earlier of two deadlines.
+#[inline]
+pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 
