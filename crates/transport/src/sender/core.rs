@@ -244,11 +244,15 @@ impl Core {
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(ack.ece && self.ecn_confirmed) && self.may_grow(newly) {
-            let acked = self.acked(ack, newly, now);
-            self.control.acknowledged(&mut self.window, &acked);
-            self.limit_cwnd();
-            out.window(&self.window);
+        if !(ack.ece && self.ecn_confirmed) {
+            if self.may_grow(newly) {
+                let acked = self.acked(ack, newly, now);
+                self.control.acknowledged(&mut self.window, &acked);
+                self.limit_cwnd();
+                out.window(&self.window);
+            } else {
+                self.control.not_used(now);
+            }
         }
         self.note_echo(ack);
         if self.una == 1 && self.settings.delay_growth {
