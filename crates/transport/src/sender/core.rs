@@ -13,7 +13,7 @@ use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
 use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, Settings, TimerRestart};
 use crate::source::Demand;
-use crate::window::{Acked, Cause, CongestionControl, Control, Window};
+use crate::window::{Acked, Cause, CongestionControl, Control, HyStart, Window};
 
 /// What the sender last cut its window for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Core {
     pub last_cut: LastCut,
     pub window: Window,
     pub control: Control,
+    /// Governs the first slow start as long as that goes on.
+    hystart: Option<Box<HyStart>>,
     pub estimator: Estimator,
     /// The segment being timed and when it was sent.
     pub timed: Option<(u64, Time)>,
@@ -84,6 +86,7 @@ impl Core {
             last_cut: LastCut::None,
             window: Window { cwnd: first_window as f64, ssthresh: settings.max_window as f64 },
             control: Control::new(&settings),
+            hystart: settings.hystart.then(|| Box::new(HyStart::new(settings.pacing))),
             estimator: Estimator::new(&settings, boot),
             timed: None,
             rto_at: None,
@@ -212,6 +215,7 @@ impl Core {
         cut.cwnd = cut.cwnd.max(self.settings.min_window);
         cut.apply(&mut self.window, |window| out.window(window));
         self.cwr_due = true;
+        self.hystart = None;
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
@@ -247,7 +251,7 @@ impl Core {
         if !(ack.ece && self.ecn_confirmed) {
             if self.may_grow(newly) {
                 let acked = self.acked(ack, newly, now);
-                self.control.acknowledged(&mut self.window, &acked);
+                self.grow_window(&acked);
                 self.limit_cwnd();
                 out.window(&self.window);
             } else {
@@ -258,6 +262,14 @@ impl Core {
         if self.una == 1 && self.settings.delay_growth {
             self.window.cwnd = self.initial_window as f64;
             out.window(&self.window);
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked) {
+        let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
+        if !hystart.acknowledged(&mut self.window, acked) {
+            self.hystart = None;
         }
     }
 
@@ -437,6 +449,7 @@ impl Core {
             self.collapse(idle, now, out);
         }
         if !idle {
+            self.hystart = None;
             self.estimator.back_off(&self.settings);
         }
         self.restart_timer(now);

@@ -173,6 +173,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::GrowthBy;
 
     struct Sent(Vec<Segment>);
 
@@ -192,5 +193,28 @@ mod tests {
             sender.acknowledge(&Ack::plain(1, 40), Time::ZERO, &mut sent);
         }
         assert_eq!((0, 0), (sender.counters().retransmitted_fast, sender.counters().retransmitted_timeout));
+    }
+
+    #[test]
+    fn hystart_governs_the_first_slow_start_and_none_after_a_timeout() {
+        let settings = Settings {
+            handshake: Handshake::None,
+            delay_growth: false,
+            initial_window: 10,
+            max_window: 1000,
+            growth: GrowthBy::Segments,
+            hystart: true,
+            ..profile::settings("ns2")
+        };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        sender.acknowledge(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
+        assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
+        let at = sender.deadline().unwrap();
+        sender.expire(at, &mut sent);
+        assert_eq!(Window { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
+        sender.acknowledge(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
+        assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
     }
 }

@@ -2,12 +2,14 @@
 
 mod aimd;
 mod cubic;
+mod hystart;
 mod reno;
 
 use ecnlab_units::{Span, Time};
 
 pub use aimd::Aimd;
 pub use cubic::Cubic;
+pub use hystart::HyStart;
 pub use reno::Reno;
 
 use crate::settings::{CongestionName, Settings};
