@@ -164,13 +164,18 @@ impl Core {
         if !self.ecn {
             return;
         }
-        let level = match self.settings.ecn_echo {
-            Echo::Mecn => mecn_level(ack),
-            Echo::Classic | Echo::Dctcp => ack.ece.then_some(Level::Congested),
-        };
+        let level = self.level(ack);
         self.response.observe(ack.next, ack.next.saturating_sub(self.una), level.is_some(), self.high);
         if let Some(level) = level {
             self.answer(level, ack, now, out);
+        }
+    }
+
+    /// The congestion that an acknowledgement echoes.
+    fn level(&self, ack: &Ack) -> Option<Level> {
+        match self.settings.ecn_echo {
+            Echo::Mecn => mecn_level(ack),
+            Echo::Classic | Echo::Dctcp => ack.ece.then_some(Level::Congested),
         }
     }
 
@@ -248,7 +253,7 @@ impl Core {
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(ack.ece && self.ecn_confirmed) {
+        if !(self.ecn_confirmed && self.level(ack).is_some()) {
             if self.may_grow(newly) {
                 let acked = self.acked(ack, newly, now);
                 self.grow_window(&acked);
@@ -288,10 +293,10 @@ impl Core {
 
     /// Notes whether the other side echoes marks.
     pub fn note_echo(&mut self, ack: &Ack) {
-        if !ack.ece && self.ecn_confirmed {
+        if self.ecn_confirmed && self.level(ack).is_none() {
             self.marked_at_one = false;
         }
-        self.ecn_confirmed |= ack.ece;
+        self.ecn_confirmed |= ack.ece || ack.cwr;
     }
 
     /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
@@ -423,7 +428,7 @@ impl Core {
             return self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
         }
         let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
-        if !(self.ecn_confirmed && self.marked_at_one && ack.ece) {
+        if !(self.ecn_confirmed && self.marked_at_one && self.level(ack).is_some()) {
             self.estimator.end_backoff();
             self.marked_at_one = false;
         }
