@@ -36,7 +36,7 @@ pub struct Cubic {
 #[derive(Clone, Copy)]
 enum Stage {
     SlowStart,
-    /// Cut, and not yet grown again.
+    /// Cut, and not yet above the threshold: recovery may leave the window a little below it.
     Cut,
     Avoidance(Epoch),
 }
@@ -95,7 +95,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
-        if window.in_slow_start() {
+        if window.in_slow_start() && matches!(self.stage, Stage::Avoidance(_)) {
             self.stage = Stage::SlowStart;
         }
         let left = window.slow_start(acked.segments);
@@ -109,11 +109,11 @@ impl CongestionControl for Cubic {
         self.settings.beta
     }
 
-    fn cut(&mut self, before: &Window, _cause: Cause, _now: Time) {
+    fn cut(&mut self, before: &Window, cause: Cause, _now: Time) {
         let falls = self.settings.fast_convergence && before.cwnd < self.w_max;
         self.w_max = if falls { before.cwnd * (1.0 + self.settings.beta) / 2.0 } else { before.cwnd };
         self.cwnd_prior = before.cwnd;
-        self.stage = Stage::Cut;
+        self.stage = if cause == Cause::Timeout { Stage::SlowStart } else { Stage::Cut };
     }
 
     fn not_used(&mut self, now: Time) {
@@ -292,6 +292,16 @@ mod tests {
         let mut flow = Flow::new(RFC, 99.0, 100.0, Span::from_millis(100));
         flow.acknowledge(2);
         assert_eq!((100.0, 0.0, Time::ZERO), (flow.cubic.w_max, flow.epoch().k, flow.epoch().began));
+    }
+
+    #[test]
+    fn a_recovery_that_leaves_the_window_below_the_threshold_keeps_the_curve() {
+        let mut flow = cut_from_1000(RFC);
+        flow.window.cwnd = 600.0;
+        for _ in 0..110 {
+            flow.acknowledge(1);
+        }
+        assert_eq!((1000.0, math::cbrt(750.0)), (flow.cubic.w_max, flow.epoch().k));
     }
 
     #[test]
