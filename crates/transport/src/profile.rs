@@ -25,8 +25,22 @@ pub struct Variant {
     pub members: &'static [(&'static str, &'static str)],
 }
 
-pub const VARIANTS: &[Variant] =
-    &[Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] }];
+pub const VARIANTS: &[Variant] = &[
+    Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
+    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
+    Variant {
+        name: "cubic",
+        title: "CUBIC",
+        source: "RFC 9438; section 4.6 forbids growth of a window that is not used",
+        members: &[("congestion", "cubic"), ("window_validation", "true")],
+    },
+    Variant {
+        name: "dctcp",
+        title: "DCTCP",
+        source: "RFC 8257",
+        members: &[("congestion", "reno"), ("response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
+    },
+];
 
 pub const PROFILES: &[Profile] = &[
     Profile {

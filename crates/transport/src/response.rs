@@ -51,7 +51,7 @@ pub enum Response {
     None,
     /// The same as a loss (RFC 3168, section 6.1.2).
     Halve,
-    /// A smaller cut than for a loss (RFC 8511).
+    /// A smaller cut than for a loss, in slow start too (RFC 8511, section 3; its abstract speaks of congestion avoidance).
     Abe {
         keep: f64,
     },
@@ -162,6 +162,19 @@ mod tests {
         }
         let share = 6.0 / 11.0;
         assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + share / 16.0), response.alpha());
+    }
+
+    #[test]
+    fn dctcp_cuts_by_half_of_alpha_whatever_a_loss_would_leave() {
+        let mut settings = profile::settings("ns2");
+        (settings.response, settings.dctcp_g) = (ResponseName::Dctcp, 0.5);
+        let mut response = Response::new(&settings);
+        let keep = |response: &Response| response.keep(Level::Congested, 0.7);
+        assert_eq!(Some(0.5), keep(&response), "alpha begins at one");
+        response.observe(4, 4, false, 8);
+        assert_eq!(Some(0.75), keep(&response));
+        response.observe(9, 5, true, 16);
+        assert_eq!(Some(0.625), keep(&response));
     }
 
     #[test]

@@ -108,14 +108,14 @@ impl Sack {
         }
         match self.phase {
             Phase::Recovery => {
-                core.note_echo();
+                core.note_echo(ack);
                 if let Some(prr) = &mut self.prr {
                     core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
                     out.window(&core.window);
                 }
             }
             Phase::Open | Phase::Loss if newly > 0 => core.grow(ack, newly, now, out),
-            Phase::Open | Phase::Loss => core.note_echo(),
+            Phase::Open | Phase::Loss => core.note_echo(ack),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
 use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, Settings, TimerRestart};
 use crate::source::Demand;
-use crate::window::{Acked, Cause, CongestionControl, Control, Window};
+use crate::window::{Acked, Cause, CongestionControl, Control, HyStart, Window};
 
 /// What the sender last cut its window for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Core {
     pub last_cut: LastCut,
     pub window: Window,
     pub control: Control,
+    /// Governs the first slow start as long as that goes on.
+    hystart: Option<Box<HyStart>>,
     pub estimator: Estimator,
     /// The segment being timed and when it was sent.
     pub timed: Option<(u64, Time)>,
@@ -61,7 +63,7 @@ pub struct Core {
     /// The acknowledgement at hand echoes a mark.
     echoed: bool,
     /// The other side echoes marks.
-    ecn_confirmed: bool,
+    pub(super) ecn_confirmed: bool,
     /// A mark came while the window was one segment or less.
     marked_at_one: bool,
     /// Segments with less than a full payload that are not yet acknowledged, and their sizes.
@@ -88,6 +90,7 @@ impl Core {
             last_cut: LastCut::None,
             window: Window { cwnd: first_window as f64, ssthresh: settings.max_window as f64 },
             control: Control::new(&settings),
+            hystart: settings.hystart.then(|| Box::new(HyStart::new(settings.pacing))),
             estimator: Estimator::new(&settings, boot),
             timed: None,
             rto_at: None,
@@ -233,6 +236,7 @@ impl Core {
         cut.cwnd = cut.cwnd.max(self.settings.min_window);
         cut.apply(&mut self.window, |window| out.window(window));
         self.cwr_due = true;
+        self.hystart = None;
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
@@ -267,16 +271,28 @@ impl Core {
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     #[inline]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(self.echoed && self.ecn_confirmed) && self.may_grow(newly) {
-            let acked = self.acked(ack, newly, now);
-            self.control.acknowledged(&mut self.window, &acked);
-            self.limit_cwnd();
-            out.window(&self.window);
+        if !(self.echoed && self.ecn_confirmed) {
+            if self.may_grow(newly) {
+                let acked = self.acked(ack, newly, now);
+                self.grow_window(&acked);
+                self.limit_cwnd();
+                out.window(&self.window);
+            } else {
+                self.control.not_used(now);
+            }
         }
-        self.note_echo();
+        self.note_echo(ack);
         if self.una == 1 && self.settings.delay_growth {
             self.window.cwnd = self.initial_window as f64;
             out.window(&self.window);
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked) {
+        let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
+        if !hystart.acknowledged(&mut self.window, acked) {
+            self.hystart = None;
         }
     }
 
@@ -294,11 +310,11 @@ impl Core {
     }
 
     /// Notes whether the other side echoes marks.
-    pub fn note_echo(&mut self) {
+    pub fn note_echo(&mut self, ack: &Ack) {
         if !self.echoed && self.ecn_confirmed {
             self.marked_at_one = false;
         }
-        self.ecn_confirmed |= self.echoed;
+        self.ecn_confirmed |= ack.ece || ack.cwr;
     }
 
     /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
@@ -456,6 +472,7 @@ impl Core {
             self.collapse(idle, now, out);
         }
         if !idle {
+            self.hystart = None;
             self.estimator.back_off(&self.settings);
         }
         self.restart_timer(now);
