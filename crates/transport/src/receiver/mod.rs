@@ -1,14 +1,22 @@
 //! The receiver: what has arrived, when to acknowledge it, and the echo of marks (RFC 3168, section 6.1.3).
 
+mod blocks;
+
 use ecnlab_units::{Ecn, Span, Time};
 
+use self::blocks::Blocks;
 use crate::segment::{Ack, Segment};
 use crate::settings::Settings;
+
+/// Size of a SACK block in bytes (RFC 2018, section 3).
+const BLOCK_SIZE: u32 = 8;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     ack_size: u32,
+    sack_option: u32,
+    blocks: Blocks,
     delay: Option<Span>,
     /// The next segment expected; all before it have arrived.
     next: u64,
@@ -39,7 +47,16 @@ pub struct Arrival {
 
 impl Receiver {
     pub fn new(settings: &Settings) -> Receiver {
-        Receiver { ack_size: settings.ack_size, delay: settings.delayed_ack, next: 0, beyond: Vec::new(), echo: false, held: None }
+        Receiver {
+            ack_size: settings.ack_size,
+            sack_option: settings.sack_option,
+            blocks: Blocks::new(settings.sack_blocks),
+            delay: settings.delayed_ack,
+            next: 0,
+            beyond: Vec::new(),
+            echo: false,
+            held: None,
+        }
     }
 
     /// Takes a segment that was sent at `sent`.
@@ -92,11 +109,14 @@ impl Receiver {
         }
         let capable = both().any(|s| s.ecn.is_capable());
         let negotiates = both().any(|s| s.ece && !s.ecn.is_capable());
+        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
+        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
         Ack {
             ece: capable && self.echo || negotiates,
             echo: sent,
             echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
+            sacks,
+            ..Ack::plain(self.next, self.ack_size + option)
         }
     }
 

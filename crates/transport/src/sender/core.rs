@@ -196,10 +196,22 @@ impl Core {
 
     /// Cuts the window for a loss that duplicates show, taken of `from` segments.
     pub fn cut_for_loss(&mut self, from: f64, now: Time, out: &mut impl Output) {
+        self.note_loss(now);
+        self.cut(from, self.control.keep(), out);
+    }
+
+    /// Cuts the threshold for a loss that duplicates show, and the window to one segment.
+    pub fn collapse_for_loss(&mut self, now: Time, out: &mut impl Output) {
+        self.note_loss(now);
+        self.cut_to_one(out);
+    }
+
+    /// The window is cut for a loss: marks and losses of what is sent so far do not cut it again, and the receiver is told.
+    pub fn note_loss(&mut self, now: Time) {
         self.recover = self.high;
         self.response.lost();
         self.control.cut(&self.window, Cause::Loss, now);
-        self.cut(from, self.control.keep(), out);
+        self.cwr_due = true;
     }
 
     /// What a loss cuts the window from.
@@ -211,6 +223,19 @@ impl Core {
         let mut cut = response::cut(from, keep, self.settings.halving);
         cut.cwnd = cut.cwnd.max(self.settings.min_window);
         cut.apply(&mut self.window, |window| out.window(window));
+        self.cwr_due = true;
+    }
+
+    fn cut_to_one(&mut self, out: &mut impl Output) {
+        let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
+        cut.apply(&mut self.window, |window| out.window(window));
+        self.cwr_due = true;
+    }
+
+    /// The window of one segment, with the threshold as it is.
+    pub fn restart_window(&mut self, out: &mut impl Output) {
+        self.window.cwnd = 1.0;
+        out.window(&self.window);
         self.cwr_due = true;
     }
 
@@ -236,15 +261,30 @@ impl Core {
             TimerRestart::Rfc6298 => self.rto_at = None,
             TimerRestart::BeforeSample => {}
         }
+        self.forget_short();
+        newly
+    }
+
+    /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
+    pub fn advance_partly(&mut self, next: u64) {
+        self.una = next;
+        self.forget_short();
+    }
+
+    fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
         }
-        newly
+    }
+
+    /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
+    pub fn may_open(&self, ack: &Ack, newly: u64) -> bool {
+        !(ack.ece && self.ecn_confirmed) && self.may_grow(newly)
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(ack.ece && self.ecn_confirmed) && self.may_grow(newly) {
+        if self.may_open(ack, newly) {
             let acked = self.acked(ack, newly, now);
             self.control.acknowledged(&mut self.window, &acked);
             self.limit_cwnd();
@@ -287,7 +327,7 @@ impl Core {
         if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
     }
 
-    fn limit_cwnd(&mut self) {
+    pub fn limit_cwnd(&mut self) {
         let limit = self.settings.cwnd_limit;
         if limit > 0 && self.window.cwnd as u64 > limit {
             self.window.cwnd = limit as f64;
@@ -425,11 +465,12 @@ impl Core {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         }
-        let idle = self.una == self.high;
+        let outstanding = self.una < self.high;
+        let idle = !outstanding && self.settings.idle_threshold;
         if self.una == 0 && self.settings.first_packet_loss {
             self.initial_window = 1;
         }
-        if !idle || self.settings.slow_start_restart {
+        if outstanding || self.settings.slow_start_restart {
             self.collapse(idle, now, out);
         }
         if !idle {
@@ -443,20 +484,17 @@ impl Core {
     /// The window after a timeout. After a cut for a mark, and with nothing outstanding, the threshold stays.
     fn collapse(&mut self, idle: bool, now: Time, out: &mut impl Output) {
         let again = self.settings.threshold_once && self.resent.replace(self.una) == Some(self.una);
-        let keeps_threshold = idle || self.last_cut == LastCut::Mark || again;
-        if !idle && self.last_cut != LastCut::Mark {
+        let marked = self.last_cut == LastCut::Mark && self.una < self.high;
+        if !idle && !marked {
             self.counters.timeouts += 1;
         }
-        if keeps_threshold {
-            self.window.cwnd = 1.0;
-            out.window(&self.window);
+        if idle || marked || again {
+            self.restart_window(out);
         } else {
             self.response.lost();
             self.control.cut(&self.window, Cause::Timeout, now);
-            let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
-            cut.apply(&mut self.window, |window| out.window(window));
+            self.cut_to_one(out);
         }
-        self.cwr_due = true;
     }
 
     pub fn restart_timer(&mut self, now: Time) {

@@ -2,11 +2,13 @@
 
 mod aimd;
 mod reno;
+mod vegas;
 
 use ecnlab_units::{Span, Time};
 
 pub use aimd::Aimd;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use crate::settings::{CongestionName, Settings};
 
@@ -80,6 +82,7 @@ pub trait CongestionControl {
 pub enum Control {
     Reno(Reno),
     Aimd(Aimd),
+    Vegas(Box<Vegas>),
 }
 
 macro_rules! each {
@@ -87,6 +90,7 @@ macro_rules! each {
         match $control {
             Control::Reno($algorithm) => $call,
             Control::Aimd($algorithm) => $call,
+            Control::Vegas($algorithm) => $call,
         }
     };
 }
@@ -96,7 +100,8 @@ impl Control {
         match settings.congestion {
             CongestionName::Reno => Control::Reno(Reno),
             CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
-            CongestionName::Cubic | CongestionName::Vegas => unimplemented!(),
+            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(settings.vegas))),
+            CongestionName::Cubic => unimplemented!(),
         }
     }
 }
