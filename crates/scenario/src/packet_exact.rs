@@ -45,7 +45,7 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
         Ok((network, options)) => {
             let mut tape = Tape::default();
             let _finished = run(&network, &options, &mut tape, &mut |_| false);
-            tape.end(options.duration);
+            tape.end(options.duration, events.len(), changes.len());
             first_difference(&tape.events, events).or_else(|| first_window_difference(&tape.windows, changes))
         }
     };
@@ -277,10 +277,13 @@ impl Tape {
         self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks });
     }
 
-    /// The run is cut at its end, where ns-2 does not act any more.
-    fn end(&mut self, duration: Time) {
-        self.events.retain(|event| event.time < duration);
-        self.windows.retain(|change| change.time < duration);
+    /// The run is cut at its end. What happens at that very instant is in a case or not as ns-2's rounding has it: as much of it is kept
+    /// as the case holds.
+    fn end(&mut self, duration: Time, events: usize, changes: usize) {
+        let before = self.events.partition_point(|event| event.time < duration);
+        self.events.truncate(before.max(events));
+        let before = self.windows.partition_point(|change| change.time < duration);
+        self.windows.truncate(before.max(changes));
     }
 }
 

@@ -55,15 +55,15 @@ impl NewReno {
     }
 }
 
-/// Takes `newly` segments out of the window and puts one in; the inflation stays above zero.
+/// Takes `newly` segments out of the inflated window and puts one in; the inflation stays above zero, the window at one.
 fn deflate(core: &mut Core, newly: u64, out: &mut impl Output) {
     if core.inflation > newly {
         core.inflation -= newly - 1;
-        return;
+    } else {
+        core.window.cwnd -= (newly - core.inflation) as f64;
+        out.window(&core.window);
+        core.inflation = 1;
     }
-    core.window.cwnd -= (newly - core.inflation) as f64;
-    out.window(&core.window);
-    core.inflation = 1;
     if core.window.cwnd < 1.0 {
         core.window.cwnd = 1.0;
         out.window(&core.window);

@@ -13,15 +13,18 @@ use crate::settings::Settings;
 
 pub struct Tahoe {
     threshold: u32,
+    /// Duplicates in a row; a timeout among them does not end it.
+    duplicates: u32,
 }
 
 impl Tahoe {
     pub fn new(settings: &Settings) -> Tahoe {
-        Tahoe { threshold: settings.duplicate_threshold }
+        Tahoe { threshold: settings.duplicate_threshold, duplicates: 0 }
     }
 
     fn duplicate(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        core.duplicates += 1;
+        self.duplicates += 1;
+        core.duplicates = self.duplicates;
         if core.duplicates == self.threshold {
             go_back(core, now, out);
         } else if core.duplicates < self.threshold {
@@ -48,6 +51,7 @@ fn go_back(core: &mut Core, now: Time, out: &mut impl Output) {
 impl Recovery for Tahoe {
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > core.una {
+            self.duplicates = 0;
             let newly = core.advance(ack, now);
             core.grow(ack, newly, now, out);
         } else if ack.next == core.una {

@@ -11,7 +11,7 @@ use super::{Counters, Output};
 use crate::response::{self, Response};
 use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, Settings, TimerRestart};
+use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, RecoveryName, Settings, TimerRestart};
 use crate::source::Demand;
 use crate::window::{Acked, Cause, CongestionControl, Control, Window};
 
@@ -461,7 +461,7 @@ impl Core {
         self.duplicates = 0;
         self.inflation = 0;
         self.recover = self.high;
-        if self.window.cwnd < 1.0 {
+        if self.window.cwnd < 1.0 && self.settings.recovery != RecoveryName::Vegas {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         }
