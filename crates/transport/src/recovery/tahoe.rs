@@ -5,8 +5,8 @@
 
 use ecnlab_units::Time;
 
-use super::duplicates::{self, Reaction};
 use super::Recovery;
+use super::duplicates::{self, Reaction};
 use crate::segment::Ack;
 use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
