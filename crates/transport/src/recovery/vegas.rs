@@ -133,7 +133,7 @@ impl Vegas {
         let newly = core.advance(ack, now);
         let at = self.at(now);
         let slot = self.slot(ack.next - 1);
-        let sample = (slot.sent != 0.0 && slot.times == 1).then(|| at - slot.sent);
+        let sample = (slot.sent != 0.0 && slot.times == 1).then_some(at - slot.sent);
         grow(core, ack, newly, sample.and_then(Span::from_secs_f64), now, out);
         self.release(before, ack.next - 1);
         if let Some(rtt) = sample.filter(|&rtt| rtt > 0.0) {

@@ -130,51 +130,42 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::acked;
     use ecnlab_units::Span;
 
-    const BASE: Span = Span::from_millis(100);
-
-    fn vegas() -> Vegas {
-        Vegas::new(VegasSettings { alpha: 1.0, beta: 3.0, gamma: 1.0 })
-    }
-
-    /// Acknowledges a whole window, segment by segment, as many being sent anew each time.
-    fn round(vegas: &mut Vegas, window: &mut Window, una: &mut u64, rtt: Span) {
-        let flight = window.cwnd as u64;
-        for _ in 0..flight {
-            *una += 1;
-            let now = Time::ZERO + rtt;
-            let acked = Acked { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: BASE, una: *una, high: *una + flight - 1 };
-            vegas.acknowledged(window, &acked);
-        }
-    }
-
+    /// Runs rounds of a given round-trip time in milliseconds with a full window.
     fn after(rounds: &[(u64, u64)], mut window: Window) -> Window {
-        let (mut vegas, mut una) = (vegas(), 0);
-        for &(count, millis) in rounds {
-            (0..count).for_each(|_| round(&mut vegas, &mut window, &mut una, Span::from_millis(millis)));
+        let mut vegas = Vegas::new(VegasSettings { alpha: 1.0, beta: 3.0, gamma: 1.0 });
+        let (mut una, mut high) = (0, window.cwnd as u64);
+        for millis in rounds.iter().flat_map(|&(count, millis)| (0..count).map(move |_| millis)) {
+            let end = high;
+            while una < end {
+                una += 1;
+                let rtt = Span::from_millis(millis);
+                vegas.acknowledged(&mut window, &Acked { una, high, ..acked(1, Time::ZERO, rtt) });
+                high = una + window.cwnd as u64;
+            }
         }
         window
     }
 
     #[test]
     fn slow_start_doubles_every_second_round() {
-        let window = after(&[(4, 100)], Window { cwnd: 2.0, ssthresh: 64.0 });
-        assert_eq!(8.0, window.cwnd);
+        assert_eq!(8.0, after(&[(4, 100)], Window { cwnd: 2.0, ssthresh: 64.0 }).cwnd);
     }
 
     #[test]
     fn a_queue_beyond_gamma_ends_slow_start() {
-        // Two packets of sixteen wait: 16 (1 - 100/115) = 2.1.
-        let window = after(&[(1, 100), (2, 115)], Window { cwnd: 16.0, ssthresh: 64.0 });
-        assert_eq!(Window { cwnd: 14.0, ssthresh: 2.0 }, Window { cwnd: window.cwnd, ssthresh: window.ssthresh });
+        // The window has doubled to 32, of which 32 (1 - 100/115) = 4.2 wait.
+        let window = after(&[(1, 100), (3, 115)], Window { cwnd: 16.0, ssthresh: 64.0 });
+        assert_eq!(Window { cwnd: 28.0, ssthresh: 2.0 }, window);
     }
 
     #[test]
     fn the_window_grows_below_alpha_and_shrinks_above_beta() {
         let avoiding = Window { cwnd: 16.0, ssthresh: 2.0 };
-        assert!((after(&[(2, 100)], avoiding).cwnd - 18.0).abs() < 0.2);
-        // 16 (1 - 100/150) = 5.3 packets wait.
-        assert!(after(&[(1, 100), (3, 150)], avoiding).cwnd < 16.0);
+        assert!((after(&[(2, 100)], avoiding).cwnd - 18.0).abs() < 1e-9);
+        // 18 (1 - 100/150) = 6 packets wait.
+        assert!((after(&[(1, 100), (2, 150)], avoiding).cwnd - 17.0).abs() < 1e-9);
     }
 }
