@@ -1,9 +1,11 @@
 //! The end of a run: what must hold, and the report.
 
 use super::{Engine, Flow, Run};
+use crate::link::Queue;
 use crate::measures::{self, Material, QueueRow};
 use crate::packet::NONE;
 use crate::probe::Probe;
+use crate::treatment::Losses;
 
 impl<P: Probe> Engine<'_, P> {
     pub(super) fn assert_conservation(&self) {
@@ -34,6 +36,12 @@ impl<P: Probe> Engine<'_, P> {
         (fifo.len() as u64, fifo.counters().dropped.iter().map(|dropped| dropped.packets).sum())
     }
 
+    fn queue_row<'q>(&self, queue: &'q Queue) -> QueueRow<'q> {
+        let path = self.links[queue.link as usize].path.as_ref();
+        let lost = path.map_or(Losses::default(), |path| path.losses());
+        QueueRow { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
+    }
+
     pub(super) fn close(mut self) -> Run {
         for (at, flow) in self.flows.iter_mut().enumerate() {
             if let Some(since) = flow.measures.finish(self.now) {
@@ -51,7 +59,7 @@ impl<P: Probe> Engine<'_, P> {
             flows: self.flows.iter().map(Flow::row).collect(),
             group_delays: &group_delays,
             fairness: &self.fairness,
-            queues: self.queues.iter().map(|queue| QueueRow { measures: &queue.measures, counters: *queue.fifo.counters() }).collect(),
+            queues: self.queues.iter().map(|queue| self.queue_row(queue)).collect(),
         };
         Run {
             report: measures::report(&material),

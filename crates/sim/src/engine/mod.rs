@@ -22,6 +22,7 @@ use crate::measures::{FairnessBins, Histogram, QueueMeasures, Report};
 use crate::network::{Buffer, Network};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
+use crate::treatment::Path;
 
 /// Events between two looks at whether to stop.
 const LOOK_EVERY: u64 = 1 << 16;
@@ -125,12 +126,16 @@ impl<'a, P: Probe> Engine<'a, P> {
                         (0, queues.len() as u32 - 1)
                     }
                 };
+                let path = spec
+                    .treatment
+                    .as_deref()
+                    .map(|treatment| Box::new(Path::new(treatment.clone(), Rng::for_role(options.seed, &format!("loss {at}")))));
                 let spread = if spec.spread == Span::ZERO {
                     0
                 } else {
                     Rng::for_role(options.seed, &format!("spread {at}")).below(spec.spread.picos() + 1)
                 };
-                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, spec.script.clone())
+                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, path)
             })
             .collect();
         let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());

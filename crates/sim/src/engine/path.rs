@@ -1,13 +1,12 @@
 //! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
 
 use ecnlab_queue::{Cause, Outcome};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::Time;
 
 use super::{Engine, SINK, SOURCE};
 use crate::link::Waiting;
 use crate::packet::{NONE, PacketId};
 use crate::probe::{Deed, Probe};
-use crate::script::Fate;
 
 impl<P: Probe> Engine<'_, P> {
     /// The first packet on a link has reached its far end.
@@ -28,7 +27,7 @@ impl<P: Probe> Engine<'_, P> {
     /// A packet comes to a link.
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         self.links[at as usize].arrived += 1;
-        if self.links[at as usize].script.is_some() && !self.obey_script(at, id) {
+        if self.links[at as usize].path.is_some() && !self.treat(at, id) {
             return;
         }
         let link = &mut self.links[at as usize];
@@ -99,25 +98,18 @@ impl<P: Probe> Engine<'_, P> {
         true
     }
 
-    /// Does what the link's script says; false if the packet is gone.
-    fn obey_script(&mut self, at: u32, id: PacketId) -> bool {
-        let seq = self.packets[id].seq;
-        let fate = self.links[at as usize].script.as_mut().map_or(Fate::Pass, |script| script.fate(seq));
-        match fate {
-            Fate::Pass => true,
-            Fate::Mark => {
-                if self.packets[id].ecn.is_capable() {
-                    self.packets[id].ecn = Ecn::Ce;
-                }
-                self.touch(at, id, Deed::ScriptMarked);
-                true
-            }
-            Fate::Drop => {
-                self.links[at as usize].dropped += 1;
-                self.lose(at, id, Deed::ScriptDropped);
-                false
-            }
+    /// Lets the link's path treat a packet; false if the packet is gone.
+    #[cold]
+    fn treat(&mut self, at: u32, id: PacketId) -> bool {
+        let link = &mut self.links[at as usize];
+        let Some(deed) = link.path.as_mut().and_then(|path| path.treat(&mut self.packets[id])) else { return true };
+        if deed == Deed::ScriptMarked {
+            self.touch(at, id, deed);
+            return true;
         }
+        link.dropped += 1;
+        self.lose(at, id, deed);
+        false
     }
 
     /// Counts what was done to a data packet.
@@ -130,7 +122,7 @@ impl<P: Probe> Engine<'_, P> {
                 flow.measures.marks += 1;
                 group.marks += 1;
             }
-            Deed::Dropped(_) | Deed::ScriptDropped => {
+            Deed::Dropped(_) | Deed::ScriptDropped | Deed::Lost | Deed::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
                 group.drops += 1;
