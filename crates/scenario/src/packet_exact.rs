@@ -10,7 +10,7 @@ use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::probe::{Deed, Probe};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, Treatment, run};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Ack, Demand, Segment, Settings, Window, profile};
+use ecnlab_transport::{Ack, Demand, Segment, Settings, Traffic, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -94,7 +94,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
         group: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        demand: Demand::segments(scenario["packets_to_send"].as_u64().unwrap_or(ENDLESS)),
+        traffic: Traffic::once(Demand::segments(scenario["packets_to_send"].as_u64().unwrap_or(ENDLESS))),
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
         boot: Some(seconds(real(scenario, "boot_time_s")?)?),
         tcp: Arc::new(settings),

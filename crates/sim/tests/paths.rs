@@ -1,5 +1,6 @@
 //! What a path does to packets before they reach a link's queue.
 
+#[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
 
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use ecnlab_queue::registry::find;
 use ecnlab_sim::treatment::EcnPath;
 use ecnlab_sim::{FlowSpec, Network, Run, Treatment};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, profile};
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// An ECN flow over a marking queue whose path treats packets there and back.
@@ -30,7 +31,7 @@ fn treated(there: Treatment, back: Treatment) -> Run {
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(tcp),
-        demand: Demand::segments(ENDLESS),
+        traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: Some(Span::ZERO),
     };
