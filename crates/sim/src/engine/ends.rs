@@ -92,7 +92,7 @@ impl<P: Probe> Engine<'_, P> {
             agenda.next
         });
         match next {
-            Some(next) => self.deadlines.set(self.parts.agendas + flow.agenda, self.now, next.at),
+            Some(next) => self.deadlines.set(self.parts.agendas() + flow.agenda, self.now, next.at),
             None => flow.measures.completed = Some(self.now),
         }
     }

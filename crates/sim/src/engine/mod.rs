@@ -102,7 +102,13 @@ struct Parts {
     timers: u32,
     receivers: u32,
     clock: u32,
-    agendas: u32,
+}
+
+impl Parts {
+    /// The first number behind the clock's: sources that act over time.
+    fn agendas(&self) -> u32 {
+        self.clock + CLOCKS
+    }
 }
 
 /// Ends of routes.
@@ -148,12 +154,12 @@ impl<'a, P: Probe> Engine<'a, P> {
         let (link_count, queue_count, flow_count) = (links.len() as u32, queues.len() as u32, flows.len() as u32);
         let timers = link_count + queue_count;
         let clock = timers + 2 * flow_count;
-        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock, agendas: clock + CLOCKS };
+        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock };
         let agendas = agendas(network, &mut flows, options.seed);
         Engine {
             now: Time::ZERO,
             options: *options,
-            deadlines: Deadlines::new(parts.agendas as usize + agendas.len()),
+            deadlines: Deadlines::new(parts.agendas() as usize + agendas.len()),
             parts,
             packets: Arena::new(),
             links,
@@ -198,7 +204,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     fn wake(&mut self, component: u32) {
-        let Parts { transmitters, timers, receivers, clock, agendas } = self.parts;
+        let Parts { transmitters, timers, receivers, clock } = self.parts;
         if component < transmitters {
             self.arrive(component);
         } else if component < timers {
@@ -207,10 +213,10 @@ impl<'a, P: Probe> Engine<'a, P> {
             self.time_out(component - timers);
         } else if component < clock {
             self.wake_receiver(component - receivers);
-        } else if component < agendas {
+        } else if component < clock + CLOCKS {
             self.tick(component - clock);
         } else {
-            self.begin_transfer(component - agendas);
+            self.begin_transfer(component - clock - CLOCKS);
         }
     }
 }

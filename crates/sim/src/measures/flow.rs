@@ -4,6 +4,7 @@ use ecnlab_transport::sender::Counters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
+use super::histogram::micros;
 
 /// A data packet's arrival at its sink, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +120,7 @@ impl FlowMeasures {
     }
 
     pub fn round_trip(&mut self, rtt: Span) {
-        self.rtt_sum_us += rtt.picos() as f64 * 1e-6;
+        self.rtt_sum_us += micros(rtt);
         self.rtt_samples += 1;
     }
 
