@@ -31,6 +31,7 @@ def page() -> str:
     registry = json.loads(_core.registry())
     parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(registry["aqm"])]
     parts += ["## TCP profiles (`profile`)\n", *_profiles(registry["tcp"])]
+    parts += ["## TCP variants (`variant`)\n", _variants(registry["variant"])]
     parts += ["## Traffic sources (`app`)\n", *_entries(registry["app"])]
     return "\n".join(parts)
 
@@ -59,6 +60,15 @@ def _profiles(profiles: Sequence[Entry]) -> list[str]:
     rows = ([_code(row["name"]), *(_code(d[row["name"]]) for d in defaults), *_row(row)[2:]] for row in profiles[0]["parameters"])
     header = ("parameter", *map(_code, names), *_COLUMNS[2:])
     return [*map(_about, profiles), "### Parameters of every profile\n", _table(header, rows)]
+
+
+def _variants(variants: Sequence[Entry]) -> str:
+    """What each variant sets."""
+    rows = [
+        [_code(v["name"]), v["title"], ", ".join(_code(f"{row['name']} = {row['default']}") for row in v["parameters"]), v["source"]]
+        for v in variants
+    ]
+    return _table(("variant", "what", "sets", "source"), rows)
 
 
 def _about(entry: Entry) -> str:

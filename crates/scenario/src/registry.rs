@@ -8,13 +8,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::scenario;
 
-/// AQMs, TCP profiles and traffic sources with all their parameters.
+/// AQMs, TCP profiles, TCP variants and traffic sources with all their parameters.
 pub fn registry() -> Json {
     let aqms: Vec<_> = AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[&[LIMIT], e.parameters].concat(), &[])).collect();
     let tcp: Vec<_> =
         profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, settings::PARAMETERS, p.members)).collect();
+    let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
-    json!({ "aqm": aqms, "tcp": tcp, "app": apps })
+    json!({ "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
 }
 
 /// The buffer, which every AQM shares.
@@ -26,16 +27,28 @@ const LIMIT: Parameter = Parameter {
     source: "ns-2 2.35, queue-limit",
 };
 
-fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[(&str, &str)]) -> Json {
+fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
     let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members)).collect();
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
-fn row(parameter: &Parameter, members: &[(&str, &str)]) -> Json {
-    let default = members.iter().find(|(name, _)| *name == parameter.name).map_or(parameter.default, |(_, value)| value);
+/// A variant with the parameters that it sets.
+fn variant(variant: &profile::Variant) -> Json {
+    let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
+    let parameters: Vec<_> = settings::PARAMETERS.iter().filter(set).copied().collect();
+    let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member(p.name), p.source)).collect();
+    entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
+}
+
+const VARIANT_SUMMARY: &str =
+    "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
+
+fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
+    let member = members.iter().find(|member| member.0 == parameter.name);
+    let (default, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
     json!({
         "name": parameter.name, "kind": parameter.kind_name(), "unit": parameter.unit(), "default": default,
-        "bounds": parameter.bounds(), "doc": parameter.doc, "source": parameter.source,
+        "bounds": parameter.bounds(), "doc": parameter.doc, "source": source, "set": member.is_some(),
     })
 }
 

@@ -11,8 +11,11 @@ pub struct Profile {
     pub summary: &'static str,
     pub source: &'static str,
     /// The members that differ from the declared defaults.
-    pub members: &'static [(&'static str, &'static str)],
+    pub members: &'static [Member],
 }
+
+/// A parameter's name, its value and where the value comes from.
+pub type Member = (&'static str, &'static str, &'static str);
 
 /// A congestion control with the recovery and the response that belong to it, under the name that it goes by.
 pub struct Variant {
@@ -22,8 +25,37 @@ pub struct Variant {
     pub members: &'static [(&'static str, &'static str)],
 }
 
-pub const VARIANTS: &[Variant] =
-    &[Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] }];
+pub const VARIANTS: &[Variant] = &[
+    Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
+    Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
+    Variant { name: "newreno", title: "NewReno", source: "RFC 6582", members: &[("congestion", "reno"), ("recovery", "newreno")] },
+    Variant { name: "sack", title: "SACK", source: "RFC 6675", members: &[("congestion", "reno"), ("recovery", "sack")] },
+    Variant {
+        name: "sack1",
+        title: "SACK as ns-2's Agent/TCP/Sack1 has it",
+        source: "Fall and Floyd 1996; ns-2 2.35",
+        members: &[("congestion", "reno"), ("recovery", "sack1")],
+    },
+    Variant {
+        name: "vegas",
+        title: "Vegas with its own recovery",
+        source: "Brakmo and Peterson 1995; ns-2 2.35",
+        members: &[("congestion", "vegas"), ("recovery", "vegas"), ("ecn", "false")],
+    },
+    Variant {
+        name: "cubic",
+        title: "CUBIC",
+        source: "RFC 9438; section 4.6 forbids growth of a window that is not used",
+        members: &[("congestion", "cubic"), ("window_validation", "true")],
+    },
+    Variant {
+        name: "dctcp",
+        title: "DCTCP",
+        source: "RFC 8257",
+        members: &[("congestion", "reno"), ("response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
+    },
+    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
+];
 
 pub const PROFILES: &[Profile] = &[
     Profile {
@@ -39,23 +71,145 @@ pub const PROFILES: &[Profile] = &[
         summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1, and the thesis' own round-trip time in its packets.",
         source: "ns-2 2.1b7 (2001), change log of 2.35",
         members: &[
-            ("initial_window", "1"),
-            ("handshake", "none"),
-            ("first_packet_size", "0 B"),
-            ("delay_growth", "false"),
-            ("limited_transmit", "false"),
-            ("halving", "integer"),
-            ("first_packet_loss", "false"),
-            ("strict_inflation", "false"),
-            ("tick", "0.1 s"),
-            ("rto_min", "0 s"),
-            ("rto_max", "64 s"),
-            ("rto_initial", "6 s"),
-            ("rto_order", "backoff-first"),
-            ("timer_restart", "before-sample"),
-            ("rtt_report", "base"),
+            ("initial_window", "1", "ns-2: windowInit_ 1 before 5/2001"),
+            ("handshake", "none", "ns-2: syn_ false before 5/2001"),
+            ("first_packet_size", "0 B", "ns-2: no headers before 11/2001"),
+            ("delay_growth", "false", "ns-2: delay_growth_ false before 5/2001"),
+            ("limited_transmit", "false", "ns-2: singledup_ 0 before 11/2001"),
+            ("halving", "integer", "ns-2: precisionReduce_ false before 1/2006"),
+            ("first_packet_loss", "false", "ns-2: bugfix_ss_ before 6/2006"),
+            ("strict_inflation", "false", "ns-2: exitFastRetrans_ before 7/2003"),
+            ("tick", "0.1 s", "ns-2: tcpTick_ 0.1 before 3/2002"),
+            ("rto_min", "0 s", "ns-2: no minrto_ before 5/2001"),
+            ("rto_max", "64 s", "ns-2: maxrto_ 64 before 3/2007"),
+            ("rto_initial", "6 s", "ns-2: rtxcur_init_ 6 before 1/2006"),
+            ("rto_order", "backoff-first", "ns-2: rfc2988_ false before 3/2002"),
+            ("timer_restart", "before-sample", "ns-2: timerfix_ false before 5/2001"),
+            ("rtt_report", "base", "Zheng 2001, appendix A"),
         ],
     },
+    Profile {
+        name: "linux-2.0",
+        title: "Linux 2.0 (1996-1999)",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK, a clock of 10 ms, windows of 32 KB.",
+        source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
+        members: HOST_2_0,
+    },
+    Profile {
+        name: "linux-2.2",
+        title: "Linux 2.2 (1999-2001)",
+        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK.",
+        source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
+        members: HOST_2_2,
+    },
+    Profile {
+        name: "linux",
+        title: "Linux 6",
+        summary: "Linux of today: CUBIC, SACK, RACK-TLP, proportional rate reduction, initial window 10, delayed ACK, 200 ms minimum timeout. HyStart++ stands for Linux' own HyStart.",
+        source: "Linux 6, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
+        members: LINUX,
+    },
+    Profile {
+        name: "rfc",
+        title: "TCP by the RFCs",
+        summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
+        source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
+        members: RFC,
+    },
+];
+
+/// What all hosts have that follow RFC 3168 and RFC 9293, where ns-2 does otherwise.
+macro_rules! host {
+    ($($member:expr),* $(,)?) => {
+        &[
+            ("handshake", "three-way", "RFC 9293, section 3.5"),
+            ("fin", "true", "RFC 9293, section 3.6"),
+            ("delay_growth", "false", "RFC 5681, section 3.1"),
+            ("ect_on_retransmission", "false", "RFC 3168, section 6.1.5"),
+            ("cwr_on_retransmission", "false", "RFC 3168, section 6.1.2"),
+            ("mark_after_timeout", "false", "RFC 3168, section 6.1.2"),
+            ("threshold_once", "true", "RFC 5681, section 3.1"),
+            ("slow_start_restart", "false", "RFC 6298, section 5: no timer with nothing outstanding"),
+            ("idle_restart", "true", "RFC 5681, section 4.1"),
+            ("timer_restart", "rfc6298", "RFC 6298, section 5"),
+            ("delayed_ack", "true", "RFC 1122, section 4.2.3.2"),
+            ("packet_size", "1500 B", "Ethernet, 1500-byte MTU"),
+            $($member),*
+        ]
+    };
+}
+
+const RFC: &[Member] = host![
+    ("recovery", "sack", "RFC 6675"),
+    ("header", "40 B", "RFC 791, RFC 9293: no options"),
+    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("initial_window", "3", "RFC 5681, section 3.1, 1460-byte segments"),
+    ("max_window", "735439", "RFC 7323, section 2: 2^30 bytes"),
+    ("halving", "real", "RFC 5681, equation 4"),
+    ("cut_from", "flight", "RFC 5681, equation 4"),
+    ("estimator", "rfc6298", "RFC 6298, section 2"),
+    ("rto_min", "1 s", "RFC 6298, section 2.4"),
+    ("rto_initial", "1 s", "RFC 6298, section 2.1"),
+    ("delayed_ack_time", "500 ms", "RFC 5681, section 4.2: at most 500 ms"),
+    ("quick_acks", "0", "RFC 5681, section 4.2: none asked for"),
+];
+
+const LINUX: &[Member] = host![
+    ("congestion", "cubic", "Linux DEFAULT_TCP_CONG"),
+    ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
+    ("hystart", "true", "RFC 9406, for tcp_cubic hystart = 1"),
+    ("prr", "true", "Linux tcp_cwnd_reduction; RFC 6937"),
+    ("abe_beta", "0.85", "RFC 8511, section 3.1, CUBIC"),
+    ("header", "52 B", "RFC 7323: timestamps in every segment"),
+    ("ack_size", "52 B", "RFC 7323: timestamps in every segment"),
+    ("first_packet_size", "60 B", "Linux SYN: MSS, SACK, timestamps, window scale"),
+    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("dsack", "true", "ip-sysctl tcp_dsack = 1"),
+    ("timestamps", "true", "ip-sysctl tcp_timestamps = 1"),
+    ("initial_window", "10", "Linux TCP_INIT_CWND; RFC 6928"),
+    ("max_window", "2172", "ip-sysctl tcp_rmem, 6 MB, half of it window: 2172 segments of 1448 bytes"),
+    ("min_window", "2", "Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh"),
+    ("halving", "real", "Linux beta 717/1024 of the window"),
+    ("growth", "segments", "Linux tcp_slow_start counts segments; RFC 3465"),
+    ("window_validation", "true", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("estimator", "linux", "Linux tcp_rtt_estimator"),
+    ("tick", "1 ms", "Linux HZ = 1000"),
+    ("rto_min", "200 ms", "Linux TCP_RTO_MIN"),
+    ("rto_max", "120 s", "Linux TCP_RTO_MAX"),
+    ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
+    ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
+    ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
+];
+
+const HOST_2_0: &[Member] = host![
+    ("limited_transmit", "false", "RFC 3042 is of 2001"),
+    ("header", "40 B", "RFC 791, RFC 793: no options"),
+    ("initial_window", "1", "RFC 2001"),
+    ("max_window", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
+    ("halving", "integer", "Linux 2.0: whole segments"),
+    ("rto_min", "200 ms", "Linux 2.0: HZ/5"),
+    ("rto_max", "120 s", "Linux 2.0: 120 HZ"),
+    ("rto_initial", "3 s", "Linux 2.0: TCP_TIMEOUT_INIT, 3 s; RFC 1122, section 4.2.3.1"),
+    ("delayed_ack_time", "200 ms", "Linux 2.0: at most HZ/5 on a quick path"),
+];
+
+const HOST_2_2: &[Member] = host![
+    ("recovery", "fack", "RFC 2884, section 3: SACK/FACK; Mathis and Mahdavi 1996"),
+    ("limited_transmit", "false", "RFC 3042 is of 2001"),
+    ("header", "52 B", "RFC 1323: timestamps in every segment"),
+    ("ack_size", "52 B", "RFC 1323: timestamps in every segment"),
+    ("first_packet_size", "60 B", "SYN: MSS, SACK, timestamps, window scale"),
+    ("sack_option", "4 B", "RFC 2018, section 3, padded"),
+    ("timestamps", "true", "Linux 2.2: sysctl_tcp_timestamps = 1"),
+    ("initial_window", "2", "Linux 2.2: snd_cwnd = 2; RFC 2414"),
+    ("max_window", "22", "Linux 2.2: 32 KB, 22 segments"),
+    ("halving", "integer", "Linux 2.2: whole segments"),
+    ("min_window", "2", "Linux 2.2: tcp_recalc_ssthresh"),
+    ("estimator", "linux", "Linux 2.2: tcp_rtt_estimator"),
+    ("rto_min", "200 ms", "Linux 2.2: HZ/5"),
+    ("rto_max", "120 s", "Linux 2.2: 120 HZ"),
+    ("rto_initial", "3 s", "Linux 2.2: TCP_TIMEOUT_INIT; RFC 1122"),
+    ("delayed_ack_time", "200 ms", "Linux 2.2: HZ/5 at most"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Profile> {
@@ -67,6 +221,11 @@ pub fn find_variant(name: &str) -> Option<&'static Variant> {
 }
 
 impl Variant {
+    /// What it sets a parameter to; empty if it leaves it.
+    pub fn member(&self, name: &str) -> &'static str {
+        self.members.iter().find(|(member, _)| *member == name).map_or("", |(_, value)| value)
+    }
+
     /// Sets this variant's members.
     ///
     /// # Panics
@@ -85,7 +244,7 @@ impl Profile {
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn values(&self) -> Values {
         let mut values = Values::defaults(PARAMETERS);
-        for (name, text) in self.members {
+        for (name, text, _) in self.members {
             values.read(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
         }
         values

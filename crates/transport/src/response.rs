@@ -51,12 +51,15 @@ pub enum Response {
     None,
     /// The same as a loss (RFC 3168, section 6.1.2).
     Halve,
-    /// A smaller cut than for a loss (RFC 8511).
+    /// A smaller cut than for a loss, in slow start too (RFC 8511, section 3; its abstract speaks of congestion avoidance).
     Abe {
         keep: f64,
     },
     Dctcp(Dctcp),
-    Mecn(Mecn),
+    /// A cut for each level (Durresi et al. 2001, section 2).
+    Mecn {
+        keep: [f64; 2],
+    },
 }
 
 /// DCTCP's estimate of the share of marked segments (RFC 8257, section 3.3).
@@ -70,13 +73,6 @@ pub struct Dctcp {
     ends: u64,
 }
 
-/// MECN's cuts by level, and what it has kept of the window since the last cut's round trip began.
-#[derive(Clone, Copy, Debug)]
-pub struct Mecn {
-    keep: [f64; 2],
-    kept: f64,
-}
-
 impl Response {
     pub fn new(settings: &Settings) -> Response {
         match settings.response {
@@ -84,7 +80,7 @@ impl Response {
             ResponseName::Halve => Response::Halve,
             ResponseName::Abe => Response::Abe { keep: settings.abe_beta },
             ResponseName::Dctcp => Response::Dctcp(Dctcp { g: settings.dctcp_g, alpha: 1.0, acked: 0, marked: 0, ends: 0 }),
-            ResponseName::Mecn => Response::Mecn(Mecn { keep: settings.mecn.map(|cut| 1.0 - cut), kept: 1.0 }),
+            ResponseName::Mecn => Response::Mecn { keep: settings.mecn.map(|cut| 1.0 - cut) },
         }
     }
 
@@ -97,32 +93,20 @@ impl Response {
         }
     }
 
-    /// What to keep of the window for the first echo in a round trip, where `loss` is what a loss would leave; nothing if it is to stay.
-    pub fn first(&mut self, level: Level, loss: f64) -> Option<f64> {
+    /// What to keep of the window for an echo, where `loss` is what a loss would leave; nothing if it is to stay.
+    pub fn keep(&self, level: Level, loss: f64) -> Option<f64> {
         match self {
             Response::None => None,
             Response::Halve => Some(loss),
             Response::Abe { keep } => Some(*keep),
             Response::Dctcp(dctcp) => Some(1.0 - dctcp.alpha / 2.0),
-            Response::Mecn(mecn) => {
-                mecn.kept = mecn.keep[level as usize];
-                Some(mecn.kept)
-            }
+            Response::Mecn { keep } => Some(keep[level as usize]),
         }
     }
 
-    /// What to keep of the window as it is now for a further echo in the same round trip: MECN's heavier level raises the cut to its own.
-    pub fn again(&mut self, level: Level) -> Option<f64> {
-        let Response::Mecn(mecn) = self else { return None };
-        let keep = mecn.keep[level as usize];
-        (keep < mecn.kept).then(|| keep / std::mem::replace(&mut mecn.kept, keep))
-    }
-
-    /// A loss has cut the window: marks of its round trip add nothing.
-    pub fn lost(&mut self) {
-        if let Response::Mecn(mecn) = self {
-            mecn.kept = 0.0;
-        }
+    /// What to keep in all for a further echo in the same round trip: MECN's heavier level raises the cut to its own.
+    pub fn heavier(&self, level: Level) -> Option<f64> {
+        if let Response::Mecn { keep } = self { Some(keep[level as usize]) } else { None }
     }
 
     /// DCTCP's alpha, where there is one.
@@ -181,16 +165,24 @@ mod tests {
     }
 
     #[test]
-    fn mecn_cuts_by_level_and_a_heavier_level_raises_the_cut_to_its_own() {
+    fn dctcp_cuts_by_half_of_alpha_whatever_a_loss_would_leave() {
+        let mut settings = profile::settings("ns2");
+        (settings.response, settings.dctcp_g) = (ResponseName::Dctcp, 0.5);
+        let mut response = Response::new(&settings);
+        let keep = |response: &Response| response.keep(Level::Congested, 0.7);
+        assert_eq!(Some(0.5), keep(&response), "alpha begins at one");
+        response.observe(4, 4, false, 8);
+        assert_eq!(Some(0.75), keep(&response));
+        response.observe(9, 5, true, 16);
+        assert_eq!(Some(0.625), keep(&response));
+    }
+
+    #[test]
+    fn mecn_cuts_by_level() {
         let mut settings = profile::settings("ns2");
         settings.response = ResponseName::Mecn;
-        let mut response = Response::new(&settings);
-        assert_eq!(Some(0.8), response.first(Level::Incipient, 0.5));
-        assert_eq!(None, response.again(Level::Incipient));
-        let further = response.again(Level::Congested).unwrap();
-        assert!((0.8 * further - 0.6).abs() < 1e-12);
-        assert_eq!(None, response.again(Level::Congested));
-        response.lost();
-        assert_eq!(None, response.again(Level::Congested));
+        let response = Response::new(&settings);
+        assert_eq!([Some(0.8), Some(0.6)], [Level::Incipient, Level::Congested].map(|level| response.keep(level, 0.5)));
+        assert_eq!(Some(0.6), response.heavier(Level::Congested));
     }
 }

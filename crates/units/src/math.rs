@@ -13,6 +13,11 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
+/// Cube root, correctly rounded.
+pub fn cbrt(x: f64) -> f64 {
+    libm::cbrt(x)
+}
+
 /// `base^exponent` by squaring.
 pub fn powi(base: f64, exponent: u64) -> f64 {
     let (mut result, mut square, mut rest) = (1.0, base, exponent);
@@ -29,6 +34,11 @@ pub fn powi(base: f64, exponent: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cube_roots_of_cubes_are_exact() {
+        assert_eq!((0.0, 3.0, -0.5), (cbrt(0.0), cbrt(27.0), cbrt(-0.125)));
+    }
 
     #[test]
     fn squaring_agrees_with_repeated_multiplication() {

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from ecnlab.errors import UnknownName
 
-_KINDS = ("aqm", "tcp", "app", "study")
+_KINDS = ("aqm", "tcp", "variant", "app", "study")
 _PARAMETER = ("name", "kind", "unit", "default", "bounds", "doc", "source")
 
 
-def list_(kind: Annotated[str, typer.Argument(help="aqm, tcp, app or study", show_default=False)]) -> None:
+def list_(kind: Annotated[str, typer.Argument(help="aqm, tcp, variant, app or study", show_default=False)]) -> None:
     """List what there is of a kind."""
     from ecnlab.cli import output
 
@@ -26,12 +27,12 @@ def list_(kind: Annotated[str, typer.Argument(help="aqm, tcp, app or study", sho
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="an AQM, a TCP profile, an application or a study", show_default=False)],
+    name: Annotated[str, typer.Argument(help="an AQM, a TCP profile or variant, an application or a study", show_default=False)],
 ) -> None:
     """Show what something is and every parameter it takes."""
     found = [(kind, entry) for kind in _KINDS for entry in _entries(kind) if entry["name"] == name]
     if not found:
-        raise UnknownName("AQM, TCP profile, application or study", name, _names())
+        raise UnknownName("AQM, TCP profile or variant, application or study", name, _names())
     for kind, entry in found:
         show_entry(kind, entry)
 
@@ -87,14 +88,23 @@ def show_entry(kind: str, entry: dict[str, Any]) -> None:
     console.print(f"{entry['name']} ({kind}): {entry['title']}", markup=False)
     console.print(entry["summary"], markup=False)
     console.print(f"source: {entry['source']}", markup=False)
-    if entry["parameters"]:
-        rows = [[_text(parameter.get(key)) for key in _PARAMETER] for parameter in entry["parameters"]]
-        made = output.table("", _PARAMETER, rows)
+    for title, parameters in _tables(kind, entry["parameters"]):
+        rows = [[_text(parameter.get(key)) for key in _PARAMETER] for parameter in parameters]
+        made = output.table(title, _PARAMETER, rows)
         for column in made.columns:
             column.justify = "left"
         console.print(made)
     for heading, title in entry.get("items", []):
         console.print(f"  {heading:<12} {title}", markup=False)
+
+
+def _tables(kind: str, parameters: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The parameters under their headings: a profile's own members first, with the source of each value."""
+    if kind != "tcp":
+        return [("", list(parameters))] if parameters else []
+    members = [parameter for parameter in parameters if parameter["set"]]
+    others = [parameter for parameter in parameters if not parameter["set"]]
+    return [(title, rows) for title, rows in (("set by the profile", members), ("as everywhere", others)) if rows]
 
 
 def _text(value: Any) -> str:

@@ -27,6 +27,7 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn tick(&mut self, clock: u32) {
         match clock {
             BIN => self.end_bin(),

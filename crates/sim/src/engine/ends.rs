@@ -38,6 +38,7 @@ impl<P: Probe> Engine<'_, P> {
     }
 
     /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    #[inline(never)]
     pub(super) fn wake_receiver(&mut self, flow: u32) {
         let ack = self.flows[flow as usize].receiver.expire(self.now);
         self.keep_receiver_deadline(flow);
@@ -116,6 +117,7 @@ impl<P: Probe> Engine<'_, P> {
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
+    #[inline(never)]
     pub(super) fn time_out(&mut self, flow: u32) {
         if std::mem::replace(&mut self.flows[flow as usize].started, true) {
             self.with_sender(flow, |sender, now, out| sender.expire(now, out));

@@ -203,6 +203,7 @@ impl<'a, P: Probe> Engine<'a, P> {
         Ok(())
     }
 
+    #[inline(always)]
     fn wake(&mut self, component: u32) {
         let Parts { transmitters, timers, receivers, clock } = self.parts;
         if component < transmitters {

@@ -1,22 +1,40 @@
-//! The receiver: what has arrived, when to acknowledge it, and the echo of marks (RFC 3168, section 6.1.3).
+//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `connection` opening and closing.
 
-use ecnlab_units::{Ecn, Span, Time};
+mod blocks;
+mod connection;
+mod echo;
 
-use crate::segment::{Ack, Segment};
-use crate::settings::Settings;
+use ecnlab_units::{Span, Time};
+
+use self::blocks::Blocks;
+use self::connection::Connection;
+use self::echo::{Bits, Echo};
+use crate::segment::{Ack, Kind, Segment};
+use crate::sender::earlier;
+use crate::settings::{Handshake, Settings};
+
+/// Size of a SACK block in bytes (RFC 2018, section 3).
+const BLOCK_SIZE: u32 = 8;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     ack_size: u32,
+    sack_option: u32,
+    blocks: Blocks,
     delay: Option<Span>,
+    quick_acks: u64,
+    /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
+    echo_earlier: bool,
+    agrees_to_ecn: bool,
     /// The next segment expected; all before it have arrived.
     next: u64,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
-    /// Marks are echoed until the sender says that it has reacted.
-    echo: bool,
+    echo: Echo,
     held: Option<Held>,
+    /// Of a three-way handshake.
+    connection: Option<Box<Connection>>,
 }
 
 /// A segment whose acknowledgement is delayed.
@@ -28,7 +46,7 @@ struct Held {
 }
 
 /// What an arriving segment brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Segments that the application can now read.
     pub delivered: u64,
@@ -39,37 +57,111 @@ pub struct Arrival {
 
 impl Receiver {
     pub fn new(settings: &Settings) -> Receiver {
-        Receiver { ack_size: settings.ack_size, delay: settings.delayed_ack, next: 0, beyond: Vec::new(), echo: false, held: None }
+        let three_way = settings.handshake == Handshake::ThreeWay;
+        Receiver {
+            ack_size: settings.ack_size,
+            delay: settings.delayed_ack,
+            quick_acks: settings.quick_acks,
+            echo_earlier: settings.timestamps,
+            agrees_to_ecn: settings.receiver_ecn,
+            next: 0,
+            beyond: Vec::new(),
+            echo: Echo::new(settings.ecn_echo),
+            held: None,
+            connection: three_way.then(|| Box::new(Connection::new(settings.rto_initial))),
+            sack_option: settings.sack_option,
+            blocks: Blocks::new(settings.sack_blocks),
+        }
     }
 
     /// Takes a segment that was sent at `sent`.
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
-        let before = self.next;
-        let fills_gap = !self.beyond.is_empty();
+        if let Some(connection) = &mut self.connection {
+            if segment.kind == Kind::Syn {
+                return self.answer_syn(segment, sent, now);
+            }
+            connection.hear(segment);
+        }
+        if segment.kind == Kind::Pure {
+            return Arrival::default();
+        }
+        let early = if self.echo.changes(segment) { self.held.take() } else { None };
+        let before_change = early.map(|held| self.before_change(&held));
+        let (before, fills_gap) = (self.next, !self.beyond.is_empty());
         self.store(segment.seq);
         let delivered = self.next - before;
         let in_order = self.next == segment.seq + 1;
-        if let (Some(delay), None) = (self.delay, self.held)
-            && in_order
-            && !fills_gap
-            && segment.seq > 0
+        let may_wait = in_order && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
+        if let Some(delay) = self.delay
+            && may_wait
+            && !self.connection.as_ref().is_some_and(|connection| connection.closes())
         {
             self.held = Some(Held { segment: *segment, sent, until: now + delay });
-            return Arrival { delivered, held: None, ack: None };
+            return Arrival { delivered, held: before_change, ack: None };
         }
-        let held = self.held.take().map(|held| held.segment);
-        Arrival { delivered, held: None, ack: Some(self.acknowledge(segment, held.as_ref(), sent)) }
+        let held = self.held.take();
+        let ack = self.acknowledge(segment, held.as_ref(), sent);
+        if let Some(connection) = &mut self.connection {
+            connection.answered(ack.kind, now);
+        }
+        Arrival { delivered, held: before_change, ack: Some(ack) }
     }
 
     /// When the receiver is to be woken.
     pub fn deadline(&self) -> Option<Time> {
-        self.held.map(|held| held.until)
+        let connection = self.connection.as_ref().and_then(|connection| connection.deadline());
+        self.held.map(|held| held.until).into_iter().chain(connection).min()
     }
 
-    /// The deadline has come: a delayed acknowledgement is due.
-    pub fn expire(&mut self, _now: Time) -> Option<Ack> {
+    /// The deadline has come: a delayed acknowledgement is due, or an answer that nobody has acknowledged.
+    pub fn expire(&mut self, now: Time) -> Option<Ack> {
+        if let Some(kind) = self.connection.as_mut().and_then(|connection| connection.expire(now)) {
+            let ece = kind == Kind::Syn && self.echo.agreed == Some(true);
+            return Some(Ack { kind, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
+        }
         let held = self.held.take()?;
         Some(self.acknowledge(&held.segment, None, held.sent))
+    }
+
+    /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
+    fn answer_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+        let delivered = u64::from(self.next == 0);
+        self.next = self.next.max(1);
+        let agreed = segment.ece && segment.cwr && self.agrees_to_ecn;
+        self.echo.agreed = Some(agreed);
+        if let Some(connection) = &mut self.connection {
+            connection.answered(Kind::Syn, now);
+        }
+        let ack = Ack {
+            kind: Kind::Syn,
+            ece: agreed,
+            echo: sent,
+            echo_retransmission: segment.retransmission,
+            ..Ack::plain(self.next, self.ack_size)
+        };
+        Arrival { delivered, held: None, ack: Some(ack) }
+    }
+
+    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
+        let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
+        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
+        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
+        Ack {
+            kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
+            ece,
+            cwr,
+            echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
+            echo_retransmission: segment.retransmission,
+            sacks,
+            ..Ack::plain(self.next, self.ack_size + option)
+        }
+    }
+
+    /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
+    fn before_change(&self, held: &Held) -> Ack {
+        let Bits { cwr, ece } = self.echo.before_change();
+        let retransmission = held.segment.retransmission;
+        Ack { ece, cwr, echo: held.sent, echo_retransmission: retransmission, ..Ack::plain(self.next, self.ack_size) }
     }
 
     /// The next segment expected.
@@ -80,24 +172,6 @@ impl Receiver {
     /// Segments that arrived out of order and wait for earlier ones.
     pub fn waiting(&self) -> u64 {
         self.beyond.iter().map(|(from, to)| to - from).sum()
-    }
-
-    fn acknowledge(&mut self, segment: &Segment, held: Option<&Segment>, sent: Time) -> Ack {
-        let both = || [Some(segment), held].into_iter().flatten();
-        if both().any(|s| s.cwr) {
-            self.echo = false;
-        }
-        if both().any(|s| s.ecn == Ecn::Ce) {
-            self.echo = true;
-        }
-        let capable = both().any(|s| s.ecn.is_capable());
-        let negotiates = both().any(|s| s.ece && !s.ecn.is_capable());
-        Ack {
-            ece: capable && self.echo || negotiates,
-            echo: sent,
-            echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
-        }
     }
 
     fn store(&mut self, seq: u64) {
@@ -135,7 +209,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::profile;
-    use crate::segment::Kind;
+    use ecnlab_units::Ecn;
 
     fn segment(seq: u64) -> Segment {
         Segment { seq, size: 1000, kind: Kind::Plain, ecn: Ecn::Ect0, cwr: false, ece: false, retransmission: false }

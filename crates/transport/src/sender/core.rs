@@ -11,9 +11,9 @@ use super::{Counters, Output};
 use crate::response::{self, Response};
 use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, Settings, TimerRestart};
+use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, RecoveryName, Settings, TimerRestart};
 use crate::source::Demand;
-use crate::window::{Acked, Cause, CongestionControl, Control, Window};
+use crate::window::{Acked, Cause, CongestionControl, Control, HyStart, Window};
 
 /// What the sender last cut its window for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Core {
     pub last_cut: LastCut,
     pub window: Window,
     pub control: Control,
+    /// Governs the first slow start as long as that goes on.
+    hystart: Option<Box<HyStart>>,
     pub estimator: Estimator,
     /// The segment being timed and when it was sent.
     pub timed: Option<(u64, Time)>,
@@ -55,9 +57,13 @@ pub struct Core {
     response: Response,
     /// ECN is in use: it was agreed upon, or is taken for granted where there is no handshake.
     pub(super) ecn: bool,
+    /// What cuts for marks have kept of the window in this round trip; nothing after a loss.
+    kept: f64,
     cwr_due: bool,
+    /// The acknowledgement at hand echoes a mark.
+    echoed: bool,
     /// The other side echoes marks.
-    ecn_confirmed: bool,
+    pub(super) ecn_confirmed: bool,
     /// A mark came while the window was one segment or less.
     marked_at_one: bool,
     /// Segments with less than a full payload that are not yet acknowledged, and their sizes.
@@ -84,6 +90,7 @@ impl Core {
             last_cut: LastCut::None,
             window: Window { cwnd: first_window as f64, ssthresh: settings.max_window as f64 },
             control: Control::new(&settings),
+            hystart: settings.hystart.then(|| Box::new(HyStart::new(settings.pacing))),
             estimator: Estimator::new(&settings, boot),
             timed: None,
             rto_at: None,
@@ -92,7 +99,9 @@ impl Core {
             counters: Counters::default(),
             response: Response::new(&settings),
             ecn: settings.ecn,
+            kept: 1.0,
             cwr_due: false,
+            echoed: false,
             ecn_confirmed: false,
             marked_at_one: false,
             short: VecDeque::new(),
@@ -158,6 +167,7 @@ impl Core {
     /// Answers an echo of marks, before anything else of an acknowledgement is looked at.
     #[inline]
     pub fn hear(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        self.echoed = false;
         if !self.ecn {
             return;
         }
@@ -165,21 +175,25 @@ impl Core {
             Echo::Mecn => mecn_level(ack),
             Echo::Classic | Echo::Dctcp => ack.ece.then_some(Level::Congested),
         };
-        self.response.observe(ack.next, ack.next.saturating_sub(self.una), level.is_some(), self.high);
+        self.echoed = level.is_some();
+        self.response.observe(ack.next, ack.next.saturating_sub(self.una), self.echoed, self.high);
         if let Some(level) = level {
             self.answer(level, ack, now, out);
         }
     }
 
+    #[inline(never)]
     fn answer(&mut self, level: Level, ack: &Ack, now: Time, out: &mut impl Output) {
         let answered = ack.next <= self.recover && !(self.settings.mark_after_timeout && self.last_cut == LastCut::Timeout);
         if answered {
-            if let Some(keep) = self.response.again(level) {
-                self.cut(self.cut_base(), keep, out);
+            if let Some(keep) = self.response.heavier(level).filter(|&keep| keep < self.kept) {
+                let further = keep / std::mem::replace(&mut self.kept, keep);
+                self.cut(self.cut_base(), further, out);
             }
             return;
         }
-        let Some(keep) = self.response.first(level, self.control.keep()) else { return };
+        let Some(keep) = self.response.keep(level, self.control.keep()) else { return };
+        self.kept = keep;
         self.recover = self.high;
         self.last_cut = LastCut::Mark;
         self.counters.ecn_reactions += 1;
@@ -196,10 +210,32 @@ impl Core {
 
     /// Cuts the window for a loss that duplicates show, taken of `from` segments.
     pub fn cut_for_loss(&mut self, from: f64, now: Time, out: &mut impl Output) {
-        self.recover = self.high;
-        self.response.lost();
-        self.control.cut(&self.window, Cause::Loss, now);
+        self.note_loss(now);
         self.cut(from, self.control.keep(), out);
+    }
+
+    /// Cuts the threshold for a loss that duplicates show, and the window to one segment.
+    pub fn collapse_for_loss(&mut self, now: Time, out: &mut impl Output) {
+        self.note_loss(now);
+        self.cut_to_one(out);
+    }
+
+    /// The window is cut for a loss: marks and losses of what is sent so far do not cut it again, and the receiver is told.
+    pub fn note_loss(&mut self, now: Time) {
+        self.recover = self.high;
+        self.kept = 0.0;
+        self.control.cut(&self.window, Cause::Loss, now);
+        self.cwr_due = true;
+    }
+
+    /// A loss in the window of a mark that has cut already: the cut is deepened to that of a loss, if it was smaller.
+    pub fn cut_after_mark(&mut self, now: Time, out: &mut impl Output) {
+        let keep = self.control.keep() / self.kept;
+        if keep < 1.0 {
+            self.kept = 0.0;
+            self.control.cut(&self.window, Cause::Loss, now);
+            self.cut(self.cut_base(), keep, out);
+        }
     }
 
     /// What a loss cuts the window from.
@@ -212,9 +248,24 @@ impl Core {
         cut.cwnd = cut.cwnd.max(self.settings.min_window);
         cut.apply(&mut self.window, |window| out.window(window));
         self.cwr_due = true;
+        self.hystart = None;
+    }
+
+    fn cut_to_one(&mut self, out: &mut impl Output) {
+        let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
+        cut.apply(&mut self.window, |window| out.window(window));
+        self.cwr_due = true;
+    }
+
+    /// The window of one segment, with the threshold as it is.
+    pub fn restart_window(&mut self, out: &mut impl Output) {
+        self.window.cwnd = 1.0;
+        out.window(&self.window);
+        self.cwr_due = true;
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
+    #[inline]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
         if self.last_cut == LastCut::Duplicates {
             self.last_cut = LastCut::None;
@@ -236,24 +287,52 @@ impl Core {
             TimerRestart::Rfc6298 => self.rto_at = None,
             TimerRestart::BeforeSample => {}
         }
-        while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
-            self.short.pop_front();
-        }
+        self.forget_short();
         newly
     }
 
+    /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
+    pub fn advance_partly(&mut self, next: u64) {
+        self.una = next;
+        self.forget_short();
+    }
+
+    fn forget_short(&mut self) {
+        while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
+            self.short.pop_front();
+        }
+    }
+
+    /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
+    pub fn may_open(&self, ack: &Ack, newly: u64) -> bool {
+        !(self.echoed && self.ecn_confirmed) && self.may_grow(newly)
+    }
+
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
+    #[inline]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(ack.ece && self.ecn_confirmed) && self.may_grow(newly) {
-            let acked = self.acked(ack, newly, now);
-            self.control.acknowledged(&mut self.window, &acked);
-            self.limit_cwnd();
-            out.window(&self.window);
+        if !(self.echoed && self.ecn_confirmed) {
+            if self.may_grow(newly) {
+                let acked = self.acked(ack, newly, now);
+                self.grow_window(&acked);
+                self.limit_cwnd();
+                out.window(&self.window);
+            } else {
+                self.control.not_used(now);
+            }
         }
         self.note_echo(ack);
         if self.una == 1 && self.settings.delay_growth {
             self.window.cwnd = self.initial_window as f64;
             out.window(&self.window);
+        }
+    }
+
+    #[inline]
+    fn grow_window(&mut self, acked: &Acked) {
+        let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
+        if !hystart.acknowledged(&mut self.window, acked) {
+            self.hystart = None;
         }
     }
 
@@ -272,10 +351,10 @@ impl Core {
 
     /// Notes whether the other side echoes marks.
     pub fn note_echo(&mut self, ack: &Ack) {
-        if !ack.ece && self.ecn_confirmed {
+        if !self.echoed && self.ecn_confirmed {
             self.marked_at_one = false;
         }
-        self.ecn_confirmed |= ack.ece;
+        self.ecn_confirmed |= ack.ece || ack.cwr;
     }
 
     /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
@@ -287,7 +366,7 @@ impl Core {
         if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
     }
 
-    fn limit_cwnd(&mut self) {
+    pub fn limit_cwnd(&mut self) {
         let limit = self.settings.cwnd_limit;
         if limit > 0 && self.window.cwnd as u64 > limit {
             self.window.cwnd = limit as f64;
@@ -407,7 +486,7 @@ impl Core {
             return self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
         }
         let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
-        if !(self.ecn_confirmed && self.marked_at_one && ack.ece) {
+        if !(self.ecn_confirmed && self.marked_at_one && self.echoed) {
             self.estimator.end_backoff();
             self.marked_at_one = false;
         }
@@ -421,18 +500,20 @@ impl Core {
         self.duplicates = 0;
         self.inflation = 0;
         self.recover = self.high;
-        if self.window.cwnd < 1.0 {
+        if self.window.cwnd < 1.0 && self.settings.recovery != RecoveryName::Vegas {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         }
-        let idle = self.una == self.high;
+        let outstanding = self.una < self.high;
+        let idle = !outstanding && self.settings.idle_threshold;
         if self.una == 0 && self.settings.first_packet_loss {
             self.initial_window = 1;
         }
-        if !idle || self.settings.slow_start_restart {
+        if outstanding || self.settings.slow_start_restart {
             self.collapse(idle, now, out);
         }
         if !idle {
+            self.hystart = None;
             self.estimator.back_off(&self.settings);
         }
         self.restart_timer(now);
@@ -443,20 +524,17 @@ impl Core {
     /// The window after a timeout. After a cut for a mark, and with nothing outstanding, the threshold stays.
     fn collapse(&mut self, idle: bool, now: Time, out: &mut impl Output) {
         let again = self.settings.threshold_once && self.resent.replace(self.una) == Some(self.una);
-        let keeps_threshold = idle || self.last_cut == LastCut::Mark || again;
-        if !idle && self.last_cut != LastCut::Mark {
+        let marked = self.last_cut == LastCut::Mark && self.una < self.high;
+        if !idle && !marked {
             self.counters.timeouts += 1;
         }
-        if keeps_threshold {
-            self.window.cwnd = 1.0;
-            out.window(&self.window);
+        if idle || marked || again {
+            self.restart_window(out);
         } else {
-            self.response.lost();
+            self.kept = 0.0;
             self.control.cut(&self.window, Cause::Timeout, now);
-            let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
-            cut.apply(&mut self.window, |window| out.window(window));
+            self.cut_to_one(out);
         }
-        self.cwr_due = true;
     }
 
     pub fn restart_timer(&mut self, now: Time) {

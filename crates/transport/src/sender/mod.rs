@@ -81,33 +81,36 @@ impl Sender {
     /// If it acknowledges what was never sent.
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         assert!(ack.next <= self.core.high, "segment {} was acknowledged but never sent", ack.next);
-        if ack.kind != Kind::Plain && self.core.settings.handshake == Handshake::ThreeWay {
+        if ack.kind != Kind::Plain {
             self.core.send_pure_ack(out);
-            if self.opening && ack.kind == Kind::Syn {
-                self.opening = false;
-                self.core.opened(ack, now, out);
-                self.recovery.opened(&self.core);
-                return self.recovery.fill(&mut self.core, now, out);
-            }
             if ack.kind == Kind::Syn {
-                return;
+                return self.answered(ack, now, out);
             }
         }
         self.core.rtt.sample(ack, now);
         self.core.hear(ack, now, out);
         self.recovery.acknowledged(&mut self.core, ack, now, out);
-        if self.is_done() && self.core.settings.timer_restart == crate::settings::TimerRestart::Rfc6298 {
-            self.core.rto_at = None;
+    }
+
+    /// The SYN has been answered, perhaps not for the first time.
+    #[inline(never)]
+    fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        if std::mem::take(&mut self.opening) {
+            self.core.opened(ack, now, out);
+            self.recovery.opened(&self.core);
+            self.recovery.fill(&mut self.core, now, out);
         }
     }
 
     /// When the sender is to be woken: its retransmission timer, recovery's own timer or the pacer.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let pacer = self.core.pacer.as_ref().and_then(|pacer| pacer.deadline());
-        [self.recovery.deadline(), pacer].into_iter().flatten().chain(self.core.rto_at).min()
+        earlier(self.core.rto_at, earlier(self.recovery.deadline(), pacer))
     }
 
     /// The deadline has come.
+    #[inline(never)]
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
         while self.deadline().is_some_and(|at| at <= now) {
             self.expire_one(now, out);
@@ -169,10 +172,20 @@ impl Sender {
     }
 }
 
+/// The earlier of two deadlines.
+#[inline]
+pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::{Echo, GrowthBy, ResponseName};
 
     struct Sent(Vec<Segment>);
 
@@ -192,5 +205,63 @@ mod tests {
             sender.acknowledge(&Ack::plain(1, 40), Time::ZERO, &mut sent);
         }
         assert_eq!((0, 0), (sender.counters().retransmitted_fast, sender.counters().retransmitted_timeout));
+    }
+
+    #[test]
+    fn hystart_governs_the_first_slow_start_and_none_after_a_timeout() {
+        let settings = Settings {
+            handshake: Handshake::None,
+            delay_growth: false,
+            initial_window: 10,
+            max_window: 1000,
+            growth: GrowthBy::Segments,
+            hystart: true,
+            ..profile::settings("ns2")
+        };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        sender.acknowledge(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
+        assert_eq!(10.0 + 8.0, sender.window().cwnd, "an acknowledgement counts for eight segments");
+        let at = sender.deadline().unwrap();
+        sender.expire(at, &mut sent);
+        assert_eq!(Window { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
+        sender.acknowledge(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
+        assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
+    }
+
+    /// A sender in congestion avoidance with ten segments outstanding.
+    fn avoiding(settings: Settings) -> (Sender, Sent) {
+        let settings =
+            Settings { ecn: true, handshake: Handshake::None, delay_growth: false, initial_window: 10, max_window: 10, ..settings };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        (sender, sent)
+    }
+
+    #[test]
+    fn abe_s_share_is_for_marks_and_a_loss_halves() {
+        let abe = || avoiding(Settings { response: ResponseName::Abe, ..profile::settings("ns2") });
+        let (mut sender, mut sent) = abe();
+        sender.acknowledge(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        assert_eq!(8.0, sender.window().ssthresh);
+        let (mut sender, mut sent) = abe();
+        for _ in 0..4 {
+            sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
+        }
+        assert_eq!(5.0, sender.window().ssthresh);
+    }
+
+    #[test]
+    fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
+        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };
+        let (mut sender, mut sent) = avoiding(mecn);
+        for next in [1, 2] {
+            sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
+        }
+        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
+        sender.acknowledge(&Ack { cwr: true, ..Ack::plain(3, 40) }, Time::ZERO, &mut sent);
+        assert_eq!((10.0 * 0.8, 8.0), (sender.window().cwnd, sender.window().ssthresh));
     }
 }

@@ -13,9 +13,11 @@ impl Core {
     pub(super) fn opened(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         // ECE without CWR agrees; both mean a host that sends reserved bits back (section 6.1.1).
         self.ecn &= ack.ece && !ack.cwr;
+        self.ecn_confirmed = self.ecn;
         let sent_again = self.counters.retransmitted_timeout > 0;
         self.rto_at = None;
         self.una = 1;
+        self.recover = 0;
         self.timed = None;
         if sent_again {
             self.estimator.restart_at(RTO_AFTER_LOST_SYN);

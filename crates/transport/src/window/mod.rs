@@ -1,12 +1,18 @@
 //! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm.
 
 mod aimd;
+mod cubic;
+mod hystart;
 mod reno;
+mod vegas;
 
 use ecnlab_units::{Span, Time};
 
 pub use aimd::Aimd;
+pub use cubic::Cubic;
+pub use hystart::HyStart;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use crate::settings::{CongestionName, Settings};
 
@@ -72,6 +78,9 @@ pub trait CongestionControl {
     /// The window is about to be cut.
     fn cut(&mut self, _before: &Window, _cause: Cause, _now: Time) {}
 
+    /// An acknowledgement of new data while the application, and not the window, limits what is sent.
+    fn not_used(&mut self, _now: Time) {}
+
     /// Sending goes on after a spell with nothing outstanding, which began at `since`.
     fn resumed(&mut self, _since: Time, _now: Time) {}
 }
@@ -80,6 +89,8 @@ pub trait CongestionControl {
 pub enum Control {
     Reno(Reno),
     Aimd(Aimd),
+    Cubic(Box<Cubic>),
+    Vegas(Box<Vegas>),
 }
 
 macro_rules! each {
@@ -87,6 +98,8 @@ macro_rules! each {
         match $control {
             Control::Reno($algorithm) => $call,
             Control::Aimd($algorithm) => $call,
+            Control::Cubic($algorithm) => $call,
+            Control::Vegas($algorithm) => $call,
         }
     };
 }
@@ -96,7 +109,8 @@ impl Control {
         match settings.congestion {
             CongestionName::Reno => Control::Reno(Reno),
             CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
-            CongestionName::Cubic | CongestionName::Vegas => unimplemented!(),
+            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(settings.cubic))),
+            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(settings.vegas))),
         }
     }
 }
@@ -113,6 +127,10 @@ impl CongestionControl for Control {
 
     fn cut(&mut self, before: &Window, cause: Cause, now: Time) {
         each!(self, algorithm => algorithm.cut(before, cause, now));
+    }
+
+    fn not_used(&mut self, now: Time) {
+        each!(self, algorithm => algorithm.not_used(now));
     }
 
     fn resumed(&mut self, since: Time, now: Time) {
