@@ -13,7 +13,7 @@ use ecnlab_sim::probe::Recorder;
 use ecnlab_sim::treatment::EcnPath;
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, Run, Script, Treatment};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Settings, Traffic, profile, settings};
+use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -41,6 +41,8 @@ struct Draw {
     profile: &'static str,
     ecn: bool,
     delayed_ack: bool,
+    /// A three-way handshake, and a FIN at the end of finite traffic.
+    three_way: bool,
     max_window: u64,
     load: Load,
     start_ms: u64,
@@ -112,14 +114,15 @@ impl Load {
 
 fn draw() -> impl Strategy<Value = Draw> {
     let route = (0usize..4, 1usize..5);
-    let tcp = (select(vec!["ns2", "ns2-2001"]), any::<bool>(), any::<bool>(), 1u64..80);
+    let tcp = (select(vec!["ns2", "ns2-2001"]), any::<bool>(), any::<bool>(), any::<bool>(), 1u64..80);
     let when = (load(), 0u64..3_000, any::<bool>());
-    (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, max_window), (load, start_ms, access))| Draw {
+    (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, three_way, max_window), (load, start_ms, access))| Draw {
         enters,
         crosses,
         profile,
         ecn,
         delayed_ack,
+        three_way,
         max_window,
         load,
         start_ms,
@@ -184,6 +187,10 @@ impl Draw {
         let mut values = profile::find(self.profile).unwrap().values();
         values.read("ecn", &self.ecn.to_string()).unwrap();
         values.read("delayed_ack", &self.delayed_ack.to_string()).unwrap();
+        if self.three_way {
+            values.read("handshake", "three-way").unwrap();
+            values.read("fin", "true").unwrap();
+        }
         values.read("max_window", &self.max_window.to_string()).unwrap();
         Arc::new(Settings::new(&values))
     }
@@ -221,7 +228,7 @@ impl Probe for Watch {
     fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *Watch::at(&mut self.sent, flow) += 1;
         let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + 1);
+        *highest = (*highest).max(segment.seq + u64::from(segment.kind != Kind::Pure));
     }
 
     fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {
@@ -269,7 +276,7 @@ proptest! {
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
                 prop_assert!(outstanding || watch.cwnd[at] < 1.0, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
-                let all = flow.traffic.first.segments + u64::from(flow.tcp.syn());
+                let all = flow.traffic.first.segments + u64::from(flow.tcp.syn()) + u64::from(flow.tcp.fin);
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
             }
         }
