@@ -15,12 +15,14 @@ impl Blocks {
         Blocks { recent: Vec::new(), most: usize::from(most).min(Sacks::MOST) }
     }
 
+    /// Whether there are blocks to report at all.
+    #[inline]
+    pub fn wanted(&self) -> bool {
+        self.most > 0
+    }
+
     /// The blocks to report when `seq` has arrived, all before `next` and the runs `beyond` it having arrived.
     pub fn report(&mut self, seq: u64, next: u64, beyond: &[(u64, u64)]) -> Sacks {
-        if self.most == 0 || beyond.is_empty() {
-            self.recent.clear();
-            return Sacks::default();
-        }
         self.recent.retain(|block| block.0 >= next);
         if let Some(&block) = beyond.iter().find(|&&(from, to)| from <= seq && seq < to) {
             self.recent.retain(|&(from, to)| to <= block.0 || block.1 <= from);
@@ -61,6 +63,5 @@ mod tests {
         blocks.report(2, 1, &[(2, 3)]);
         blocks.report(4, 1, &[(2, 3), (4, 5)]);
         assert_eq!([(4, 5)], blocks.report(1, 3, &[(4, 5)]).as_slice());
-        assert!(blocks.report(3, 5, &[]).is_empty());
     }
 }

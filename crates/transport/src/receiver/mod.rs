@@ -109,14 +109,23 @@ impl Receiver {
         }
         let capable = both().any(|s| s.ecn.is_capable());
         let negotiates = both().any(|s| s.ece && !s.ecn.is_capable());
-        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
-        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
-        Ack {
+        let mut ack = Ack {
             ece: capable && self.echo || negotiates,
             echo: sent,
             echo_retransmission: segment.retransmission,
-            sacks,
-            ..Ack::plain(self.next, self.ack_size + option)
+            ..Ack::plain(self.next, self.ack_size)
+        };
+        if self.blocks.wanted() && !self.beyond.is_empty() {
+            self.report_blocks(segment.seq, &mut ack);
+        }
+        ack
+    }
+
+    #[cold]
+    fn report_blocks(&mut self, seq: u64, ack: &mut Ack) {
+        ack.sacks = self.blocks.report(seq, self.next, &self.beyond);
+        if !ack.sacks.is_empty() {
+            ack.size += self.sack_option + BLOCK_SIZE * ack.sacks.as_slice().len() as u32;
         }
     }
 

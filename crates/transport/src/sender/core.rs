@@ -240,6 +240,7 @@ impl Core {
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
+    #[inline(always)]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
         if self.last_cut == LastCut::Duplicates {
             self.last_cut = LastCut::None;
@@ -271,6 +272,7 @@ impl Core {
         self.forget_short();
     }
 
+    #[inline(always)]
     fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
@@ -283,6 +285,7 @@ impl Core {
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
+    #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
         if self.may_open(ack, newly) {
             let acked = self.acked(ack, newly, now);
@@ -441,6 +444,7 @@ impl Core {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
+    #[inline(always)]
     fn take_sample(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
             self.estimator.end_backoff();
