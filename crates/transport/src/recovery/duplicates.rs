@@ -20,14 +20,12 @@ pub enum Reaction {
 /// The reaction of a sender; `again` allows a cut for duplicates of a window that was already cut.
 pub fn reaction(core: &Core, again: bool) -> Reaction {
     let settings = &core.settings;
-    let may_cut = core.una > core.recover
-        || !settings.single_fast_retransmit && !settings.ecn
-        || again
-        || settings.first_packet_loss && core.una == 1;
-    if may_cut {
+    let new_window = core.una > core.recover || again || settings.first_packet_loss && core.una == 1;
+    let marked = settings.ecn && core.last_cut == LastCut::Mark;
+    if new_window {
         Reaction::Retransmit { cut: true }
-    } else if settings.ecn && core.last_cut == LastCut::Mark {
-        Reaction::Retransmit { cut: false }
+    } else if marked || !settings.single_fast_retransmit {
+        Reaction::Retransmit { cut: !marked }
     } else {
         Reaction::Wait
     }

@@ -297,6 +297,7 @@ impl Core {
         self.forget_short();
     }
 
+    #[inline(always)]
     fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
@@ -484,6 +485,7 @@ impl Core {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
+    #[inline(always)]
     fn take_sample(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
             self.estimator.end_backoff();
