@@ -32,8 +32,11 @@ impl<P: Probe> Engine<'_, P> {
             self.groups[flow.group as usize].delay.record(delivery.delay);
         }
         self.keep_receiver_deadline(packet.flow);
-        for ack in [arrival.held, arrival.ack].into_iter().flatten() {
-            self.send_ack(packet.flow, &ack);
+        if let Some(ack) = arrival.held {
+            self.send_ack(packet.flow, *ack);
+        }
+        if let Some(ack) = arrival.ack {
+            self.send_ack(packet.flow, ack);
         }
     }
 
@@ -43,7 +46,7 @@ impl<P: Probe> Engine<'_, P> {
         let ack = self.flows[flow as usize].receiver.expire(self.now);
         self.keep_receiver_deadline(flow);
         if let Some(ack) = ack {
-            self.send_ack(flow, &ack);
+            self.send_ack(flow, ack);
         }
     }
 
@@ -55,8 +58,8 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: &Ack) {
-        self.probe.ack_sent(self.now, flow, ack);
+    fn send_ack(&mut self, flow: u32, ack: Ack) {
+        self.probe.ack_sent(self.now, flow, &ack);
         let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
         let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection });
         self.enter(self.hops[cursor as usize], id);
