@@ -235,7 +235,7 @@ impl Vegas {
 /// Lets congestion control look at an acknowledgement as Vegas does: with the fine clock's sample, and with the next segment to send as
 /// the end of what is in flight.
 fn grow(core: &mut Core, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl Output) {
-    if core.may_open(ack, newly) {
+    if core.may_open(newly) {
         let acked = Acked { rtt, high: core.next, ..core.acked(ack, newly, now) };
         match &mut core.control {
             Control::Vegas(control) => control.adapt(&mut core.window, &acked, |window| out.window(window)),
