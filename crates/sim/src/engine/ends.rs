@@ -21,6 +21,7 @@ impl<P: Probe> Engine<'_, P> {
         }
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
+        let before = flow.receiver.deadline();
         let arrival = flow.receiver.receive(&segment, packet.sent, self.now);
         if packet.kind != Kind::Pure {
             let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
@@ -31,7 +32,7 @@ impl<P: Probe> Engine<'_, P> {
             }
             self.groups[flow.group as usize].delay.record(delivery.delay);
         }
-        self.keep_receiver_deadline(packet.flow);
+        self.keep_receiver_deadline(packet.flow, before);
         if let Some(ack) = arrival.held {
             self.send_ack(packet.flow, *ack);
         }
@@ -44,15 +45,17 @@ impl<P: Probe> Engine<'_, P> {
     #[inline(never)]
     pub(super) fn wake_receiver(&mut self, flow: u32) {
         let ack = self.flows[flow as usize].receiver.expire(self.now);
-        self.keep_receiver_deadline(flow);
+        self.keep_receiver_deadline(flow, None);
         if let Some(ack) = ack {
             self.send_ack(flow, ack);
         }
     }
 
-    fn keep_receiver_deadline(&mut self, flow: u32) {
+    /// Sets a receiver's deadline if it is not what it was `before`.
+    fn keep_receiver_deadline(&mut self, flow: u32, before: Option<Time>) {
         let component = self.parts.receivers + flow;
         match self.flows[flow as usize].receiver.deadline() {
+            after if after == before => {}
             Some(until) => self.deadlines.set(component, self.now, until),
             None => self.deadlines.clear(component),
         }
@@ -115,7 +118,7 @@ impl<P: Probe> Engine<'_, P> {
         }
         flow.reconnect(&demand);
         self.deadlines.clear(self.parts.timers + at);
-        self.keep_receiver_deadline(at);
+        self.deadlines.clear(self.parts.receivers + at);
         self.with_sender(at, |sender, now, out| sender.start(now, out));
     }
 

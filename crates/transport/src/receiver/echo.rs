@@ -38,17 +38,13 @@ impl Echo {
 
     /// The bits for acknowledging this segment and perhaps one that was held back before it.
     pub fn answer(&mut self, segment: &Segment, held: Option<&Segment>) -> Bits {
-        let both = || [Some(segment), held].into_iter().flatten();
         match self.style {
-            settings::Echo::Classic => self.classic(both),
+            settings::Echo::Classic => self.classic(segment, held),
             settings::Echo::Dctcp => {
                 self.on = segment.ecn == Ecn::Ce;
                 Bits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
             }
-            settings::Echo::Mecn => match both().filter_map(|s| Dialect::Mecn.level(s.ecn)).max() {
-                Some(level) => Bits { cwr: true, ece: level == Level::Congested },
-                None => Bits { cwr: false, ece: !both().any(|s| s.cwr) },
-            },
+            settings::Echo::Mecn => mecn(segment, held),
         }
     }
 
@@ -57,16 +53,17 @@ impl Echo {
         Bits { cwr: false, ece: self.on && self.agreed != Some(false) }
     }
 
-    fn classic<'a, I: Iterator<Item = &'a Segment>>(&mut self, both: impl Fn() -> I) -> Bits {
-        if both().any(|s| s.cwr) {
+    fn classic(&mut self, segment: &Segment, held: Option<&Segment>) -> Bits {
+        let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
+        if either(|s| s.cwr) {
             self.on = false;
         }
-        if both().any(|s| s.ecn == Ecn::Ce) {
+        if either(|s| s.ecn == Ecn::Ce) {
             self.on = true;
         }
         let ece = match self.agreed {
             Some(agreed) => agreed && self.on,
-            None => self.on && both().any(|s| s.ecn.is_capable()) || both().any(|s| self.negotiates(s)),
+            None => self.on && either(|s| s.ecn.is_capable()) || self.negotiates(segment) || held.is_some_and(|s| self.negotiates(s)),
         };
         Bits { cwr: false, ece }
     }
@@ -74,5 +71,13 @@ impl Echo {
     /// ns-2's first packet offers ECN by ECE without ECT.
     fn negotiates(&self, segment: &Segment) -> bool {
         self.agreed.is_none() && segment.ece && !segment.ecn.is_capable()
+    }
+}
+
+fn mecn(segment: &Segment, held: Option<&Segment>) -> Bits {
+    let level = |s: &Segment| Dialect::Mecn.level(s.ecn);
+    match level(segment).max(held.and_then(level)) {
+        Some(level) => Bits { cwr: true, ece: level == Level::Congested },
+        None => Bits { cwr: false, ece: !(segment.cwr || held.is_some_and(|s| s.cwr)) },
     }
 }

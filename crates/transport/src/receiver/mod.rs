@@ -88,28 +88,32 @@ impl Receiver {
         if segment.kind == Kind::Pure {
             return Arrival::default();
         }
-        let early = if self.echo.changes(segment) { self.held.take() } else { None };
-        let before_change = early.map(|held| Box::new(self.before_change(&held)));
+        let changes = self.echo.changes(segment);
+        let before_change = if changes { self.held.take().map(|held| Box::new(self.before_change(&held))) } else { None };
         let (before, fills_gap) = (self.next, !self.beyond.is_empty());
         let twice = self.reports_twice && self.has(segment.seq);
         self.store(segment.seq);
         let delivered = self.next - before;
-        let in_order = self.next == segment.seq + 1;
-        let may_wait =
-            in_order && !twice && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
-        if let Some(delay) = self.delay
-            && may_wait
-            && !self.connection.as_ref().is_some_and(|connection| connection.closes())
-        {
-            self.held = Some(Held { segment: *segment, sent, until: now + delay });
-            return Arrival { delivered, held: before_change, ack: None };
+        if let Some(delay) = self.delay {
+            let in_order = self.next == segment.seq + 1 && !fills_gap && !twice;
+            if in_order && !changes && self.held.is_none() && self.may_wait(segment) {
+                self.held = Some(Held { segment: *segment, sent, until: now + delay });
+                return Arrival { delivered, held: before_change, ack: None };
+            }
         }
-        let held = self.held.take();
-        let ack = self.acknowledge(segment, held.as_ref(), sent, twice);
+        let ack = match self.held.take() {
+            None => self.acknowledge(segment, None, sent, twice),
+            held => self.acknowledge_both(segment, held.as_ref(), sent, twice),
+        };
         if let Some(connection) = &mut self.connection {
             connection.answered(ack.kind, now);
         }
         Arrival { delivered, held: before_change, ack: Some(ack) }
+    }
+
+    /// Whether the acknowledgement of a segment in order may be delayed.
+    fn may_wait(&self, segment: &Segment) -> bool {
+        segment.seq >= self.quick_acks && !self.connection.as_ref().is_some_and(|connection| connection.closes())
     }
 
     /// When the receiver is to be woken.
@@ -120,13 +124,14 @@ impl Receiver {
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or an answer that nobody has acknowledged.
+    #[inline(never)]
     pub fn expire(&mut self, now: Time) -> Option<Ack> {
         if let Some(kind) = self.connection.as_mut().and_then(|connection| connection.expire(now)) {
             let ece = kind == Kind::Syn && self.echo.agreed == Some(true);
             return Some(Ack { kind, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
         }
         let held = self.held.take()?;
-        Some(self.acknowledge(&held.segment, None, held.sent, false))
+        Some(self.acknowledge_both(&held.segment, None, held.sent, false))
     }
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
@@ -149,6 +154,7 @@ impl Receiver {
         Arrival { delivered, held: None, ack: Some(ack) }
     }
 
+    #[inline(always)]
     fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
         let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
         let mut ack = Ack {
@@ -163,6 +169,11 @@ impl Receiver {
             self.report_blocks(segment.seq, twice, &mut ack);
         }
         ack
+    }
+
+    #[inline(never)]
+    fn acknowledge_both(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
+        self.acknowledge(segment, held, sent, twice)
     }
 
     #[cold]

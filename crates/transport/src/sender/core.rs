@@ -70,6 +70,8 @@ pub struct Core {
     short: VecDeque<(u64, u32)>,
     /// The segment number of the FIN.
     fin: Option<u64>,
+    /// The first segment not yet acknowledged that is short or the FIN.
+    first_special: u64,
     /// The segment that the timer resent last.
     resent: Option<u64>,
     last_sent: Time,
@@ -106,6 +108,7 @@ impl Core {
             marked_at_one: false,
             short: VecDeque::new(),
             fin: None,
+            first_special: u64::MAX,
             resent: None,
             last_sent: Time::ZERO,
             settings,
@@ -124,6 +127,7 @@ impl Core {
             self.fin = Some(self.available);
             self.available += 1;
         }
+        self.find_special();
     }
 
     /// Sending goes on after a spell with nothing to send (RFC 5681, section 4.1).
@@ -136,10 +140,6 @@ impl Core {
             self.window.cwnd = self.window.cwnd.min(self.initial_window as f64);
             out.window(&self.window);
         }
-    }
-
-    pub fn is_fin(&self, seq: u64) -> bool {
-        self.fin == Some(seq)
     }
 
     /// Segments sent and not yet acknowledged by number.
@@ -299,9 +299,17 @@ impl Core {
 
     #[inline(always)]
     fn forget_short(&mut self) {
-        while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
-            self.short.pop_front();
+        if self.una > self.first_special {
+            self.short.retain(|&(seq, _)| seq >= self.una);
+            self.find_special();
         }
+    }
+
+    #[cold]
+    fn find_special(&mut self) {
+        let short = self.short.front().map(|&(seq, _)| seq);
+        let fin = self.fin.filter(|&fin| fin >= self.una);
+        self.first_special = short.into_iter().chain(fin).min().unwrap_or(u64::MAX);
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
@@ -377,13 +385,12 @@ impl Core {
 
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
-        let burst = if self.settings.max_burst == 0 { most } else { most.min(self.settings.max_burst) };
-        for _ in 0..burst {
-            if self.next >= self.una + self.usable_window() || self.next >= self.available || !self.may_pace(now) {
-                break;
-            }
+        let mut left = if self.settings.max_burst == 0 { most } else { most.min(self.settings.max_burst) };
+        let limit = self.available.min(self.una + self.usable_window());
+        while self.next < limit && left > 0 && self.may_pace(now) {
             self.transmit(self.next, now, out);
             self.next += 1;
+            left -= 1;
         }
     }
 
@@ -408,32 +415,22 @@ impl Core {
 
     /// Sends a segment, new or again.
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        let settings = &*self.settings;
-        let first = seq == 0;
-        let fin = self.fin == Some(seq);
         let retransmission = seq < self.high;
-        // ns-2 lets the highest segment carry it when that is sent again.
-        let is_new = if settings.ect_on_retransmission { seq + 1 >= self.high } else { !retransmission };
-        let cwr = self.cwr_due && !fin && (settings.cwr_on_retransmission || is_new);
-        self.cwr_due &= !cwr;
         let nothing_outstanding = self.una == self.high;
-        let offers = self.ecn && first;
-        let capable = self.ecn && !first && !fin && (!retransmission || settings.ect_on_retransmission);
-        out.send(Segment {
+        let mut segment = Segment {
             seq,
-            size: self.size(seq),
-            kind: if fin {
-                Kind::Fin
-            } else if first && settings.syn() {
-                Kind::Syn
-            } else {
-                Kind::Plain
-            },
-            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
-            cwr: cwr || offers && settings.handshake == Handshake::ThreeWay,
-            ece: offers,
+            size: self.settings.packet_size,
+            kind: Kind::Plain,
+            ecn: if self.ecn && (!retransmission || self.settings.ect_on_retransmission) { Ecn::Ect0 } else { Ecn::NotEct },
+            cwr: self.cwr_due && self.may_carry_cwr(seq),
+            ece: false,
             retransmission,
-        });
+        };
+        if seq == 0 || seq >= self.first_special {
+            self.specialise(&mut segment);
+        }
+        self.cwr_due &= !segment.cwr;
+        out.send(segment);
         self.counters.sent += 1;
         self.last_sent = now;
         if retransmission {
@@ -452,6 +449,33 @@ impl Core {
         }
     }
 
+    /// Whether CWR may go on a segment: ns-2 lets the highest one carry it when that is sent again.
+    fn may_carry_cwr(&self, seq: u64) -> bool {
+        let is_new = if self.settings.ect_on_retransmission { seq + 1 >= self.high } else { seq >= self.high };
+        self.settings.cwr_on_retransmission || is_new
+    }
+
+    /// Makes a segment the first one, the FIN, or one with less than a full payload.
+    #[cold]
+    fn specialise(&self, segment: &mut Segment) {
+        let settings = &self.settings;
+        if let Some(&(_, size)) = self.short.iter().find(|short| short.0 == segment.seq) {
+            segment.size = size;
+        }
+        if self.fin == Some(segment.seq) {
+            *segment = Segment { size: settings.ack_size, kind: Kind::Fin, ecn: Ecn::NotEct, cwr: false, ..*segment };
+        }
+        if segment.seq == 0 {
+            segment.ecn = Ecn::NotEct;
+            segment.ece = self.ecn;
+            segment.cwr |= self.ecn && settings.handshake == Handshake::ThreeWay;
+            segment.kind = if settings.syn() { Kind::Syn } else { Kind::Plain };
+            if settings.first_packet_size > 0 {
+                segment.size = settings.first_packet_size;
+            }
+        }
+    }
+
     /// An acknowledgement without data, which closes a handshake.
     pub fn send_pure_ack(&mut self, out: &mut impl Output) {
         out.send(Segment {
@@ -464,20 +488,6 @@ impl Core {
             retransmission: false,
         });
         self.counters.sent += 1;
-    }
-
-    fn size(&self, seq: u64) -> u32 {
-        let settings = &self.settings;
-        if seq == 0 && settings.first_packet_size > 0 {
-            return settings.first_packet_size;
-        }
-        if self.fin == Some(seq) {
-            return settings.ack_size;
-        }
-        if self.short.is_empty() {
-            return settings.packet_size;
-        }
-        self.short.iter().find(|&&(short, _)| short == seq).map_or(settings.packet_size, |&(_, size)| size)
     }
 
     /// Whether pacing lets a segment go now; if not, the pacer wakes the sender.
