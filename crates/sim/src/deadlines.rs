@@ -56,14 +56,6 @@ struct Entry {
     component: u32,
 }
 
-impl Entry {
-    /// The order of entries, with the deadline asked first: ties are rare.
-    #[inline]
-    fn is_before(&self, other: &Entry) -> bool {
-        if self.due == other.due { self < other } else { self.due < other.due }
-    }
-}
-
 impl Deadlines {
     /// Deadlines for components `0..components`, none of them set.
     pub fn new(components: usize) -> Deadlines {
@@ -228,8 +220,11 @@ impl Deadlines {
     /// Puts an entry into its place in `ready`, looking from the earliest.
     #[inline]
     fn insert_ready(&mut self, entry: Entry) {
-        let later = self.ready.iter().rev().take_while(|other| other.is_before(&entry)).count();
-        self.ready.insert(self.ready.len() - later, entry);
+        let mut at = self.ready.len();
+        while at > 0 && self.ready[at - 1] < entry {
+            at -= 1;
+        }
+        self.ready.insert(at, entry);
     }
 
     /// Goes straight to the earliest place, all being more than a lap ahead.

@@ -9,7 +9,10 @@ const NEVER: u64 = u64::MAX;
 
 /// The application data of a connection, as far as it is known what there is to send.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Payloads {
+    /// The first segment that carries less and that the application has not read.
+    first_short: u64,
     /// Bytes in a full segment.
     full: u32,
     syn: bool,
@@ -18,8 +21,6 @@ pub struct Payloads {
     segments: u64,
     /// Segments after the SYN that carry less and that the application has not read, with what they carry.
     short: VecDeque<(u64, u32)>,
-    /// The first segment that carries less and that the application has not read.
-    first_short: u64,
 }
 
 impl Payloads {

@@ -13,23 +13,25 @@ use crate::network::Network;
 use crate::packet::NONE;
 use crate::payloads::Payloads;
 
+/// What every packet reads stands first, so that it shares cache lines.
+#[repr(C, align(64))]
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
-    pub payloads: Payloads,
     pub forward: u32,
     pub back: u32,
     pub group: u32,
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
     pub started: bool,
-    /// Index of its source that acts over time, or `NONE`.
-    pub agenda: u32,
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
-    pub start: Time,
+    pub payloads: Payloads,
     pub measures: FlowMeasures,
+    /// Index of its source that acts over time, or `NONE`.
+    pub agenda: u32,
+    pub start: Time,
     base_rtt: Span,
     tcp: Arc<Settings>,
     /// Phase of the sender's clock.

@@ -20,18 +20,23 @@ pub struct Delivery {
 
 /// A flow's measures since the measured interval began.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct FlowMeasures {
     /// Bytes that reached the sink: all, new in order, and on first transmissions.
     pub bytes: [u64; 3],
+    /// Since when nothing new was delivered; may lie before the measured interval.
+    quiet_since: Time,
+    /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
+    threshold: Span,
+    pub delay: Histogram<5>,
+    rtt_sum_us: f64,
+    rtt_samples: u64,
+    /// When the transfer that is under way began.
+    transfer_since: Option<Time>,
     /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
     pub bin_start: [u64; 3],
     pub marks: u64,
     pub drops: u64,
-    pub delay: Histogram<5>,
-    rtt_sum_us: f64,
-    rtt_samples: u64,
-    /// Since when nothing new was delivered; may lie before the measured interval.
-    quiet_since: Time,
     /// When the measured interval began.
     from: Time,
     /// The sender's counts when the measured interval began.
@@ -39,12 +44,8 @@ pub struct FlowMeasures {
     pub lockouts: u32,
     pub lockout: Span,
     pub completed: Option<Time>,
-    /// When the transfer that is under way began.
-    transfer_since: Option<Time>,
     /// How long the transfers took that ended.
     pub transfers: Histogram<5>,
-    /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
-    threshold: Span,
 }
 
 impl FlowMeasures {

@@ -16,27 +16,28 @@ use crate::settings::{Handshake, Settings};
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const BLOCK_SIZE: u32 = 8;
 
-/// The receiving end of a connection.
+/// The receiving end of a connection. What every segment reads stands first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
-    ack_size: u32,
-    sack_option: u32,
-    blocks: Blocks,
-    /// A segment that comes twice is reported (RFC 2883).
-    reports_twice: bool,
-    delay: Option<Span>,
-    quick_acks: u64,
-    /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
-    echo_earlier: bool,
-    agrees_to_ecn: bool,
     /// The next segment expected; all before it have arrived.
     next: u64,
-    /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
-    beyond: Vec<(u64, u64)>,
-    echo: Echo,
-    held: Option<Held>,
+    delay: Option<Span>,
     /// Of a three-way handshake.
     connection: Option<Box<Connection>>,
+    ack_size: u32,
+    echo: Echo,
+    /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
+    echo_earlier: bool,
+    /// A segment that comes twice is reported (RFC 2883).
+    reports_twice: bool,
+    /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
+    beyond: Vec<(u64, u64)>,
+    held: Option<Held>,
+    blocks: Blocks,
+    quick_acks: u64,
+    sack_option: u32,
+    agrees_to_ecn: bool,
 }
 
 /// A segment whose acknowledgement is delayed.

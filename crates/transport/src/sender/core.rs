@@ -11,7 +11,7 @@ use super::{Counters, Output};
 use crate::response::{self, Response};
 use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, RecoveryName, Settings, TimerRestart};
+use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, RecoveryName, ResponseName, Settings, TimerRestart};
 use crate::source::Demand;
 use crate::window::{Acked, Cause, CongestionControl, Control, HyStart, Window};
 
@@ -24,7 +24,8 @@ pub enum LastCut {
     Timeout,
 }
 
-/// A sender without its loss recovery.
+/// A sender without its loss recovery. What every acknowledgement reads stands first, so that it shares cache lines.
+#[repr(C)]
 pub struct Core {
     pub settings: Arc<Settings>,
     /// Lowest segment not yet acknowledged.
@@ -37,28 +38,19 @@ pub struct Core {
     pub recover: u64,
     /// Segments there are to send, SYN and FIN counted.
     pub available: u64,
-    pub initial_window: u64,
-    /// Duplicate acknowledgements in a row.
-    pub duplicates: u32,
-    /// Segments that the window is inflated by, for segments known to have left the network.
-    pub inflation: u64,
-    pub last_cut: LastCut,
     pub window: Window,
-    pub control: Control,
-    /// Governs the first slow start as long as that goes on.
-    hystart: Option<Box<HyStart>>,
-    pub estimator: Estimator,
+    pub rto_at: Option<Time>,
     /// The segment being timed and when it was sent.
     pub timed: Option<(u64, Time)>,
-    pub rto_at: Option<Time>,
-    pub rtt: RttSeen,
-    pub pacer: Option<Box<Pacer>>,
-    pub counters: Counters,
-    response: Response,
+    /// Segments that the window is inflated by, for segments known to have left the network.
+    pub inflation: u64,
+    /// The first segment not yet acknowledged that is short or the FIN.
+    first_special: u64,
+    /// Duplicate acknowledgements in a row.
+    pub duplicates: u32,
+    pub last_cut: LastCut,
     /// ECN is in use: it was agreed upon, or is taken for granted where there is no handshake.
     pub(super) ecn: bool,
-    /// What cuts for marks have kept of the window in this round trip; nothing after a loss.
-    kept: f64,
     cwr_due: bool,
     /// The acknowledgement at hand echoes a mark.
     echoed: bool,
@@ -66,15 +58,26 @@ pub struct Core {
     pub(super) ecn_confirmed: bool,
     /// A mark came while the window was one segment or less.
     marked_at_one: bool,
+    /// The response looks at every acknowledgement.
+    observed: bool,
+    pub control: Control,
+    /// Governs the first slow start as long as that goes on.
+    hystart: Option<Box<HyStart>>,
+    pub pacer: Option<Box<Pacer>>,
+    pub rtt: RttSeen,
+    pub counters: Counters,
+    last_sent: Time,
+    pub estimator: Estimator,
+    response: Response,
+    /// What cuts for marks have kept of the window in this round trip; nothing after a loss.
+    kept: f64,
+    pub initial_window: u64,
     /// Segments with less than a full payload that are not yet acknowledged, and their sizes.
     short: VecDeque<(u64, u32)>,
     /// The segment number of the FIN.
     fin: Option<u64>,
-    /// The first segment not yet acknowledged that is short or the FIN.
-    first_special: u64,
     /// The segment that the timer resent last.
     resent: Option<u64>,
-    last_sent: Time,
 }
 
 impl Core {
@@ -104,6 +107,7 @@ impl Core {
             kept: 1.0,
             cwr_due: false,
             echoed: false,
+            observed: settings.response == ResponseName::Dctcp,
             ecn_confirmed: false,
             marked_at_one: false,
             short: VecDeque::new(),
@@ -176,7 +180,9 @@ impl Core {
             Echo::Classic | Echo::Dctcp => ack.ece.then_some(Level::Congested),
         };
         self.echoed = level.is_some();
-        self.response.observe(ack.next, ack.next.saturating_sub(self.una), self.echoed, self.high);
+        if self.observed {
+            self.response.observe(ack.next, ack.next.saturating_sub(self.una), self.echoed, self.high);
+        }
         if let Some(level) = level {
             self.answer(level, ack, now, out);
         }
