@@ -1,0 +1,135 @@
+//! Scenarios, rules and how the two meet.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ecnlab_transport::Settings;
+
+use super::exceptions::EXCEPTIONS;
+use crate::harness::cases::{self, Case};
+use crate::harness::network::{Plan, run};
+use crate::harness::record::Run;
+use crate::harness::show;
+
+/// What a rule says of a run: nothing, or how it is broken.
+pub type Verdict = Result<(), String>;
+
+/// A rule and where it is written.
+pub struct Rule {
+    pub name: &'static str,
+    pub section: &'static str,
+    pub holds: fn(&Settings, &Run) -> Verdict,
+}
+
+pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings, &Run) -> Verdict) -> Rule {
+    Rule { name, section, holds }
+}
+
+/// Leaves a rule's function with what is wrong, unless the condition holds.
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+/// Who does not follow a rule, and why.
+pub struct Exception {
+    pub scenario: &'static str,
+    pub rule: &'static str,
+    pub whom: fn(&Case) -> bool,
+    pub why: &'static str,
+}
+
+pub struct Scenario {
+    /// Also the snapshot's name.
+    pub name: &'static str,
+    /// What happens, and what the RFCs want to see.
+    pub text: &'static str,
+    /// Parameters that are set for everybody.
+    pub members: &'static [(&'static str, &'static str)],
+    pub plan: Plan,
+    /// Most lines of a table.
+    pub lines: usize,
+}
+
+/// What holds in every scenario.
+const ALWAYS: &[Rule] = &[
+    rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
+        ensure!(run.done.is_some() && run.delivered == run.total, "{} of {} segments arrived", run.delivered, run.total);
+        Ok(())
+    }),
+    rule("nothing beyond the receiver's window", "RFC 9293, section 3.8.6", |settings, run| {
+        for (step, sent) in run.sent().filter(|(_, sent)| sent.segment.seq > 0) {
+            let seq = sent.segment.seq;
+            ensure!(seq < step.una + settings.max_window, "{seq} at {:?} with {} acknowledged", step.time, step.una);
+        }
+        Ok(())
+    }),
+    rule("what is acknowledged is not sent again", "RFC 9293, section 3.4", |_, run| {
+        for (step, sent) in run.retransmissions() {
+            ensure!(sent.segment.seq >= step.una, "{} at {:?} with {} acknowledged", sent.segment.seq, step.time, step.una);
+        }
+        Ok(())
+    }),
+    rule("the timer runs while data is outstanding", "RFC 6298, section 5.1", |_, run| {
+        let mut high = 0;
+        for step in &run.steps {
+            high = step.sent.iter().map(|sent| sent.segment.seq + 1).chain([high]).max().unwrap_or(high);
+            let outstanding = step.una < high.min(run.total);
+            ensure!(!outstanding || step.timer.is_some(), "no timer at {:?} with {}..{high} outstanding", step.time, step.una);
+        }
+        Ok(())
+    }),
+    rule("without ECN nothing of ECN is sent", "RFC 3168, section 6.1.1", |settings, run| {
+        let shows = run.sent().find(|(_, sent)| sent.segment.ecn.is_capable() || sent.segment.ece || sent.segment.cwr);
+        ensure!(settings.ecn || shows.is_none_or(|(_, sent)| sent.segment.cwr), "{:?}", shows.map(|(_, sent)| sent.segment));
+        Ok(())
+    }),
+];
+
+/// Checks a scenario's rules on every case, and its runs against the snapshot.
+pub fn conform(scenario: &Scenario, rules: &[Rule]) {
+    let problems: Vec<String> = cases::all().iter().flat_map(|case| problems(scenario, rules, case)).collect();
+    assert!(problems.is_empty(), "{}: {} problems\n{}", scenario.name, problems.len(), problems.join("\n"));
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(scenario.name, picture(scenario));
+    });
+}
+
+/// The problems of one case: rules that do not hold, and exceptions that are not needed.
+fn problems(scenario: &Scenario, rules: &[Rule], case: &Case) -> Vec<String> {
+    let Some(case) = case.with(scenario.members) else { return Vec::new() };
+    let Ok(run) = catch_unwind(AssertUnwindSafe(|| run(&case.settings, &scenario.plan))) else {
+        return vec![format!("  {}: panics, see above", case.name())];
+    };
+    let verdict = |rule: &Rule| {
+        let exception = EXCEPTIONS.iter().find(|one| (one.scenario, one.rule) == (scenario.name, rule.name) && (one.whom)(&case));
+        match ((rule.holds)(&case.settings, &run), exception) {
+            (Err(why), None) => Some(format!("  {}: \"{}\" ({}) does not hold: {why}", case.name(), rule.name, rule.section)),
+            (Ok(()), Some(_)) => Some(format!("  {}: \"{}\" ({}) holds: the exception is not needed", case.name(), rule.name, rule.section)),
+            _ => None,
+        }
+    };
+    rules.iter().chain(ALWAYS).filter_map(verdict).collect()
+}
+
+/// The scenario's text and everyone's run.
+fn picture(scenario: &Scenario) -> String {
+    let mut text = format!("{}\n", scenario.text);
+    for case in cases::shown() {
+        let Some(case) = case.with(scenario.members) else { continue };
+        let run = run(&case.settings, &scenario.plan);
+        text.push_str(&format!("\n{}\n{}", case.name(), show::table(&run, scenario.lines)));
+    }
+    text
+}
+
+#[test]
+fn every_exception_concerns_somebody() {
+    let cases = cases::all();
+    for exception in EXCEPTIONS {
+        assert!(cases.iter().any(|case| (exception.whom)(case)), "{}, \"{}\": {}", exception.scenario, exception.rule, exception.why);
+    }
+}
