@@ -1,19 +1,27 @@
 //! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `connection` opening and closing.
 
+mod blocks;
 mod connection;
 mod echo;
 
 use ecnlab_units::{Span, Time};
 
+use self::blocks::Blocks;
+use self::connection::Connection;
+use self::echo::{Bits, Echo};
 use crate::segment::{Ack, Kind, Segment};
+use crate::sender::earlier;
 use crate::settings::{Handshake, Settings};
-use connection::Connection;
-use echo::{Bits, Echo};
+
+/// Size of a SACK block in bytes (RFC 2018, section 3).
+const BLOCK_SIZE: u32 = 8;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     ack_size: u32,
+    sack_option: u32,
+    blocks: Blocks,
     delay: Option<Span>,
     quick_acks: u64,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
@@ -61,6 +69,8 @@ impl Receiver {
             echo: Echo::new(settings.ecn_echo),
             held: None,
             connection: three_way.then(|| Box::new(Connection::new(settings.rto_initial))),
+            sack_option: settings.sack_option,
+            blocks: Blocks::new(settings.sack_blocks),
         }
     }
 
@@ -134,13 +144,16 @@ impl Receiver {
 
     fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
         let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
+        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
+        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
         Ack {
             kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
+            sacks,
+            ..Ack::plain(self.next, self.ack_size + option)
         }
     }
 

@@ -324,6 +324,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "ns-2 slow_start_restart_"
     ),
     parameter!(
+        "idle_threshold",
+        Kind::Flag,
+        "true",
+        "A timeout with nothing outstanding leaves the threshold and the back-off as they are.",
+        "ns-2 restart_bugfix_"
+    ),
+    parameter!(
         "tick",
         Kind::Span { min: Span::from_micros(1), max: HOUR },
         "0.01 s",
