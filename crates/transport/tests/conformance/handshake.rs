@@ -52,7 +52,7 @@ fn negotiation() {
         }),
         rule("no data before the SYN-ACK", "RFC 9293, section 3.5", |_, run| {
             let data = run.sent().find(|(_, sent)| sent.segment.kind != Kind::Syn).map(|(step, _)| step.time);
-            ensure!(data == Some(at(100)), "{data:?}");
+            ensure!(data.is_some_and(|data| data > at(100)), "{data:?}");
             Ok(())
         }),
     ]);
@@ -118,7 +118,7 @@ fn syn_blocked() {
         }),
         rule("one segment after a lost SYN", "RFC 5681, section 3.1", |_, run| {
             let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-            let flight = run.sent().filter(|(step, sent)| step.time == first.time && sent.segment.kind == Kind::Plain).count();
+            let flight = run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
             ensure!(flight == 1, "{flight} segments");
             Ok(())
         }),
@@ -142,7 +142,7 @@ fn syn_ack_lost() {
     };
     conform(&scenario, &[rule("one segment after a lost SYN-ACK", "RFC 5681, section 3.1", |_, run| {
         let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-        let flight = run.sent().filter(|(step, sent)| step.time == first.time && sent.segment.kind == Kind::Plain).count();
+        let flight = run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
         ensure!(flight == 1, "{flight} segments");
         Ok(())
     })]);

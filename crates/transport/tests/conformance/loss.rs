@@ -22,7 +22,8 @@ pub fn keep(settings: &Settings) -> f64 {
 
 /// One past the highest segment that had been sent before a step.
 pub fn high_before(run: &Run, step: &Step) -> u64 {
-    run.sent().take_while(|(other, _)| !std::ptr::eq(*other, step)).map(|(_, sent)| sent.segment.seq + 1).max().unwrap_or(0)
+    let earlier = run.steps.iter().take_while(|other| !std::ptr::eq(*other, step));
+    earlier.flat_map(|other| &other.sent).map(|sent| sent.segment.seq + 1).max().unwrap_or(0)
 }
 
 /// The threshold after a cut is the kept share of the window or of what was in flight, at least two segments.
@@ -67,15 +68,16 @@ fn one_loss() {
         name: "one_loss",
         text: "One segment is lost. The third duplicate retransmits it and cuts the window once (RFC 5681, section 3.2);\n\
                a new segment may go on each of the first two (RFC 3042); nothing waits for the timer.",
-        members: &[],
-        plan: Plan::new(80, Path::clean().lose(&[LOST])),
+        members: &[("max_window", "64")],
+        plan: Plan::new(120, Path::clean().lose(&[LOST])),
         lines: 14,
     };
     conform(&scenario, &[
         rule("retransmitted at the third duplicate", "RFC 5681, section 3.2", |settings, run| {
             let Some((step, _)) = run.transmission(LOST, 2) else { return Err("never".to_owned()) };
-            let before = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| one.is_duplicate() && one.una == LOST);
-            let duplicate = before.count() as u32 + 1;
+            // Where an ACK was delayed, the first one of the gap is no duplicate, but shows it to a scoreboard.
+            let shows = |one: &Step| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
+            let duplicate = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| shows(one)).count() as u32 + 1;
             ensure!(duplicate == settings.duplicate_threshold, "at duplicate {duplicate}");
             Ok(())
         }),
@@ -107,8 +109,8 @@ fn several_losses() {
         name: "several_losses",
         text: "Three segments of one window are lost. They are one sign of congestion: one cut (RFC 5681, section 4.3), each is sent once more,\n\
                one in a round trip after partial acknowledgements (RFC 6582) or as the scoreboard shows them (RFC 6675, section 5).",
-        members: &[],
-        plan: Plan::new(80, Path::clean().lose(&SEVERAL)),
+        members: &[("max_window", "64")],
+        plan: Plan::new(120, Path::clean().lose(&SEVERAL)),
         lines: 18,
     };
     conform(&scenario, &[
@@ -144,7 +146,7 @@ fn lost_retransmission() {
 
 #[test]
 fn lost_acknowledgements() {
-    let path = [12, 13, 20, 22, 24, 26, 28].iter().fold(Path::clean(), |path, &next| path.acks(Pick::Always(next), Deed::Drop));
+    let path = [12, 13, 20, 22, 24, 26, 28].iter().fold(Path::clean(), |path, &next| path.acks(Pick::Number(next, 1), Deed::Drop));
     let scenario = Scenario {
         name: "lost_acknowledgements",
         text: "Acknowledgements are lost. They are cumulative: later ones make up for them, nothing is sent again (RFC 9293, section 3.4).",

@@ -54,6 +54,13 @@ pub struct Scenario {
     pub lines: usize,
 }
 
+impl Scenario {
+    /// A case as the scenario has it: with every segment acknowledged at once, unless the scenario is about that.
+    fn case(&self, case: &Case) -> Option<Case> {
+        case.with(&[&[("delayed_ack", "false")], self.members].concat())
+    }
+}
+
 /// What holds in every scenario.
 const ALWAYS: &[Rule] = &[
     rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
@@ -91,7 +98,9 @@ const ALWAYS: &[Rule] = &[
 
 /// Checks a scenario's rules on every case, and its runs against the snapshot.
 pub fn conform(scenario: &Scenario, rules: &[Rule]) {
-    let problems: Vec<String> = cases::all().iter().flat_map(|case| problems(scenario, rules, case)).collect();
+    let found = cases::all().into_iter().map(|case| (problems(scenario, rules, &case), case));
+    let found: Vec<(Vec<String>, Case)> = found.filter(|(problems, _)| !problems.is_empty()).collect();
+    let problems: Vec<String> = found.iter().flat_map(|(problems, case)| problems.iter().cloned().chain(example(scenario, case))).collect();
     assert!(problems.is_empty(), "{}: {} problems\n{}", scenario.name, problems.len(), problems.join("\n"));
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(scenario.name, picture(scenario));
@@ -100,7 +109,7 @@ pub fn conform(scenario: &Scenario, rules: &[Rule]) {
 
 /// The problems of one case: rules that do not hold, and exceptions that are not needed.
 fn problems(scenario: &Scenario, rules: &[Rule], case: &Case) -> Vec<String> {
-    let Some(case) = case.with(scenario.members) else { return Vec::new() };
+    let Some(case) = scenario.case(case) else { return Vec::new() };
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| run(&case.settings, &scenario.plan))) else {
         return vec![format!("  {}: panics, see above", case.name())];
     };
@@ -115,11 +124,19 @@ fn problems(scenario: &Scenario, rules: &[Rule], case: &Case) -> Vec<String> {
     rules.iter().chain(ALWAYS).filter_map(verdict).collect()
 }
 
+/// A case's whole run, if `CONFORM_SHOW` names it.
+fn example(scenario: &Scenario, case: &Case) -> Option<String> {
+    let asked = std::env::var("CONFORM_SHOW").is_ok_and(|name| name == case.name());
+    let case = scenario.case(case).filter(|_| asked)?;
+    let run = catch_unwind(AssertUnwindSafe(|| run(&case.settings, &scenario.plan))).ok()?;
+    Some(show::table(&run, usize::MAX))
+}
+
 /// The scenario's text and everyone's run.
 fn picture(scenario: &Scenario) -> String {
     let mut text = format!("{}\n", scenario.text);
     for case in cases::shown() {
-        let Some(case) = case.with(scenario.members) else { continue };
+        let Some(case) = scenario.case(&case) else { continue };
         let run = run(&case.settings, &scenario.plan);
         text.push_str(&format!("\n{}\n{}", case.name(), show::table(&run, scenario.lines)));
     }

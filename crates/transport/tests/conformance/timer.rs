@@ -36,7 +36,7 @@ fn exponential_back_off() {
                (RFC 5681, section 3.1). The first acknowledgement afterwards is of a retransmission: no sample is taken, and without timestamps the\n\
                timer stays backed off (Karn; RFC 6298, sections 3 and 5.7).",
         members: &[],
-        plan: Plan::new(60, dead_path()),
+        plan: Plan::new(200, dead_path()),
         lines: 24,
     };
     conform(&scenario, &[
@@ -103,7 +103,7 @@ fn idle_restart() {
         lines: 40,
     };
     conform(&scenario, &[rule("a restart window after an idle time", "RFC 5681, section 4.1", |settings, run| {
-        let burst: usize = run.steps.iter().filter(|step| step.time == at(8000)).map(|step| step.sent.len()).sum();
+        let burst: usize = run.steps.iter().filter(|step| step.time.since(at(8000)) < millis(90) && step.time >= at(8000)).map(|step| step.sent.len()).sum();
         ensure!((1..=settings.initial_window as usize).contains(&burst), "{burst} segments at once");
         Ok(())
     })]);

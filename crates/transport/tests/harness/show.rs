@@ -1,9 +1,9 @@
-//! A run as text: one line for every time at which the sender did something.
+//! A run as text: one line for every millisecond in which the sender did something, which is a round trip.
 
 use std::fmt::Write;
 
 use ecnlab_transport::{Ack, Kind};
-use ecnlab_units::Level;
+use ecnlab_units::{Level, Span};
 
 use super::path::Deed;
 use super::record::{Cause, Run, SentSegment, Step};
@@ -34,12 +34,12 @@ pub fn table(run: &Run, most: usize) -> String {
     text
 }
 
-/// Calls of the same time that did something.
+/// Calls that did something, those of a millisecond together.
 fn rounds(run: &Run) -> Vec<Vec<&Step>> {
     let mut rounds: Vec<Vec<&Step>> = Vec::new();
     for step in run.steps.iter().filter(|step| step.cause != Cause::Timer || !step.sent.is_empty() || step.before != step.after) {
         match rounds.last_mut() {
-            Some(round) if round[0].time == step.time => round.push(step),
+            Some(round) if step.time.since(round[0].time) < Span::from_millis(1) => round.push(step),
             _ => rounds.push(vec![step]),
         }
     }
