@@ -283,12 +283,17 @@ impl Core {
         self.rtt.end_round(ack, self.next, self.settings.max_window, now);
         match self.settings.timer_restart {
             TimerRestart::AfterSample => self.restart_timer(now),
-            TimerRestart::Rfc6298 if self.una < self.high => self.restart_timer(now),
+            TimerRestart::Rfc6298 if self.una < self.high || self.waits_closed() => self.restart_timer(now),
             TimerRestart::Rfc6298 => self.rto_at = None,
             TimerRestart::BeforeSample => {}
         }
         self.forget_short();
         newly
+    }
+
+    /// Nothing may be sent before the timer: the window is below one segment (RFC 3168, section 6.1.2). It runs even with nothing outstanding.
+    pub(super) fn waits_closed(&self) -> bool {
+        self.window.cwnd < 1.0 && self.una < self.available
     }
 
     /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.

@@ -73,6 +73,9 @@ impl Sender {
         if !self.opening {
             self.recovery.fill(&mut self.core, now, out);
         }
+        if self.core.rto_at.is_none() && self.core.waits_closed() {
+            self.core.restart_timer(now);
+        }
     }
 
     /// Takes an acknowledgement.

@@ -77,9 +77,9 @@ fn acknowledged_in_time(run: &Run, delay: Time) -> Verdict {
 /// Segments out of order, and those that fill a gap, are acknowledged at once.
 fn acknowledged_at_once(run: &Run) -> Verdict {
     let mut expected = 0;
-    for arrived in run.arrived.iter().filter(|arrived| arrived.segment.kind == Kind::Plain) {
-        let out_of_order = arrived.segment.seq > expected || arrived.delivered > 1;
-        expected = expected.max(arrived.segment.seq * u64::from(arrived.delivered > 0) + arrived.delivered);
+    for arrived in &run.arrived {
+        let out_of_order = arrived.segment.kind == Kind::Plain && (arrived.segment.seq > expected || arrived.delivered > 1);
+        expected += arrived.delivered;
         let at_once = run.acks.iter().any(|sent| sent.time == arrived.time);
         ensure!(!out_of_order || at_once, "{} at {:?} is not", arrived.segment.seq, arrived.time);
     }
