@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ecnlab_transport::settings::Halving;
+use ecnlab_transport::settings::{Halving, RecoveryName};
 use ecnlab_transport::{Ack, Demand, Kind, Output, Receiver, Segment, Sender, Settings, Window};
 use ecnlab_units::{Span, Time};
 
@@ -158,8 +158,9 @@ impl Network {
         deed(&mut self.sender, self.now, &mut out);
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
         let (after, una) = (*self.sender.window(), self.sender.una());
-        // Integer halving makes nothing of a window of one, which then waits for the timer.
-        let least = if self.settings.halving == Halving::Integer { 0.0 } else { f64::MIN_POSITIVE };
+        // Integer halving makes nothing of a window of one, and Vegas of one that duplicates inflated after a timeout: both wait for the timer.
+        let may_close = self.settings.halving == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
+        let least = if may_close { 0.0 } else { f64::MIN_POSITIVE };
         assert!(after.cwnd >= least && after.cwnd.is_finite(), "the window is {}", after.cwnd);
         if self.sender.is_done() && self.run.done.is_none() {
             self.run.done = Some(self.now);
