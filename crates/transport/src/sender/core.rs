@@ -417,7 +417,9 @@ impl Core {
         let retransmission = seq < self.high;
         // ns-2 lets the highest segment carry it when that is sent again.
         let is_new = if settings.ect_on_retransmission { seq + 1 >= self.high } else { !retransmission };
-        let cwr = self.cwr_due && !fin && (settings.cwr_on_retransmission || is_new);
+        // ns-2 says so without ECN too.
+        let says_cwr = self.ecn || settings.handshake != Handshake::ThreeWay;
+        let cwr = self.cwr_due && says_cwr && !fin && (settings.cwr_on_retransmission || is_new);
         self.cwr_due &= !cwr;
         let nothing_outstanding = self.una == self.high;
         let offers = self.ecn && first;

@@ -64,7 +64,7 @@ fn refused() {
         name: "ecn_refused",
         text: "The receiver does not agree to ECN: no segment is capable (RFC 3168, section 6.1.1).",
         members: &[("handshake", "three-way"), ("ecn", "true"), ("receiver_ecn", "false")],
-        plan: Plan::new(20, Path::clean().mark(&[5])),
+        plan: Plan::new(20, Path::clean().mark(&[5]).lose(&[8])),
         lines: 0,
     };
     conform(&scenario, &[OFFERS, NO_ECN]);

@@ -1,5 +1,6 @@
 //! Every sender that the registry offers: the profiles as they stand, and with each variant. A new entry takes part at once.
 
+use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::Settings;
@@ -19,6 +20,16 @@ pub struct Case {
 /// The profiles that stand for ns-2, whose agents are the variants.
 pub fn is_ns2(profile: &str) -> bool {
     profile.starts_with("ns2")
+}
+
+impl fmt::Debug for Case {
+    /// What differs from the profile is what a reader of a failure looks for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = Case::new(self.profile, self.variant);
+        let differs = self.values.texts().zip(base.values.texts()).filter(|(here, there)| here != there);
+        write!(f, "{}", self.name())?;
+        differs.into_iter().try_for_each(|((name, text), _)| write!(f, ", {name} = {text}"))
+    }
 }
 
 impl Case {

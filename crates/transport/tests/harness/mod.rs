@@ -5,6 +5,7 @@
 
 pub mod cases;
 pub mod network;
+pub mod oracle;
 pub mod path;
 pub mod record;
 pub mod show;

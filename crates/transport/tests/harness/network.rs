@@ -3,6 +3,7 @@
 //! What holds on every run is asserted here: no deadline in the past, nothing acknowledged that did not arrive, every packet accounted for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::{Halving, RecoveryName};
@@ -13,7 +14,7 @@ use super::path::{Deed, Passing, Path, Script, pass};
 use super::record::{Arrived, Cause, Run, SentAck, SentSegment, Step};
 
 /// A run to be made.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Plan {
     pub path: Path,
     pub segments: u64,
@@ -29,11 +30,22 @@ impl Plan {
     }
 }
 
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        writeln!(f, "{} segments, later {:?}, {} s away, {:?}, {:?}", self.segments, self.later, path.delay.seconds(), path.rate, path.dialect)?;
+        write!(f, "  data: {}\n  acks: {}", describe(&path.data), describe(&path.acks))
+    }
+}
+
 enum Event {
     Segment(Segment, Time),
     Ack(Ack),
     Produce(Demand),
 }
+
+/// More calls of the sender than any run needs.
+const MOST_STEPS: usize = 100_000;
 
 /// Counts of one direction, by which scripts choose.
 #[derive(Default)]
@@ -116,6 +128,7 @@ impl Network {
     /// Packets come before timers of the same time.
     fn go_on(&mut self, until: Time) {
         while self.run.done.is_none() || !self.events.is_empty() {
+            assert!(self.run.steps.len() < MOST_STEPS, "the sender is called over and over at {:?}", self.now);
             let event = self.events.keys().next().map(|&(time, _)| time);
             let timers = [self.receiver.deadline(), self.sender.deadline()];
             let Some(next) = timers.into_iter().flatten().chain(event).min() else { break };
@@ -258,7 +271,7 @@ impl Direction {
     }
 }
 
-/// The script of a direction in one word, for messages.
-pub fn describe(script: &Script) -> String {
-    script.iter().map(|(pick, deed)| format!("{pick:?} {deed:?}")).collect::<Vec<_>>().join(", ")
+/// The script of a direction in a line, for messages.
+fn describe(script: &Script) -> String {
+    script.iter().map(|(pick, deed)| format!("({pick:?}, {deed:?})")).collect::<Vec<_>>().join(", ")
 }
