@@ -129,7 +129,10 @@ impl Sack {
         }
         core.recover = core.high;
         core.last_cut = LastCut::Duplicates;
-        core.window.cwnd = core.window.cwnd.max(MIN_SSTHRESH);
+        if core.window.cwnd < MIN_SSTHRESH {
+            core.window.cwnd = MIN_SSTHRESH;
+            out.window(&core.window);
+        }
         self.phase = Phase::Recovery;
         self.rescued = false;
         self.prr = core.settings.prr.then(|| Prr::new(flight));
