@@ -274,7 +274,7 @@ impl Tape {
     }
 
     fn note_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
-        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks });
+        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
     }
 
     /// The run is cut at its end. What happens at that very instant is in a case or not as ns-2's rounding has it: as much of it is kept

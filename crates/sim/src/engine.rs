@@ -339,8 +339,11 @@ impl<'a, P: Probe> Engine<'a, P> {
         }
         self.groups[flow.group as usize].delay.record(delivery.delay);
         self.keep_receiver_deadline(packet.flow);
-        for ack in [arrival.held, arrival.ack].into_iter().flatten() {
-            self.send_ack(packet.flow, &ack);
+        if let Some(ack) = arrival.held {
+            self.send_ack(packet.flow, *ack);
+        }
+        if let Some(ack) = arrival.ack {
+            self.send_ack(packet.flow, ack);
         }
     }
 
@@ -349,7 +352,7 @@ impl<'a, P: Probe> Engine<'a, P> {
     fn wake_receiver(&mut self, flow: u32) {
         if let Some(ack) = self.flows[flow as usize].receiver.expire(self.now) {
             self.keep_receiver_deadline(flow);
-            self.send_ack(flow, &ack);
+            self.send_ack(flow, ack);
         }
     }
 
@@ -361,8 +364,8 @@ impl<'a, P: Probe> Engine<'a, P> {
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: &Ack) {
-        self.probe.ack_sent(self.now, flow, ack);
+    fn send_ack(&mut self, flow: u32, ack: Ack) {
+        self.probe.ack_sent(self.now, flow, &ack);
         let cursor = self.flows[flow as usize].back;
         let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection: 0 });
         self.enter(self.hops[cursor as usize], id);

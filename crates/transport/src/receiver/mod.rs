@@ -46,12 +46,12 @@ struct Held {
 }
 
 /// What an arriving segment brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Segments that the application can now read.
     pub delivered: u64,
     /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
-    pub held: Option<Ack>,
+    pub held: Option<Box<Ack>>,
     pub ack: Option<Ack>,
 }
 
@@ -86,7 +86,7 @@ impl Receiver {
             return Arrival::default();
         }
         let early = if self.echo.changes(segment) { self.held.take() } else { None };
-        let before_change = early.map(|held| self.before_change(&held));
+        let before_change = early.map(|held| Box::new(self.before_change(&held)));
         let (before, fills_gap) = (self.next, !self.beyond.is_empty());
         self.store(segment.seq);
         let delivered = self.next - before;
@@ -108,9 +108,10 @@ impl Receiver {
     }
 
     /// When the receiver is to be woken.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let connection = self.connection.as_ref().and_then(|connection| connection.deadline());
-        self.held.map(|held| held.until).into_iter().chain(connection).min()
+        earlier(self.held.map(|held| held.until), connection)
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or an answer that nobody has acknowledged.
@@ -124,6 +125,7 @@ impl Receiver {
     }
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
+    #[inline(never)]
     fn answer_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let delivered = u64::from(self.next == 0);
         self.next = self.next.max(1);
@@ -158,6 +160,7 @@ impl Receiver {
     }
 
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
+    #[inline(never)]
     fn before_change(&self, held: &Held) -> Ack {
         let Bits { cwr, ece } = self.echo.before_change();
         let retransmission = held.segment.retransmission;

@@ -179,6 +179,7 @@ impl Board {
 }
 
 impl Recovery for Sack1 {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if self.recovering {
             self.in_recovery(core, ack, now);

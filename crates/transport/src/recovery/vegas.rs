@@ -247,6 +247,7 @@ fn grow(core: &mut Core, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, ou
 }
 
 impl Recovery for Vegas {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         self.clock.set(self.at(now));
         if ack.next > core.una {

@@ -265,7 +265,7 @@ impl Core {
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
         if self.last_cut == LastCut::Duplicates {
             self.last_cut = LastCut::None;
@@ -314,7 +314,7 @@ impl Core {
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
         if !(self.echoed && self.ecn_confirmed) {
             if self.may_grow(newly) {
@@ -333,7 +333,7 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn grow_window(&mut self, acked: &Acked) {
         let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
         if !hystart.acknowledged(&mut self.window, acked) {
@@ -342,6 +342,7 @@ impl Core {
     }
 
     /// What congestion control is told of an acknowledgement of `newly` segments.
+    #[inline(always)]
     pub fn acked(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
         Acked {
             segments: if self.settings.growth == GrowthBy::Acks { 1 } else { newly },
@@ -413,7 +414,7 @@ impl Core {
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let settings = &*self.settings;
         let first = seq == 0;
-        let fin = self.is_fin(seq);
+        let fin = self.fin == Some(seq);
         let retransmission = seq < self.high;
         // ns-2 lets the highest segment carry it when that is sent again.
         let is_new = if settings.ect_on_retransmission { seq + 1 >= self.high } else { !retransmission };
@@ -476,8 +477,11 @@ impl Core {
         if seq == 0 && settings.first_packet_size > 0 {
             return settings.first_packet_size;
         }
-        if self.is_fin(seq) {
+        if self.fin == Some(seq) {
             return settings.ack_size;
+        }
+        if self.short.is_empty() {
+            return settings.packet_size;
         }
         self.short.iter().find(|&&(short, _)| short == seq).map_or(settings.packet_size, |&(_, size)| size)
     }
