@@ -158,7 +158,7 @@ impl Network {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Segment(segment, sent) => self.arrive(&segment, sent),
-            Event::Ack(ack) => self.call(Cause::Ack(ack), |sender, now, out| sender.acknowledge(&ack, now, out)),
+            Event::Ack(ack) => self.call(Cause::Ack(ack.clone()), |sender, now, out| sender.acknowledge(&ack, now, out)),
             Event::Produce(demand) => self.call(Cause::Produce, |sender, now, out| sender.produce(&demand, now, out)),
         }
     }
@@ -216,7 +216,7 @@ impl Network {
             self.arrived.insert(segment.seq);
         }
         self.run.arrived.push(Arrived { time: self.now, segment: *segment, delivered: arrival.delivered });
-        for ack in [arrival.held, arrival.ack].into_iter().flatten() {
+        for ack in arrival.held.map(|ack| *ack).into_iter().chain(arrival.ack) {
             self.answer(ack);
         }
     }
@@ -225,9 +225,9 @@ impl Network {
         self.check_truth(&ack);
         let passing = self.back.next(ack.next, self.now, ack.kind, ack.cwr);
         let passing = Passing { ece: ack.ece, ..passing };
-        let fate = pass(&self.path.acks, self.path.dialect, ack, &passing);
+        let fate = pass(&self.path.acks, self.path.dialect, ack.clone(), &passing);
         for &late in &fate.copies {
-            self.insert(self.now + self.path.delay + late, Event::Ack(fate.packet));
+            self.insert(self.now + self.path.delay + late, Event::Ack(fate.packet.clone()));
         }
         self.run.acks.push(SentAck { time: self.now, ack, deeds: fate.deeds });
     }

@@ -92,8 +92,9 @@ impl Wire {
             return wrong("beyond the receiver's window");
         }
         let probe = step.cause == Cause::Timer && !step.timed_out();
-        // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data.
-        let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || step.is_duplicate());
+        // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
+        let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
+        let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
         if sent.segment.retransmission || probe || seq == 0 || alone {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use ecnlab_units::Time;
 use super::path::Deed;
 
 /// Why the sender was called.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     Start,
     Produce,
