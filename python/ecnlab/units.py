@@ -8,7 +8,9 @@ _COUNTS = {
     "departures": "packets",
     "drops": "packets",
     "drops_early": "packets",
+    "drops_ecn": "packets",
     "drops_forced": "packets",
+    "drops_lost": "packets",
     "drops_overflow": "packets",
     "ecn_reactions": "reactions",
     "flow": "index",
@@ -23,6 +25,7 @@ _COUNTS = {
     "sent": "packets",
     "timeouts": "timeouts",
     "timeouts_run": "timeouts",
+    "transactions": "transactions",
 }
 _NAMES = {"group", "queue", "kind", "cause", "seed"}
 

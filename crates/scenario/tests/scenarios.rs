@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_sim::treatment::EcnPath;
+use ecnlab_transport::Demand;
 
 const SOUND: &str = r#"name = "two groups"
 duration = "10 s"
@@ -83,6 +85,10 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("\"10 Mbps\"", "\"1e30 Mbps\"", "link.bottleneck.rate", 9, "at most 10 Tbps"),
         ("\"5 ms\"", "\"5 Mbps\"", "link.bottleneck.delay", 10, "unknown unit \"Mbps\""),
         ("\"5 ms\"", "\"-5 ms\"", "link.bottleneck.delay", 10, "between 0"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\necn = \"bleech\"\n", "link.bottleneck.ecn", 11, "must be one of keep, bleach, drop"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nloss = 1.5\n", "link.bottleneck.loss", 11, "0 .. 1"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { loss = -1 }\n", "link.bottleneck.reverse.loss", 11, "0 .. 1"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { los = 1 }\n", "link.bottleneck.reverse.los", 11, "did you mean \"loss\"?"),
         ("limit = 120", "limit = 20", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
         ("limit = 120", "limit = \"12 KB\"", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
         ("limit = 120", "limit = \"120 ms\"", "link.bottleneck.queue.limit", 11, "unknown unit"),
@@ -113,6 +119,25 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("start = [\"0 s\", \"1 s\"]", "start = [\"0 s\", 1]", "flows.far.start", 26, "needs a unit"),
         ("start = [\"0 s\", \"1 s\"]", "route = [\"bottle\"]", "flows.far.route", 26, "did you mean \"bottleneck\"?"),
         ("start = [\"0 s\", \"1 s\"]", "app = \"bulks\"", "flows.far.app", 26, "did you mean \"bulk\"?"),
+        ("start = [\"0 s\", \"1 s\"]", "app = \"file\"", "flows.far.app", 26, "packets is missing"),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"file\" }", "flows.far.app.packets", 26, "or as bytes = \"1 MB\""),
+        (
+            "start = [\"0 s\", \"1 s\"]",
+            "app = { kind = \"file\", packets = 3, bytes = \"1 KB\" }",
+            "flows.far.app.bytes",
+            26,
+            "1000 stands beside packets 3",
+        ),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"file\", bytes = \"1 Kb\" }", "flows.far.app.bytes", 26, "unknown unit"),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"transactions\", bytes = 0 }", "flows.far.app.bytes", 26, "1 .. "),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"transactions\", gap = 1 }", "flows.far.app.gap", 26, "needs a unit"),
+        (
+            "start = [\"0 s\", \"1 s\"]",
+            "app = { kind = \"transactions\", connection = \"kept\" }",
+            "flows.far.app.connection",
+            26,
+            "one of new, keep",
+        ),
         ("[[link]]", "[links]\n[[link]]", "links", 5, "did you mean \"link\"?"),
     ];
     for (old, new, place, line, said) in cases {
@@ -192,6 +217,28 @@ fn an_override_may_add_a_key_or_a_table() {
 }
 
 #[test]
+fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_they_are() {
+    let scenario = sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25")]).unwrap();
+    let treatments: Vec<_> = scenario.network.links.iter().map(|link| link.treatment.as_deref()).collect();
+    assert_eq!(Some((EcnPath::Bleach, 0.0)), treatments[0].map(|path| (path.ecn, path.loss)));
+    assert_eq!(Some((EcnPath::Keep, 0.25)), treatments[1].map(|path| (path.ecn, path.loss)));
+    assert!(treatments[2..].iter().all(Option::is_none));
+    let link = &scenario.resolved["links"][0];
+    assert_eq!(["bleach", "0", "keep", "0.25"], [&link["ecn"], &link["loss"], &link["reverse"]["ecn"], &link["reverse"]["loss"]]);
+    assert!(sound(&[("link.bottleneck.loss", "0")]).unwrap().network.links[0].treatment.is_none());
+}
+
+#[test]
+fn a_source_sends_bytes_in_segments_of_its_flows_own_payload() {
+    let first =
+        |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].traffic.first;
+    assert_eq!(Demand { segments: 3, last_payload: Some(120), closes: true }, first("{ kind = \"file\", bytes = 1200 }"));
+    assert_eq!(Demand { segments: 7, last_payload: None, closes: true }, first("{ kind = \"file\", packets = 7 }"));
+    let kept = "{ kind = \"transactions\", bytes = 1000, connection = \"keep\" }";
+    assert_eq!(Demand { segments: 2, last_payload: Some(460), closes: false }, first(kept));
+}
+
+#[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
         ("flows.middle.count", "3", "the members are near, far"),
@@ -231,6 +278,10 @@ fn any_parameter_changes_the_hash() {
         ("link.bottleneck.rate", "11 Mbps"),
         ("link.bottleneck.delay", "6 ms"),
         ("link.bottleneck.reverse.limit", "5"),
+        ("link.bottleneck.ecn", "bleach"),
+        ("link.bottleneck.loss", "0.01"),
+        ("link.bottleneck.reverse.ecn", "clear-flags"),
+        ("link.bottleneck.reverse.loss", "0.01"),
         ("link.bottleneck.queue.limit", "121"),
         ("link.bottleneck.queue.limit", "120 KB"),
         ("link.bottleneck.queue.aqm", "ecn"),
@@ -243,6 +294,13 @@ fn any_parameter_changes_the_hash() {
         ("flows.near.tcp.ecn", "false"),
         ("flows.near.tcp.max_window", "21"),
         ("flows.near.app", "{ kind = \"file\", packets = 5 }"),
+        ("flows.near.app", "{ kind = \"file\", bytes = 5 }"),
+        ("flows.near.app", "transactions"),
+        ("flows.near.app", "{ kind = \"transactions\", bytes = 20000 }"),
+        ("flows.near.app", "{ kind = \"transactions\", gap = \"2 s\" }"),
+        ("flows.near.app", "{ kind = \"transactions\", gap_distribution = \"fixed\" }"),
+        ("flows.near.app", "{ kind = \"transactions\", count = 7 }"),
+        ("flows.near.app", "{ kind = \"transactions\", connection = \"keep\" }"),
         ("flows.far.start", "1 s"),
         ("record.events", "true"),
     ];

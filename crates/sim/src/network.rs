@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::Entry;
-use ecnlab_transport::{Demand, Settings};
+use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::script::Script;
+use crate::treatment::Treatment;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,8 @@ pub struct LinkSpec {
     /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    pub script: Option<Box<Script>>,
+    /// What the path does to packets before they wait, if anything.
+    pub treatment: Option<Box<Treatment>>,
 }
 
 /// What waits before a link.
@@ -59,7 +60,7 @@ pub struct FlowSpec {
     pub back: Vec<u32>,
     pub tcp: Arc<Settings>,
     /// What there is to send.
-    pub demand: Demand,
+    pub traffic: Traffic,
     pub start: Time,
     /// Phase of the sender's clock; drawn from the seed where it is not given.
     pub boot: Option<Span>,

@@ -1,0 +1,175 @@
+//! Where packets begin and end: senders, receivers and what they make.
+
+use ecnlab_transport::source::{Connection, Next};
+use ecnlab_transport::{Ack, Kind, Output, Segment, Sender, Window};
+use ecnlab_units::Time;
+
+use super::{Engine, Flow};
+use crate::measures::Delivery;
+use crate::packet::{Origin, Packet, PacketId};
+use crate::probe::Probe;
+
+impl<P: Probe> Engine<'_, P> {
+    /// A packet has reached its sink. One of an earlier connection finds nobody there.
+    pub(super) fn sink(&mut self, id: PacketId) {
+        let packet = self.packets[id];
+        self.packets.release(id);
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.received += 1;
+        if packet.connection != flow.connection {
+            return;
+        }
+        let segment = packet.segment();
+        self.probe.received(self.now, packet.flow, &segment);
+        let arrival = flow.receiver.receive(&segment, packet.sent, self.now);
+        if packet.kind != Kind::Pure {
+            let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
+            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
+            if let Some(since) = flow.measures.delivered(&delivery, self.now) {
+                self.probe.lockout(packet.flow, since, self.now);
+            }
+            self.groups[flow.group as usize].delay.record(delivery.delay);
+        }
+        self.keep_receiver_deadline(packet.flow);
+        if let Some(ack) = arrival.held {
+            self.send_ack(packet.flow, *ack);
+        }
+        if let Some(ack) = arrival.ack {
+            self.send_ack(packet.flow, ack);
+        }
+    }
+
+    /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    #[inline(never)]
+    pub(super) fn wake_receiver(&mut self, flow: u32) {
+        let ack = self.flows[flow as usize].receiver.expire(self.now);
+        self.keep_receiver_deadline(flow);
+        if let Some(ack) = ack {
+            self.send_ack(flow, ack);
+        }
+    }
+
+    fn keep_receiver_deadline(&mut self, flow: u32) {
+        let component = self.parts.receivers + flow;
+        match self.flows[flow as usize].receiver.deadline() {
+            Some(until) => self.deadlines.set(component, self.now, until),
+            None => self.deadlines.clear(component),
+        }
+    }
+
+    fn send_ack(&mut self, flow: u32, ack: Ack) {
+        self.probe.ack_sent(self.now, flow, &ack);
+        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection });
+        self.enter(self.hops[cursor as usize], id);
+    }
+
+    /// An acknowledgement has reached its source.
+    pub(super) fn acknowledge(&mut self, id: PacketId) {
+        let Packet { flow: at, connection, .. } = self.packets[id];
+        let ack = self.packets.release_ack(id);
+        let flow = &mut self.flows[at as usize];
+        if connection != flow.connection {
+            return;
+        }
+        self.probe.ack_received(self.now, at, &ack);
+        if !ack.echo_retransmission {
+            flow.measures.round_trip(self.now.since(ack.echo));
+        }
+        self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
+        let flow = &mut self.flows[at as usize];
+        if flow.measures.is_sending() && flow.sender.is_done() {
+            self.end_transfer(at);
+        }
+    }
+
+    /// All that a flow had to send is acknowledged: its source says what comes next, and when.
+    #[cold]
+    fn end_transfer(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        let took = flow.measures.end_transfer(self.now);
+        self.groups[flow.group as usize].transfers.record(took);
+        let agenda = self.agendas.get_mut(flow.agenda as usize);
+        let next = agenda.and_then(|agenda| {
+            agenda.next = agenda.source.next(self.now);
+            agenda.next
+        });
+        match next {
+            Some(next) => self.deadlines.set(self.parts.agendas() + flow.agenda, self.now, next.at),
+            None => flow.measures.completed = Some(self.now),
+        }
+    }
+
+    /// A source's deadline: the next transfer begins.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_transfer(&mut self, agenda: u32) {
+        let agenda = &mut self.agendas[agenda as usize];
+        let (at, Some(Next { demand, connection, .. })) = (agenda.flow, agenda.next.take()) else { return };
+        let flow = &mut self.flows[at as usize];
+        flow.measures.begin_transfer(self.now);
+        if connection == Connection::Keep {
+            flow.payloads.add(&demand);
+            return self.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
+        }
+        flow.reconnect(&demand);
+        self.deadlines.clear(self.parts.timers + at);
+        self.keep_receiver_deadline(at);
+        self.with_sender(at, |sender, now, out| sender.start(now, out));
+    }
+
+    /// A flow's own deadline: its start, later its retransmission timer.
+    #[inline(never)]
+    pub(super) fn time_out(&mut self, flow: u32) {
+        if std::mem::replace(&mut self.flows[flow as usize].started, true) {
+            self.with_sender(flow, |sender, now, out| sender.expire(now, out));
+        } else {
+            self.with_sender(flow, |sender, now, out| sender.start(now, out));
+        }
+    }
+
+    /// Lets a sender act, sends what it made and keeps its timer.
+    fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Sender, Time, &mut Outbox<'_, P>)) {
+        let mut segments = std::mem::take(&mut self.scratch);
+        let flow = &mut self.flows[at as usize];
+        let before = flow.sender.deadline();
+        act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: self.probe, now: self.now, flow: at });
+        let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
+        let origin = Origin { flow: at, cursor: flow.forward, connection: flow.connection };
+        let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
+        for segment in segments.drain(..) {
+            self.probe.sent(self.now, at, &segment);
+            self.send(&segment, origin, rtt_us);
+        }
+        self.scratch = segments;
+        match after {
+            Some(due) if after != before => self.deadlines.set(self.parts.timers + at, self.now, due),
+            None if before.is_some() => self.deadlines.clear(self.parts.timers + at),
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
+        let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+        self.enter(self.hops[origin.cursor as usize], id);
+    }
+}
+
+/// Collects what a sender makes.
+struct Outbox<'a, P> {
+    segments: &'a mut Vec<Segment>,
+    probe: &'a mut P,
+    now: Time,
+    flow: u32,
+}
+
+impl<P: Probe> Output for Outbox<'_, P> {
+    fn send(&mut self, segment: Segment) {
+        self.segments.push(segment);
+    }
+
+    fn window(&mut self, window: &Window) {
+        self.probe.window(self.now, self.flow, window);
+    }
+}
