@@ -39,7 +39,8 @@ fn deed(data: bool) -> impl Strategy<Value = Deed> {
 fn script(data: bool) -> impl Strategy<Value = Script> {
     let single = (0..HURT, deed(data)).prop_map(|(index, deed)| vec![(Pick::Index(index), deed)]);
     let near = (0u64..40, deed(data)).prop_map(|(index, deed)| vec![(Pick::Index(index), deed)]);
-    let several = (0u64..60, 1u64..20, deed(data)).prop_map(|(from, count, deed)| (from..from + count).map(|i| (Pick::Index(i), deed)).collect());
+    let several =
+        (0u64..60, 1u64..20, deed(data)).prop_map(|(from, count, deed)| (from..from + count).map(|i| (Pick::Index(i), deed)).collect());
     prop::collection::vec(prop_oneof![3 => single, 3 => near, 1 => several], 0..14).prop_map(|parts: Vec<Script>| parts.concat())
 }
 
@@ -85,7 +86,8 @@ fn flags() -> impl Strategy<Value = Members> {
 }
 
 fn choices() -> impl Strategy<Value = Members> {
-    let choice = |name: &'static str, words: &'static [&'static str]| prop::sample::select(words).prop_map(move |word| (name, word.to_owned()));
+    let choice =
+        |name: &'static str, words: &'static [&'static str]| prop::sample::select(words).prop_map(move |word| (name, word.to_owned()));
     let one = prop_oneof![
         choice("recovery", &["tahoe", "reno", "newreno", "sack1", "vegas", "sack", "fack", "rack"]),
         choice("congestion", &["reno", "aimd", "cubic", "vegas"]),

@@ -129,10 +129,7 @@ impl Sack {
         }
         core.recover = core.high;
         core.last_cut = LastCut::Duplicates;
-        if core.window.cwnd < MIN_SSTHRESH {
-            core.window.cwnd = MIN_SSTHRESH;
-            out.window(&core.window);
-        }
+        keep_two(core, out);
         self.phase = Phase::Recovery;
         self.rescued = false;
         self.prr = core.settings.prr.then(|| Prr::new(flight));
@@ -237,7 +234,16 @@ impl Sack {
         if repaired && phase == Phase::Open {
             core.cut_for_loss(core.loss_base(), now, out);
             core.last_cut = LastCut::Duplicates;
+            keep_two(core, out);
         }
+    }
+}
+
+/// A loss leaves a window of two segments at least, as it leaves the threshold (RFC 5681, equation 4).
+fn keep_two(core: &mut Core, out: &mut impl Output) {
+    if core.window.cwnd < MIN_SSTHRESH {
+        core.window.cwnd = MIN_SSTHRESH;
+        out.window(&core.window);
     }
 }
 

@@ -285,7 +285,7 @@ impl Core {
         self.rtt.end_round(ack, self.next, self.settings.max_window, now);
         match self.settings.timer_restart {
             TimerRestart::AfterSample => self.restart_timer(now),
-            TimerRestart::Rfc6298 if self.una < self.high || self.waits_closed() => self.restart_timer(now),
+            TimerRestart::Rfc6298 if self.una < self.high => self.restart_timer(now),
             TimerRestart::Rfc6298 => self.rto_at = None,
             TimerRestart::BeforeSample => {}
         }
@@ -293,9 +293,11 @@ impl Core {
         newly
     }
 
-    /// Nothing may be sent before the timer: the window is below one segment (RFC 3168, section 6.1.2). It runs even with nothing outstanding.
-    pub(super) fn waits_closed(&self) -> bool {
-        self.window.cwnd < 1.0 && self.una < self.available
+    /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
+    pub(super) fn keep_timer(&mut self, now: Time) {
+        if self.rto_at.is_none() && self.window.cwnd < 1.0 && self.una < self.available {
+            self.restart_timer(now);
+        }
     }
 
     /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.

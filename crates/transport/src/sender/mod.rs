@@ -76,9 +76,7 @@ impl Sender {
         if !self.opening {
             self.recovery.fill(&mut self.core, now, out);
         }
-        if self.core.rto_at.is_none() && self.core.waits_closed() {
-            self.core.restart_timer(now);
-        }
+        self.core.keep_timer(now);
     }
 
     /// Takes an acknowledgement.
@@ -96,6 +94,7 @@ impl Sender {
         self.core.rtt.sample(ack, now);
         self.core.hear(ack, now, out);
         self.recovery.acknowledged(&mut self.core, ack, now, out);
+        self.core.keep_timer(now);
     }
 
     /// The SYN has been answered, perhaps not for the first time.

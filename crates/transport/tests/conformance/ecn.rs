@@ -33,17 +33,18 @@ fn cuts(run: &Run, expected: usize) -> Verdict {
 
 const ONE_CUT: Rule = rule("one cut for a window's marks", "RFC 3168, section 6.1.2", |_, run| cuts(run, 1));
 
-const CUT_SIZE: Rule = rule("the window is cut as for a loss, or as the response has it", "RFC 3168, section 6.1.2; RFC 8511, section 3", |settings, run| {
-    let step = run.mark_cuts().next().ok_or("no cut")?;
-    match keep_for_mark(settings) {
-        Some(keep) => is_cut_to(run, step, keep),
-        None => {
-            let share = step.after.cwnd / step.before.cwnd;
-            ensure!((0.45..1.0).contains(&share), "{share} is left");
-            Ok(())
+const CUT_SIZE: Rule =
+    rule("the window is cut as for a loss, or as the response has it", "RFC 3168, section 6.1.2; RFC 8511, section 3", |settings, run| {
+        let step = run.mark_cuts().next().ok_or("no cut")?;
+        match keep_for_mark(settings) {
+            Some(keep) => is_cut_to(run, step, keep),
+            None => {
+                let share = step.after.cwnd / step.before.cwnd;
+                ensure!((0.45..1.0).contains(&share), "{share} is left");
+                Ok(())
+            }
         }
-    }
-});
+    });
 
 const CWR_ONCE: Rule = rule("CWR on the first new segment after a cut, and once", "RFC 3168, section 6.1.2", |_, run| {
     let cuts = run.mark_cuts().count();
@@ -124,7 +125,10 @@ fn marks_in_two_windows() {
         plan: Plan::new(120, Path::clean().mark(&[MARKED, 70])),
         lines: 16,
     };
-    conform(&scenario, &[rule("a cut for each window", "RFC 3168, section 6.1.2", |_, run| cuts(run, 2)), CWR_ONCE, NO_RETRANSMISSION, ECHO]);
+    conform(
+        &scenario,
+        &[rule("a cut for each window", "RFC 3168, section 6.1.2", |_, run| cuts(run, 2)), CWR_ONCE, NO_RETRANSMISSION, ECHO],
+    );
 }
 
 /// A loss and a mark of one window are one sign of congestion.
@@ -180,13 +184,19 @@ fn lost_cwr() {
         plan: Plan::new(120, Path::clean().mark(&[MARKED]).data(Pick::Cwr(1), Deed::Drop)),
         lines: 20,
     };
-    conform(&scenario, &[ECHO, rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
-        let count = run.with_cwr().count();
-        ensure!(count >= 2 || settings.ecn_echo != Echo::Classic, "{count} with CWR");
-        let last = run.acks.iter().rev().find(|sent| sent.ack.kind == ecnlab_transport::Kind::Plain).ok_or("no ACK")?;
-        ensure!(!last.ack.ece || settings.ecn_echo == Echo::Mecn, "the echo never ends");
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[
+            ECHO,
+            rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
+                let count = run.with_cwr().count();
+                ensure!(count >= 2 || settings.ecn_echo != Echo::Classic, "{count} with CWR");
+                let last = run.acks.iter().rev().find(|sent| sent.ack.kind == ecnlab_transport::Kind::Plain).ok_or("no ACK")?;
+                ensure!(!last.ack.ece || settings.ecn_echo == Echo::Mecn, "the echo never ends");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -199,21 +209,24 @@ fn all_marked() {
         plan: Plan::new(14, Path::clean().data(Pick::All, Deed::Mark(Level::Congested))),
         lines: 20,
     };
-    conform(&scenario, &[
-        rule("at one segment the timer sends", "RFC 3168, section 6.1.2", |_, run| {
-            let by_timer = run.steps.iter().any(|step| step.cause == Cause::Timer && !step.sent.is_empty());
-            ensure!(by_timer, "no segment waits for the timer");
-            Ok(())
-        }),
-        rule("no cut while the last one's round trip lasts", "RFC 3168, section 6.1.2", |_, run| {
-            let cuts: Vec<&Step> = run.mark_cuts().collect();
-            for pair in cuts.windows(2) {
-                let high = high_before(run, pair[0]);
-                ensure!(pair[1].una >= high, "{:?} and {:?}", pair[0].time, pair[1].time);
-            }
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            rule("at one segment the timer sends", "RFC 3168, section 6.1.2", |_, run| {
+                let by_timer = run.steps.iter().any(|step| step.cause == Cause::Timer && !step.sent.is_empty());
+                ensure!(by_timer, "no segment waits for the timer");
+                Ok(())
+            }),
+            rule("no cut while the last one's round trip lasts", "RFC 3168, section 6.1.2", |_, run| {
+                let cuts: Vec<&Step> = run.mark_cuts().collect();
+                for pair in cuts.windows(2) {
+                    let high = high_before(run, pair[0]);
+                    ensure!(pair[1].una >= high, "{:?} and {:?}", pair[0].time, pair[1].time);
+                }
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -227,12 +240,15 @@ fn mecn_levels() {
         plan: Plan::new(120, path),
         lines: 14,
     };
-    conform(&scenario, &[rule("the cut is the level's", "Durresi et al. 2001, section 2", |settings, run| {
-        let cuts: Vec<&Step> = run.mark_cuts().collect();
-        ensure!(cuts.len() == 2, "{} cuts", cuts.len());
-        for (cut, share) in cuts.iter().zip(settings.mecn) {
-            is_cut_to(run, cut, 1.0 - share)?;
-        }
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[rule("the cut is the level's", "Durresi et al. 2001, section 2", |settings, run| {
+            let cuts: Vec<&Step> = run.mark_cuts().collect();
+            ensure!(cuts.len() == 2, "{} cuts", cuts.len());
+            for (cut, share) in cuts.iter().zip(settings.mecn) {
+                is_cut_to(run, cut, 1.0 - share)?;
+            }
+            Ok(())
+        })],
+    );
 }

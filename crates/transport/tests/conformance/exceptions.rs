@@ -58,9 +58,11 @@ fn impatient(settings: &Settings) -> bool {
 }
 
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
-const RENO_ENDS: &str = "Reno's recovery ends with the first new ACK; the next loss of the window cuts again or times out (RFC 6582, section 1)";
+const RENO_ENDS: &str =
+    "Reno's recovery ends with the first new ACK; the next loss of the window cuts again or times out (RFC 6582, section 1)";
 const IMPATIENT: &str = "the impatient variant restarts the timer for the first partial ACK only (RFC 6582, section 4)";
-const PARTIAL: &str = "every ACK below the recovery point is a partial one and retransmits, after a spurious cut too (RFC 6582, section 3.2)";
+const PARTIAL: &str =
+    "every ACK below the recovery point is a partial one and retransmits, after a spurious cut too (RFC 6582, section 3.2)";
 const FINE_CLOCK: &str = "Vegas looks at its fine clock at the first duplicates and new ACKs (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)";
 const VEGAS_CUT: &str = "Vegas keeps three quarters, and its threshold is 2 once slow start is over (ns-2 tcp-vegas.cc)";
 const VEGAS_TWO: &str = "Vegas' slow start begins with two segments (ns-2 tcp-vegas.cc, v_slowstart_)";

@@ -14,7 +14,8 @@ const ECN: &[(&str, &str)] = &[("handshake", "three-way"), ("ecn", "true")];
 /// ECN was not agreed on: data goes without it.
 const NO_ECN: Rule = rule("no ECN on data", "RFC 3168, section 6.1.1", |_, run| {
     let shows = run.sent().filter(|(_, sent)| sent.segment.kind != Kind::Syn);
-    let shows: Vec<u64> = shows.filter(|(_, sent)| sent.segment.ecn.is_capable() || sent.segment.cwr).map(|(_, sent)| sent.segment.seq).collect();
+    let shows: Vec<u64> =
+        shows.filter(|(_, sent)| sent.segment.ecn.is_capable() || sent.segment.cwr).map(|(_, sent)| sent.segment.seq).collect();
     ensure!(shows.is_empty(), "{shows:?}");
     Ok(())
 });
@@ -36,26 +37,29 @@ fn negotiation() {
         plan: Plan::new(20, Path::clean()),
         lines: 12,
     };
-    conform(&scenario, &[
-        OFFERS,
-        rule("all data is capable and nothing else", "RFC 3168, sections 6.1.1 and 6.1.4", |_, run| {
-            for (_, sent) in run.sent().filter(|(_, sent)| !sent.segment.retransmission) {
-                let segment = &sent.segment;
-                ensure!(segment.ecn.is_capable() == (segment.kind == Kind::Plain), "{segment:?}");
-            }
-            Ok(())
-        }),
-        rule("the SYN-ACK agrees with ECE and without CWR", "RFC 3168, section 6.1.1", |_, run| {
-            let syn_ack = run.acks.iter().find(|sent| sent.ack.kind == Kind::Syn).ok_or("no SYN-ACK")?;
-            ensure!(syn_ack.ack.ece && !syn_ack.ack.cwr, "{:?}", syn_ack.ack);
-            Ok(())
-        }),
-        rule("no data before the SYN-ACK", "RFC 9293, section 3.5", |_, run| {
-            let data = run.sent().find(|(_, sent)| sent.segment.kind != Kind::Syn).map(|(step, _)| step.time);
-            ensure!(data.is_some_and(|data| data > at(100)), "{data:?}");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            OFFERS,
+            rule("all data is capable and nothing else", "RFC 3168, sections 6.1.1 and 6.1.4", |_, run| {
+                for (_, sent) in run.sent().filter(|(_, sent)| !sent.segment.retransmission) {
+                    let segment = &sent.segment;
+                    ensure!(segment.ecn.is_capable() == (segment.kind == Kind::Plain), "{segment:?}");
+                }
+                Ok(())
+            }),
+            rule("the SYN-ACK agrees with ECE and without CWR", "RFC 3168, section 6.1.1", |_, run| {
+                let syn_ack = run.acks.iter().find(|sent| sent.ack.kind == Kind::Syn).ok_or("no SYN-ACK")?;
+                ensure!(syn_ack.ack.ece && !syn_ack.ack.cwr, "{:?}", syn_ack.ack);
+                Ok(())
+            }),
+            rule("no data before the SYN-ACK", "RFC 9293, section 3.5", |_, run| {
+                let data = run.sent().find(|(_, sent)| sent.segment.kind != Kind::Syn).map(|(step, _)| step.time);
+                ensure!(data.is_some_and(|data| data > at(100)), "{data:?}");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -104,31 +108,35 @@ fn syn_blocked() {
         plan: Plan::new(20, Path::clean().data(Pick::Ece, Deed::Drop)),
         lines: 14,
     };
-    conform(&scenario, &[
-        NO_ECN,
-        rule("the second SYN offers nothing", "RFC 3168, section 6.1.1.1", |_, run| {
-            let (_, syn) = run.transmission(0, 2).ok_or("no second SYN")?;
-            ensure!(syn.segment.kind == Kind::Syn && !syn.segment.ece && !syn.segment.cwr, "{:?}", syn.segment);
-            Ok(())
-        }),
-        rule("the second SYN goes after the initial timeout", "RFC 6298, sections 2.1 and 5.5", |settings, run| {
-            let (step, _) = run.transmission(0, 2).ok_or("no second SYN")?;
-            ensure!(step.time.since(at(0)) == settings.rto_initial, "at {:?}", step.time);
-            Ok(())
-        }),
-        rule("one segment after a lost SYN", "RFC 5681, section 3.1", |_, run| {
-            let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-            let flight = run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
-            ensure!(flight == 1, "{flight} segments");
-            Ok(())
-        }),
-        rule("a timeout of 3 s for data", "RFC 6298, section 5.7", |settings, run| {
-            let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-            let timer = first.timer.map_or(Span::ZERO, |timer| timer.since(first.time));
-            ensure!(timer >= Span::from_secs(3) || settings.tlp, "{} s", timer.seconds());
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            NO_ECN,
+            rule("the second SYN offers nothing", "RFC 3168, section 6.1.1.1", |_, run| {
+                let (_, syn) = run.transmission(0, 2).ok_or("no second SYN")?;
+                ensure!(syn.segment.kind == Kind::Syn && !syn.segment.ece && !syn.segment.cwr, "{:?}", syn.segment);
+                Ok(())
+            }),
+            rule("the second SYN goes after the initial timeout", "RFC 6298, sections 2.1 and 5.5", |settings, run| {
+                let (step, _) = run.transmission(0, 2).ok_or("no second SYN")?;
+                ensure!(step.time.since(at(0)) == settings.rto_initial, "at {:?}", step.time);
+                Ok(())
+            }),
+            rule("one segment after a lost SYN", "RFC 5681, section 3.1", |_, run| {
+                let (first, _) = run.transmission(1, 1).ok_or("no data")?;
+                let flight =
+                    run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
+                ensure!(flight == 1, "{flight} segments");
+                Ok(())
+            }),
+            rule("a timeout of 3 s for data", "RFC 6298, section 5.7", |settings, run| {
+                let (first, _) = run.transmission(1, 1).ok_or("no data")?;
+                let timer = first.timer.map_or(Span::ZERO, |timer| timer.since(first.time));
+                ensure!(timer >= Span::from_secs(3) || settings.tlp, "{} s", timer.seconds());
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -140,12 +148,16 @@ fn syn_ack_lost() {
         plan: Plan::new(20, Path::clean().acks(Pick::Index(0), Deed::Drop)),
         lines: 14,
     };
-    conform(&scenario, &[rule("one segment after a lost SYN-ACK", "RFC 5681, section 3.1", |_, run| {
-        let (first, _) = run.transmission(1, 1).ok_or("no data")?;
-        let flight = run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
-        ensure!(flight == 1, "{flight} segments");
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[rule("one segment after a lost SYN-ACK", "RFC 5681, section 3.1", |_, run| {
+            let (first, _) = run.transmission(1, 1).ok_or("no data")?;
+            let flight =
+                run.sent().filter(|(step, sent)| step.time.since(first.time) < millis(1) && sent.segment.kind == Kind::Plain).count();
+            ensure!(flight == 1, "{flight} segments");
+            Ok(())
+        })],
+    );
 }
 
 #[test]
@@ -157,11 +169,14 @@ fn closing() {
         plan: Plan::new(20, Path::clean().data(Pick::Number(21, 1), Deed::Drop).acks(Pick::During(at(0), at(0) + millis(1)), Deed::Drop)),
         lines: 20,
     };
-    conform(&scenario, &[rule("the FIN is sent until it is acknowledged", "RFC 9293, section 3.6", |_, run| {
-        let fins = run.sent().filter(|(_, sent)| sent.segment.kind == Kind::Fin).count();
-        ensure!(fins >= 2, "{fins}");
-        let acked = run.acks.iter().any(|sent| sent.ack.kind == Kind::Fin && sent.ack.next == run.total);
-        ensure!(acked, "the receiver does not close");
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[rule("the FIN is sent until it is acknowledged", "RFC 9293, section 3.6", |_, run| {
+            let fins = run.sent().filter(|(_, sent)| sent.segment.kind == Kind::Fin).count();
+            ensure!(fins >= 2, "{fins}");
+            let acked = run.acks.iter().any(|sent| sent.ack.kind == Kind::Fin && sent.ack.next == run.total);
+            ensure!(acked, "the receiver does not close");
+            Ok(())
+        })],
+    );
 }

@@ -72,33 +72,36 @@ fn one_loss() {
         plan: Plan::new(120, Path::clean().lose(&[LOST])),
         lines: 14,
     };
-    conform(&scenario, &[
-        rule("retransmitted at the third duplicate", "RFC 5681, section 3.2", |settings, run| {
-            let Some((step, _)) = run.transmission(LOST, 2) else { return Err("never".to_owned()) };
-            // Where an ACK was delayed, the first one of the gap is no duplicate, but shows it to a scoreboard.
-            let shows = |one: &Step| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
-            let duplicate = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| shows(one)).count() as u32 + 1;
-            ensure!(duplicate == settings.duplicate_threshold, "at duplicate {duplicate}");
-            Ok(())
-        }),
-        NO_TIMEOUT,
-        ONE_CUT,
-        rule("only the lost segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST])),
-        rule("recovery ends at the threshold", "RFC 5681, section 3.2, step 6", |_, run| {
-            let cut = run.threshold_cuts().next().ok_or("no cut")?;
-            let high = high_before(run, cut);
-            let end = run.steps.iter().find(|step| step.una >= high).ok_or("never left")?;
-            let (cwnd, ssthresh) = (end.after.cwnd, end.after.ssthresh);
-            ensure!((ssthresh - 1.0..=ssthresh + 2.0).contains(&cwnd), "window {cwnd} and threshold {ssthresh}");
-            Ok(())
-        }),
-        rule("a new segment for each of the first two duplicates", "RFC 3042, section 2", |settings, run| {
-            let duplicates = run.steps.iter().filter(|step| step.is_duplicate() && step.una == LOST).take(2);
-            let sent: usize = duplicates.map(|step| step.sent.len()).sum();
-            ensure!(sent == if settings.limited_transmit { 2 } else { 0 }, "{sent} segments");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            rule("retransmitted at the third duplicate", "RFC 5681, section 3.2", |settings, run| {
+                let Some((step, _)) = run.transmission(LOST, 2) else { return Err("never".to_owned()) };
+                // Where an ACK was delayed, the first one of the gap is no duplicate, but shows it to a scoreboard.
+                let shows = |one: &Step| one.una == LOST && (one.is_duplicate() || one.ack().is_some_and(|ack| !ack.sacks.is_empty()));
+                let duplicate = run.steps.iter().take_while(|one| !std::ptr::eq(*one, step)).filter(|one| shows(one)).count() as u32 + 1;
+                ensure!(duplicate == settings.duplicate_threshold, "at duplicate {duplicate}");
+                Ok(())
+            }),
+            NO_TIMEOUT,
+            ONE_CUT,
+            rule("only the lost segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST])),
+            rule("recovery ends at the threshold", "RFC 5681, section 3.2, step 6", |_, run| {
+                let cut = run.threshold_cuts().next().ok_or("no cut")?;
+                let high = high_before(run, cut);
+                let end = run.steps.iter().find(|step| step.una >= high).ok_or("never left")?;
+                let (cwnd, ssthresh) = (end.after.cwnd, end.after.ssthresh);
+                ensure!((ssthresh - 1.0..=ssthresh + 2.0).contains(&cwnd), "window {cwnd} and threshold {ssthresh}");
+                Ok(())
+            }),
+            rule("a new segment for each of the first two duplicates", "RFC 3042, section 2", |settings, run| {
+                let duplicates = run.steps.iter().filter(|step| step.is_duplicate() && step.una == LOST).take(2);
+                let sent: usize = duplicates.map(|step| step.sent.len()).sum();
+                ensure!(sent == if settings.limited_transmit { 2 } else { 0 }, "{sent} segments");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 const SEVERAL: [u64; 3] = [LOST, 18, 20];
@@ -113,11 +116,14 @@ fn several_losses() {
         plan: Plan::new(120, Path::clean().lose(&SEVERAL)),
         lines: 18,
     };
-    conform(&scenario, &[
-        NO_TIMEOUT,
-        ONE_CUT,
-        rule("each lost segment is sent once more and nothing else", "RFC 6582, section 3.2", |_, run| only_again(run, &SEVERAL)),
-    ]);
+    conform(
+        &scenario,
+        &[
+            NO_TIMEOUT,
+            ONE_CUT,
+            rule("each lost segment is sent once more and nothing else", "RFC 6582, section 3.2", |_, run| only_again(run, &SEVERAL)),
+        ],
+    );
 }
 
 #[test]
@@ -131,17 +137,20 @@ fn lost_retransmission() {
         plan: Plan::new(80, path),
         lines: 22,
     };
-    conform(&scenario, &[
-        rule("the timer repairs it", "RFC 6675, section 5.1", |_, run| {
-            ensure!(run.timeouts() > 0, "no timeout");
-            Ok(())
-        }),
-        rule("the threshold comes down at most once a loss", "RFC 5681, section 4.3", |_, run| {
-            let cuts = run.threshold_cuts().count();
-            ensure!((1..=2).contains(&cuts), "{cuts} cuts");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            rule("the timer repairs it", "RFC 6675, section 5.1", |_, run| {
+                ensure!(run.timeouts() > 0, "no timeout");
+                Ok(())
+            }),
+            rule("the threshold comes down at most once a loss", "RFC 5681, section 4.3", |_, run| {
+                let cuts = run.threshold_cuts().count();
+                ensure!((1..=2).contains(&cuts), "{cuts} cuts");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -185,11 +194,10 @@ fn reordering_above_the_threshold() {
         plan: Plan::new(80, Path::clean().data(Pick::Number(LOST, 1), Deed::Delay(millis(30)))),
         lines: 14,
     };
-    conform(&scenario, &[
-        ONE_CUT,
-        NO_TIMEOUT,
-        rule("only the late segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST])),
-    ]);
+    conform(
+        &scenario,
+        &[ONE_CUT, NO_TIMEOUT, rule("only the late segment is sent again", "RFC 5681, section 3.2", |_, run| only_again(run, &[LOST]))],
+    );
 }
 
 #[test]
@@ -202,18 +210,21 @@ fn tail_loss() {
         plan: Plan::new(40, Path::clean().lose(&[39, 40])),
         lines: 14,
     };
-    conform(&scenario, &[
-        rule("the timer repairs it, or a probe", "RFC 5681, section 3.1; RFC 8985, section 7", |settings, run| {
-            let probes = settings.recovery == RecoveryName::Rack && settings.tlp;
-            ensure!((run.timeouts() > 0) != probes, "{} timeouts", run.timeouts());
-            Ok(())
-        }),
-        rule("after a timeout slow start begins at one segment", "RFC 5681, section 3.1", |_, run| {
-            let collapsed = run.steps.iter().filter(|step| step.timed_out()).all(|step| step.after.cwnd == 1.0);
-            ensure!(collapsed, "the window is not one after a timeout");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            rule("the timer repairs it, or a probe", "RFC 5681, section 3.1; RFC 8985, section 7", |settings, run| {
+                let probes = settings.recovery == RecoveryName::Rack && settings.tlp;
+                ensure!((run.timeouts() > 0) != probes, "{} timeouts", run.timeouts());
+                Ok(())
+            }),
+            rule("after a timeout slow start begins at one segment", "RFC 5681, section 3.1", |_, run| {
+                let collapsed = run.steps.iter().filter(|step| step.timed_out()).all(|step| step.after.cwnd == 1.0);
+                ensure!(collapsed, "the window is not one after a timeout");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -229,10 +240,13 @@ fn a_dead_path_comes_back() {
         },
         lines: 24,
     };
-    conform(&scenario, &[rule("one segment for each timeout", "RFC 5681, section 3.1", |_, run| {
-        for step in run.steps.iter().filter(|step| step.timed_out()) {
-            ensure!(step.sent.len() == 1, "{} segments at {:?}", step.sent.len(), step.time);
-        }
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[rule("one segment for each timeout", "RFC 5681, section 3.1", |_, run| {
+            for step in run.steps.iter().filter(|step| step.timed_out()) {
+                ensure!(step.sent.len() == 1, "{} segments at {:?}", step.sent.len(), step.time);
+            }
+            Ok(())
+        })],
+    );
 }

@@ -20,28 +20,32 @@ fn slow_start() {
         plan: Plan::new(120, Path::clean()),
         lines: 12,
     };
-    conform(&scenario, &[
-        rule("the first flight is the initial window", "RFC 5681, section 3.1; RFC 6928, section 2", |settings, run| {
-            let first = u64::from(settings.syn());
-            let start = run.transmission(first, 1).map(|(step, _)| step.time).ok_or("no data")?;
-            let flight = run.sent().filter(|(step, sent)| step.time.since(start) < millis(1) && sent.segment.kind == Kind::Plain).count() as u64;
-            ensure!(flight == settings.initial_window, "{flight} segments");
-            Ok(())
-        }),
-        rule("at most a segment for each acknowledged", "RFC 5681, section 3.1, equation 2", |settings, run| {
-            let opens = |una: u64| una <= u64::from(settings.syn());
-            for step in run.steps.iter().filter(|step| !opens(step.una)) {
-                let (grown, acked) = (step.after.cwnd - step.before.cwnd, (step.una - step.una_before) as f64);
-                ensure!(grown <= acked, "by {grown} for {acked} at {:?}", step.time);
-            }
-            Ok(())
-        }),
-        rule("nothing is sent twice", "RFC 9293, section 3.4", |_, run| {
-            let again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
-            ensure!(again.is_empty(), "{again:?}");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            rule("the first flight is the initial window", "RFC 5681, section 3.1; RFC 6928, section 2", |settings, run| {
+                let first = u64::from(settings.syn());
+                let start = run.transmission(first, 1).map(|(step, _)| step.time).ok_or("no data")?;
+                let flight =
+                    run.sent().filter(|(step, sent)| step.time.since(start) < millis(1) && sent.segment.kind == Kind::Plain).count() as u64;
+                ensure!(flight == settings.initial_window, "{flight} segments");
+                Ok(())
+            }),
+            rule("at most a segment for each acknowledged", "RFC 5681, section 3.1, equation 2", |settings, run| {
+                let opens = |una: u64| una <= u64::from(settings.syn());
+                for step in run.steps.iter().filter(|step| !opens(step.una)) {
+                    let (grown, acked) = (step.after.cwnd - step.before.cwnd, (step.una - step.una_before) as f64);
+                    ensure!(grown <= acked, "by {grown} for {acked} at {:?}", step.time);
+                }
+                Ok(())
+            }),
+            rule("nothing is sent twice", "RFC 9293, section 3.4", |_, run| {
+                let again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
+                ensure!(again.is_empty(), "{again:?}");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]
@@ -53,11 +57,14 @@ fn receiver_window() {
         plan: Plan::new(60, Path::clean().lose(&[30])),
         lines: 14,
     };
-    conform(&scenario, &[rule("the receiver's window is used", "RFC 9293, section 3.8.6", |_, run| {
-        let used = run.sent().any(|(step, sent)| sent.segment.seq == step.una + 7);
-        ensure!(used, "never 8 outstanding");
-        Ok(())
-    })]);
+    conform(
+        &scenario,
+        &[rule("the receiver's window is used", "RFC 9293, section 3.8.6", |_, run| {
+            let used = run.sent().any(|(step, sent)| sent.segment.seq == step.una + 7);
+            ensure!(used, "never 8 outstanding");
+            Ok(())
+        })],
+    );
 }
 
 /// An ACK goes out by the time a second full segment has waited, and within the delay (RFC 5681, section 4.2).
@@ -86,9 +93,10 @@ fn acknowledged_at_once(run: &Run) -> Verdict {
     Ok(())
 }
 
-const IN_TIME: Rule = rule("an ACK for every second segment, within the delay", "RFC 5681, section 4.2; RFC 9293, section 3.8.6.3", |_, run| {
-    acknowledged_in_time(run, at(200))
-});
+const IN_TIME: Rule =
+    rule("an ACK for every second segment, within the delay", "RFC 5681, section 4.2; RFC 9293, section 3.8.6.3", |_, run| {
+        acknowledged_in_time(run, at(200))
+    });
 
 const DELAYED: &[(&str, &str)] = &[("delayed_ack", "true"), ("delayed_ack_time", "200 ms"), ("quick_acks", "1")];
 
@@ -101,14 +109,17 @@ fn delayed_acknowledgements() {
         plan: Plan::new(25, Path::clean()),
         lines: 14,
     };
-    conform(&scenario, &[
-        IN_TIME,
-        rule("fewer ACKs than segments", "RFC 9293, section 3.8.6.3", |_, run| {
-            let (acks, segments) = (run.acks.len(), run.arrived.len());
-            ensure!(acks < segments * 9 / 10, "{acks} of {segments}");
-            Ok(())
-        }),
-    ]);
+    conform(
+        &scenario,
+        &[
+            IN_TIME,
+            rule("fewer ACKs than segments", "RFC 9293, section 3.8.6.3", |_, run| {
+                let (acks, segments) = (run.acks.len(), run.arrived.len());
+                ensure!(acks < segments * 9 / 10, "{acks} of {segments}");
+                Ok(())
+            }),
+        ],
+    );
 }
 
 #[test]

@@ -33,7 +33,15 @@ impl Plan {
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
-        writeln!(f, "{} segments, later {:?}, {} s away, {:?}, {:?}", self.segments, self.later, path.delay.seconds(), path.rate, path.dialect)?;
+        writeln!(
+            f,
+            "{} segments, later {:?}, {} s away, {:?}, {:?}",
+            self.segments,
+            self.later,
+            path.delay.seconds(),
+            path.rate,
+            path.dialect
+        )?;
         write!(f, "  data: {}\n  acks: {}", describe(&path.data), describe(&path.acks))
     }
 }
@@ -188,12 +196,7 @@ impl Network {
 
     fn send(&mut self, segment: Segment, window: Window) -> SentSegment {
         let passing = self.there.next(segment.seq, self.now, segment.kind, segment.cwr && segment.kind != Kind::Syn);
-        let passing = Passing {
-            capable: segment.ecn.is_capable(),
-            ece: segment.ece,
-            retransmission: segment.retransmission,
-            ..passing
-        };
+        let passing = Passing { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
         let fate = pass(&self.path.data, self.path.dialect, segment, &passing);
         self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission(segment.size));
         self.count(fate.copies.len());

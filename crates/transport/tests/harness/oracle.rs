@@ -98,8 +98,13 @@ impl Wire {
         if sent.segment.retransmission || probe || seq == 0 || alone {
             return Ok(());
         }
-        let allowed = if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
-        if allowed { Ok(()) } else { Err(format!("beyond the window {:?}, pipe at least {}, high {}", sent.window, self.pipe(), self.high)) }
+        let allowed =
+            if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
+        if allowed {
+            Ok(())
+        } else {
+            Err(format!("beyond the window {:?}, pipe at least {}, high {}", sent.window, self.pipe(), self.high))
+        }
     }
 
     /// The window that duplicates inflate: each has taken a segment out of the network, and so has a partial acknowledgement.
@@ -115,7 +120,10 @@ impl Wire {
     /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.
     fn pipe(&self) -> u64 {
         let stands = |&(&seq, &(sent, sacked)): &(&u64, &(Time, bool))| {
-            !sacked && seq >= self.fack && self.newest.is_none_or(|newest| sent > newest) && self.timeout.is_none_or(|timeout| sent >= timeout)
+            !sacked
+                && seq >= self.fack
+                && self.newest.is_none_or(|newest| sent > newest)
+                && self.timeout.is_none_or(|timeout| sent >= timeout)
         };
         self.sent.iter().filter(stands).count() as u64
     }

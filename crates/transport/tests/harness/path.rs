@@ -90,7 +90,13 @@ pub struct Path {
 impl Path {
     /// 100 ms there and back at 10 Gbps: a window arrives as good as at once, but no two segments at the same time.
     pub fn clean() -> Path {
-        Path { delay: Span::from_millis(50), rate: Rate::from_bps(10_000_000_000), data: Vec::new(), acks: Vec::new(), dialect: Dialect::Classic }
+        Path {
+            delay: Span::from_millis(50),
+            rate: Rate::from_bps(10_000_000_000),
+            data: Vec::new(),
+            acks: Vec::new(),
+            dialect: Dialect::Classic,
+        }
     }
 
     pub fn data(mut self, pick: Pick, deed: Deed) -> Path {

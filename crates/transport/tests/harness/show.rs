@@ -120,7 +120,9 @@ fn sent_text(sent: &[&SentSegment]) -> String {
             Kind::Syn => " SYN".to_owned(),
             Kind::Fin => " FIN".to_owned(),
             Kind::Pure => " pure ACK".to_owned(),
-            Kind::Plain => [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect(),
+            Kind::Plain => {
+                [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect()
+            }
         }
     };
     let numbers: Vec<(u64, String)> = sent.iter().map(|sent| (sent.segment.seq, flavour(sent))).collect();
@@ -136,7 +138,11 @@ fn events(round: &[&Step]) -> Vec<String> {
         if step.retransmitted_fast() {
             let seqs: Vec<String> =
                 step.sent.iter().filter(|sent| sent.segment.retransmission).map(|sent| sent.segment.seq.to_string()).collect();
-            events.push(format!("{} {}", if step.cause == Cause::Timer { "probe or reordering timer" } else { "fast retransmit" }, seqs.join(" ")));
+            events.push(format!(
+                "{} {}",
+                if step.cause == Cause::Timer { "probe or reordering timer" } else { "fast retransmit" },
+                seqs.join(" ")
+            ));
         }
         if step.cut_for_mark() {
             events.push("cut for mark".to_owned());
