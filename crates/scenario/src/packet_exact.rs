@@ -152,6 +152,10 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
         let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
         thresholds.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
     }
+    if recovery == "newreno" {
+        set(&mut values, "partial_deflation", on(tcp, "partial_window_deflation_"));
+        set(&mut values, "exit_to_flight", on(tcp, "exit_recovery_fix_"));
+    }
     set(&mut values, "partial_ack_timer", if on(tcp, "newreno_changes1_") { "first" } else { "every" });
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
     spans.iter().for_each(|(ours, theirs)| set(&mut values, ours, format!("{} s", number(tcp, theirs))));
@@ -190,7 +194,7 @@ fn sender(name: &str) -> Result<(&'static str, Fixed), String> {
     match name {
         "Tahoe" | "TCP" => Ok(("tahoe", &[])),
         "Reno" => Ok(("reno", &[])),
-        "Newreno" => Ok(("newreno", &[("newreno_changes_", 0.0), ("partial_window_deflation_", 1.0), ("exit_recovery_fix_", 0.0)])),
+        "Newreno" => Ok(("newreno", &[("newreno_changes_", 0.0)])),
         "Sack1" => Ok(("sack1", &[("partial_ack_", 0.0)])),
         "Vegas" => Ok(("vegas", &[("maxburst_", 0.0)])),
         _ => Err(format!("not built: sender {name}")),

@@ -114,7 +114,8 @@ impl Load {
 
 fn draw() -> impl Strategy<Value = Draw> {
     let route = (0usize..4, 1usize..5);
-    let tcp = (select(vec!["ns2", "ns2-2001"]), any::<bool>(), any::<bool>(), any::<bool>(), 1u64..80);
+    let tcp =
+        (select(vec!["ns2", "ns2-2001", "linux-2.0", "linux-2.2", "linux", "rfc"]), any::<bool>(), any::<bool>(), any::<bool>(), 1u64..80);
     let when = (load(), 0u64..3_000, any::<bool>());
     (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, three_way, max_window), (load, start_ms, access))| Draw {
         enters,

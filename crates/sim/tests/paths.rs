@@ -16,6 +16,10 @@ use ecnlab_units::{Span, Time, Values};
 
 /// An ECN flow over a marking queue whose path treats packets there and back.
 fn treated(there: Treatment, back: Treatment) -> Run {
+    treated_flow("ns2", there, back)
+}
+
+fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
     let aqm = find("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
     for (name, text) in [("min_th", "2"), ("max_th", "8"), ("w_q", "0.1")] {
@@ -25,7 +29,7 @@ fn treated(there: Treatment, back: Treatment) -> Run {
     link.treatment = Some(Box::new(there));
     let mut reverse = pipe(1_000, 10_000, 100);
     reverse.treatment = Some(Box::new(back));
-    let tcp = Settings { ecn: true, max_window: 30, ..profile::settings("ns2") };
+    let tcp = Settings { ecn: true, max_window: 30, ..profile::settings(profile) };
     let flow = FlowSpec {
         group: 0,
         forward: vec![0],
@@ -88,4 +92,21 @@ fn lost_data_is_counted_as_dropped_and_lost_acknowledgements_are_not() {
 fn a_path_that_loses_everything_lets_nothing_through() {
     let run = treated(loss(1.0), Treatment::default());
     assert_eq!([0.0], counts(&run, "flows", ["throughput_bps"]));
+}
+
+#[test]
+fn a_path_that_strips_or_drops_the_offer_of_ecn_leaves_a_connection_without_it() {
+    let columns = ["marks", "drops_ecn"];
+    let kept = treated_flow("rfc", ecn(EcnPath::Keep), Treatment::default());
+    assert!(counts(&kept, "queues", columns)[0] > 10.0);
+    let faults = [
+        (ecn(EcnPath::ClearFlags), Treatment::default(), 0.0),
+        (Treatment::default(), ecn(EcnPath::ClearFlags), 0.0),
+        (ecn(EcnPath::DropSetup), Treatment::default(), 1.0),
+    ];
+    for (there, back, refused) in faults {
+        let run = treated_flow("rfc", there, back);
+        assert_eq!([0.0, refused], counts(&run, "queues", columns));
+        assert!(counts(&run, "flows", ["goodput_bps"])[0] > 500_000.0, "it sends without ECN");
+    }
 }

@@ -147,3 +147,20 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
     let done = of(&run, "transactions") * 5_000.0;
     assert!((done..=done + 5_000.0).contains(&read), "{read} bytes read in transfers of {done}");
 }
+
+#[test]
+fn acknowledgements_of_a_sender_are_sent_and_no_data() {
+    let settings = profile::settings("rfc");
+    assert!(settings.fin && settings.syn());
+    let (header, ack_size, payload) = (settings.header, settings.ack_size, settings.payload());
+    let syn = if settings.first_packet_size > 0 { settings.first_packet_size } else { settings.packet_size };
+    let mut tape = Tape::default();
+    let run = run_with(&network(settings, Traffic::once(Demand::bytes(500, payload))), &options(8, 1), &mut tape);
+    assert_eq!([500.0, f64::from(syn + 500 + header + ack_size)], [of(&run, "goodput_bps"), of(&run, "throughput_bps")]);
+    assert_eq!(
+        [5.0, 0.0],
+        [of(&run, "sent"), of(&run, "retransmitted_timeout")],
+        "SYN, data and FIN, and an answer to each of the other side's"
+    );
+    assert_eq!(5, tape.received);
+}

@@ -22,6 +22,8 @@ pub struct Receiver {
     ack_size: u32,
     sack_option: u32,
     blocks: Blocks,
+    /// A segment that comes twice is reported (RFC 2883).
+    reports_twice: bool,
     delay: Option<Span>,
     quick_acks: u64,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
@@ -71,6 +73,7 @@ impl Receiver {
             connection: three_way.then(|| Box::new(Connection::new(settings.rto_initial))),
             sack_option: settings.sack_option,
             blocks: Blocks::new(settings.sack_blocks),
+            reports_twice: settings.dsack && settings.sack_blocks > 0,
         }
     }
 
@@ -88,10 +91,12 @@ impl Receiver {
         let early = if self.echo.changes(segment) { self.held.take() } else { None };
         let before_change = early.map(|held| Box::new(self.before_change(&held)));
         let (before, fills_gap) = (self.next, !self.beyond.is_empty());
+        let twice = self.reports_twice && self.has(segment.seq);
         self.store(segment.seq);
         let delivered = self.next - before;
         let in_order = self.next == segment.seq + 1;
-        let may_wait = in_order && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
+        let may_wait =
+            in_order && !twice && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
         if let Some(delay) = self.delay
             && may_wait
             && !self.connection.as_ref().is_some_and(|connection| connection.closes())
@@ -100,7 +105,7 @@ impl Receiver {
             return Arrival { delivered, held: before_change, ack: None };
         }
         let held = self.held.take();
-        let ack = self.acknowledge(segment, held.as_ref(), sent);
+        let ack = self.acknowledge(segment, held.as_ref(), sent, twice);
         if let Some(connection) = &mut self.connection {
             connection.answered(ack.kind, now);
         }
@@ -121,7 +126,7 @@ impl Receiver {
             return Some(Ack { kind, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
         }
         let held = self.held.take()?;
-        Some(self.acknowledge(&held.segment, None, held.sent))
+        Some(self.acknowledge(&held.segment, None, held.sent, false))
     }
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
@@ -144,19 +149,33 @@ impl Receiver {
         Arrival { delivered, held: None, ack: Some(ack) }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
+    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
         let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
-        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
-        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
-        Ack {
+        let mut ack = Ack {
             kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
-            sacks,
-            ..Ack::plain(self.next, self.ack_size + option)
+            ..Ack::plain(self.next, self.ack_size)
+        };
+        if self.blocks.wanted() && (twice || !self.beyond.is_empty()) {
+            self.report_blocks(segment.seq, twice, &mut ack);
         }
+        ack
+    }
+
+    #[cold]
+    fn report_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+        ack.sacks = self.blocks.report(seq, twice, self.next, &self.beyond);
+        if !ack.sacks.is_empty() {
+            ack.size += self.sack_option + BLOCK_SIZE * ack.sacks.as_slice().len() as u32;
+        }
+    }
+
+    /// Whether a segment has arrived before.
+    fn has(&self, seq: u64) -> bool {
+        seq < self.next || self.beyond.iter().any(|&(from, to)| from <= seq && seq < to)
     }
 
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).

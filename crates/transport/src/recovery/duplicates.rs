@@ -26,14 +26,12 @@ pub fn reaction(core: &Core, again: bool) -> Reaction {
     if core.una >= end {
         return Reaction::Wait;
     }
-    let may_cut = core.una > core.recover
-        || !settings.single_fast_retransmit && !settings.ecn
-        || again
-        || settings.first_packet_loss && core.una == 1;
-    if may_cut {
+    let new_window = core.una > core.recover || again || settings.first_packet_loss && core.una == 1;
+    let marked = settings.ecn && core.last_cut == LastCut::Mark;
+    if new_window {
         Reaction::Retransmit { cut: true }
-    } else if settings.ecn && core.last_cut == LastCut::Mark {
-        Reaction::Retransmit { cut: false }
+    } else if marked || !settings.single_fast_retransmit {
+        Reaction::Retransmit { cut: !marked }
     } else {
         Reaction::Wait
     }

@@ -2,7 +2,7 @@
 //!
 //! A partial acknowledgement shows the next loss: its segment goes again, and the window gives back what left the network and takes
 //! one segment for what was sent (section 3.2, step 3). It takes no sample and does not end the row of duplicates. In recovery each
-//! acknowledgement sends at most two new segments. The window stays at its share when recovery ends.
+//! acknowledgement sends at most two new segments. The window stays at its share when recovery ends, or falls to what is outstanding.
 
 use ecnlab_units::Time;
 
@@ -44,7 +44,11 @@ impl NewReno {
             self.partial_seen = true;
             core.restart_timer(now);
         }
-        deflate(core, ack.next - core.una, out);
+        if core.settings.partial_deflation {
+            deflate(core, ack.next - core.una, out);
+        } else {
+            core.inflation = 0;
+        }
         core.advance_partly(ack.next);
         core.next = core.next.max(core.una);
         if core.timed.is_some_and(|(seq, _)| seq < core.una) {
@@ -52,6 +56,22 @@ impl NewReno {
             core.estimator.end_backoff();
         }
         core.retransmit(core.una, now, out);
+    }
+
+    fn full(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut impl Output) {
+        self.partial_seen = false;
+        // ns-2 knows by its inflation that it was in recovery.
+        let unnoticed = core.inflation == 0 && core.last_cut == LastCut::Duplicates;
+        if core.inflation > 0 && core.settings.exit_to_flight {
+            core.window.cwnd = core.window.ssthresh.min((core.high + 1 - ack.next) as f64);
+            out.window(&core.window);
+        }
+        core.inflation = 0;
+        let newly = core.advance(ack, now);
+        if unnoticed {
+            core.last_cut = LastCut::Duplicates;
+        }
+        core.grow(ack, newly, now, out);
     }
 }
 
@@ -77,10 +97,7 @@ impl Recovery for NewReno {
             if ack.next < core.recover && core.last_cut == LastCut::Duplicates {
                 self.partial(core, ack, now, out);
             } else {
-                core.inflation = 0;
-                self.partial_seen = false;
-                let newly = core.advance(ack, now);
-                core.grow(ack, newly, now, out);
+                self.full(core, ack, now, out);
             }
         } else if ack.next == core.una {
             self.duplicate(core, now, out);
@@ -92,6 +109,7 @@ impl Recovery for NewReno {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         core.next = core.una;
         core.send_window(u64::MAX, now, out);

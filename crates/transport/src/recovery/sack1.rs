@@ -197,6 +197,7 @@ impl Recovery for Sack1 {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.recovering = false;
         self.forget();
@@ -205,6 +206,7 @@ impl Recovery for Sack1 {
         core.send_window(u64::MAX, now, out);
     }
 
+    #[inline(never)]
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.send(core, now, out);
     }

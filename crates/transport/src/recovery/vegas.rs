@@ -4,7 +4,8 @@
 //! new acknowledgements after a retransmission; a third duplicate retransmits in any case. The window falls to three quarters, or to a
 //! half for a segment that was lost again, and only for losses of segments that were sent after it last fell.
 //! A timeout restarts with two segments. Send times stand in a table as long as the largest window; where an acknowledgement of several
-//! segments passes its end, ns-2 leaves the old entries, and those segments' successors count as sent again.
+//! segments passes its end, ns-2 leaves the old entries, and those segments' successors count as sent again. What ns-2 makes up once all
+//! data is acknowledged, segments that nobody gave it, is not sent.
 
 use ecnlab_units::{Span, Time};
 
@@ -234,7 +235,7 @@ impl Vegas {
 /// Lets congestion control look at an acknowledgement as Vegas does: with the fine clock's sample, and with the next segment to send as
 /// the end of what is in flight.
 fn grow(core: &mut Core, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl Output) {
-    if core.may_open(ack, newly) {
+    if core.may_open(newly) {
         let acked = Acked { rtt, high: core.next, ..core.acked(ack, newly, now) };
         match &mut core.control {
             Control::Vegas(control) => control.adapt(&mut core.window, &acked, |window| out.window(window)),
@@ -260,7 +261,11 @@ impl Recovery for Vegas {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        if core.outstanding() == 0 && !core.settings.slow_start_restart {
+            return;
+        }
         core.window.cwnd = RESTART;
         out.window(&core.window);
         self.deflated = 0.0;
@@ -269,6 +274,7 @@ impl Recovery for Vegas {
         self.send(core, now, out);
     }
 
+    #[inline(never)]
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.send(core, now, out);
     }

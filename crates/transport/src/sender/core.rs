@@ -306,6 +306,7 @@ impl Core {
         self.forget_short();
     }
 
+    #[inline(always)]
     fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
@@ -313,7 +314,7 @@ impl Core {
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
-    pub fn may_open(&self, ack: &Ack, newly: u64) -> bool {
+    pub fn may_open(&self, newly: u64) -> bool {
         !(self.echoed && self.ecn_confirmed) && self.may_grow(newly)
     }
 
@@ -495,6 +496,7 @@ impl Core {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
+    #[inline(always)]
     fn take_sample(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
             self.estimator.end_backoff();
