@@ -109,10 +109,7 @@ impl Sack {
         match self.phase {
             Phase::Recovery => {
                 core.note_echo(ack);
-                if let Some(prr) = &mut self.prr {
-                    core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
-                    out.window(&core.window);
-                }
+                self.reduce(core, delivered, out);
             }
             Phase::Open | Phase::Loss if newly > 0 => core.grow(ack, newly, now, out),
             Phase::Open | Phase::Loss => core.note_echo(ack),
@@ -121,7 +118,7 @@ impl Sack {
 
     fn enter(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
         let flight = core.outstanding();
-        let already_cut = core.una <= core.recover && core.last_cut == LastCut::Mark;
+        let already_cut = core.una < core.recover && core.last_cut == LastCut::Mark;
         if already_cut {
             core.cut_after_mark(now, out);
         } else {
@@ -136,6 +133,14 @@ impl Sack {
         self.send_again_at_once(core, now, out);
         if let Some(probe) = self.probe() {
             probe.forget();
+        }
+    }
+
+    /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
+    fn reduce(&mut self, core: &mut Core, delivered: u64, out: &mut impl Output) {
+        if let Some(prr) = &mut self.prr {
+            core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
+            out.window(&core.window);
         }
     }
 
@@ -322,6 +327,8 @@ impl Recovery for Sack {
             self.detect(core, now);
             if self.phase == Phase::Open && self.board.has_losses() {
                 self.enter(core, now, out);
+                // No ACK is coming that would let the first retransmission go.
+                self.reduce(core, 0, out);
             }
             self.fill(core, now, out);
         } else {

@@ -160,7 +160,7 @@ impl Core {
     fn cut_base(&self) -> f64 {
         match self.settings.cut_from {
             CutFrom::Window => self.usable_window_exact(),
-            CutFrom::Flight if self.una < self.high => self.usable_window_exact().min(self.outstanding() as f64),
+            CutFrom::Flight if self.una < self.high => self.window.cwnd.min(self.settings.max_window as f64).min(self.outstanding() as f64),
             // A late echo finds nothing outstanding, and half of nothing would be no window.
             CutFrom::Flight => self.usable_window_exact(),
         }

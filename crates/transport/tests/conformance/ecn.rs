@@ -144,8 +144,15 @@ const REPAIRED_FAST: Rule = rule("the loss is repaired without a timeout", "RFC 
 });
 
 const NOT_CAPABLE_AGAIN: Rule = rule("retransmissions are not capable", "RFC 3168, section 6.1.5", |_, run| {
-    let (_, again) = run.retransmissions().next().ok_or("no retransmission")?;
-    ensure!(!again.segment.ecn.is_capable(), "{:?}", again.segment);
+    ensure!(run.retransmissions().count() > 0, "no retransmission");
+    let capable = run.retransmissions().find(|(_, sent)| sent.segment.ecn.is_capable());
+    ensure!(capable.is_none(), "{:?}", capable.map(|(_, sent)| sent.segment));
+    Ok(())
+});
+
+const CWR_ON_NEW: Rule = rule("CWR goes on new data", "RFC 3168, section 6.1.2", |_, run| {
+    let again = run.with_cwr().find(|(_, sent)| sent.segment.retransmission);
+    ensure!(again.is_none(), "{:?}", again.map(|(_, sent)| sent.segment));
     Ok(())
 });
 
@@ -159,7 +166,7 @@ fn mark_before_a_loss_is_known() {
         plan: Plan::new(80, Path::clean().lose(&[MARKED]).mark(&[17])),
         lines: 14,
     };
-    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN]);
+    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN, CWR_ON_NEW]);
 }
 
 #[test]
@@ -171,7 +178,7 @@ fn mark_during_recovery() {
         plan: Plan::new(80, Path::clean().lose(&[MARKED]).mark(&[21])),
         lines: 14,
     };
-    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN]);
+    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN, CWR_ON_NEW]);
 }
 
 #[test]
@@ -188,6 +195,14 @@ fn lost_cwr() {
         &scenario,
         &[
             ECHO,
+            rule("the loss of CWR cuts again, once", "RFC 3168, section 6.1.2", |settings, run| {
+                let (_, lost) = run.with_cwr().next().ok_or("no CWR")?;
+                let (step, _) = run.transmission(lost.segment.seq, 2).ok_or("not sent again")?;
+                ensure!(step.after.ssthresh < step.before.ssthresh, "the threshold stays {}", step.after.ssthresh);
+                let marks = run.mark_cuts().count();
+                ensure!(marks == 1 || settings.ecn_echo != Echo::Classic, "{marks} cuts for marks");
+                Ok(())
+            }),
             rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
                 let count = run.with_cwr().count();
                 ensure!(count >= 2 || settings.ecn_echo != Echo::Classic, "{count} with CWR");

@@ -67,6 +67,8 @@ const FINE_CLOCK: &str = "Vegas looks at its fine clock at the first duplicates 
 const VEGAS_CUT: &str = "Vegas keeps three quarters, and its threshold is 2 once slow start is over (ns-2 tcp-vegas.cc)";
 const VEGAS_TWO: &str = "Vegas' slow start begins with two segments (ns-2 tcp-vegas.cc, v_slowstart_)";
 const ECT: &str = "ns-2 sends retransmissions ECN-capable (ns-2 2.35 tcp.cc, output)";
+const MORE_THAN_RECOVER: &str = "the segment with CWR is the first beyond `recover`, and duplicates count from the second on (RFC 6582, section 3.2, step 1; ns-2 2.35)";
+const CWR: &str = "ns-2 lets the next segment carry CWR, be it new or not (ns-2 2.35 tcp.cc, SetCWRonRetransmit_)";
 const COUNTS_ALL: &str = "growth by segments counts all that the ACK covers, what duplicates had announced too";
 const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
 
@@ -78,6 +80,7 @@ const AGAIN: &str = "each lost segment is sent once more and nothing else";
 const LATE_AGAIN: &str = "only the late segment is sent again";
 const ONCE: &str = "a loss and a mark of one window cut once";
 const NOT_CAPABLE: &str = "retransmissions are not capable";
+const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
 pub const EXCEPTIONS: &[Exception] = &[
@@ -144,6 +147,8 @@ pub const EXCEPTIONS: &[Exception] = &[
     ),
     except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
     except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
+    except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.cwr_on_retransmission, CWR),
+    except("mark_during_recovery", ON_NEW, ALL, |s| s.cwr_on_retransmission, CWR),
     except(
         "mark_before_a_loss_is_known",
         ONCE,
@@ -158,6 +163,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
+    except("lost_cwr", "the loss of CWR cuts again, once", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
     except(
         "all_marked",
         "at one segment the timer sends",

@@ -29,7 +29,8 @@ pub const fn rule(name: &'static str, section: &'static str, holds: fn(&Settings
 #[macro_export]
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err(format!($($message)+));
         }
     };
@@ -79,6 +80,12 @@ const ALWAYS: &[Rule] = &[
             high = step.sent.iter().map(|sent| sent.segment.seq + 1).chain([high]).max().unwrap_or(high);
             let outstanding = step.una < high.min(run.total);
             ensure!(!outstanding || step.timer.is_some(), "no timer at {:?} with {}..{high} outstanding", step.time, step.una);
+        }
+        Ok(())
+    }),
+    rule("a mark does not raise the window", "RFC 3168, section 6.1.2", |_, run| {
+        for step in run.mark_cuts().filter(|step| step.una == step.una_before) {
+            ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
         }
         Ok(())
     }),
