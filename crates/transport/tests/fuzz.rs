@@ -18,6 +18,9 @@ use proptest::test_runner::RngSeed;
 /// Packets of a direction that a script may touch; afterwards the path is clean.
 const HURT: u64 = 150;
 
+/// About a second.
+const CASES: u32 = 5_000;
+
 type Members = Vec<(&'static str, String)>;
 
 fn deed(data: bool) -> impl Strategy<Value = Deed> {
@@ -128,7 +131,8 @@ fn bound(case: &Case, plan: &Plan) -> Span {
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     let rng_seed = if config.rng_seed == RngSeed::Random { RngSeed::Fixed(1) } else { config.rng_seed };
-    ProptestConfig { rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..config }
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { config.cases } else { CASES };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..config }
 }
 
 proptest! {
