@@ -6,6 +6,7 @@
 use ecnlab_units::Time;
 
 use crate::sender::{Core, LastCut, Output};
+use crate::settings::Handshake;
 
 /// What the duplicate at the threshold calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,11 @@ pub enum Reaction {
 /// The reaction of a sender; `again` allows a cut for duplicates of a window that was already cut.
 pub fn reaction(core: &Core, again: bool) -> Reaction {
     let settings = &core.settings;
+    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2); ns-2 sends for it what is next, if there is anything.
+    let end = if settings.handshake == Handshake::ThreeWay { core.high } else { core.available };
+    if core.una >= end {
+        return Reaction::Wait;
+    }
     let new_window = core.una > core.recover || again || settings.first_packet_loss && core.una == 1;
     let marked = settings.ecn && core.last_cut == LastCut::Mark;
     if new_window {

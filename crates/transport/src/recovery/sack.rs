@@ -109,19 +109,17 @@ impl Sack {
         match self.phase {
             Phase::Recovery => {
                 core.note_echo(ack);
-                if let Some(prr) = &mut self.prr {
-                    core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
-                    out.window(&core.window);
-                }
+                self.reduce(core, delivered, out);
             }
-            Phase::Open | Phase::Loss if newly > 0 => core.grow(ack, newly, now, out),
+            // What had been sacked before has grown the window already, or has been a loss of it.
+            Phase::Open | Phase::Loss if newly > 0 => core.grow(ack, delivered.min(newly), now, out),
             Phase::Open | Phase::Loss => core.note_echo(ack),
         }
     }
 
     fn enter(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
         let flight = core.outstanding();
-        let already_cut = core.una <= core.recover && core.last_cut == LastCut::Mark;
+        let already_cut = core.una < core.recover && core.last_cut == LastCut::Mark;
         if already_cut {
             core.cut_after_mark(now, out);
         } else {
@@ -129,13 +127,21 @@ impl Sack {
         }
         core.recover = core.high;
         core.last_cut = LastCut::Duplicates;
-        core.window.cwnd = core.window.cwnd.max(MIN_SSTHRESH);
+        keep_two(core, out);
         self.phase = Phase::Recovery;
         self.rescued = false;
         self.prr = core.settings.prr.then(|| Prr::new(flight));
         self.send_again_at_once(core, now, out);
         if let Some(probe) = self.probe() {
             probe.forget();
+        }
+    }
+
+    /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
+    fn reduce(&mut self, core: &mut Core, delivered: u64, out: &mut impl Output) {
+        if let Some(prr) = &mut self.prr {
+            core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
+            out.window(&core.window);
         }
     }
 
@@ -234,7 +240,16 @@ impl Sack {
         if repaired && phase == Phase::Open {
             core.cut_for_loss(core.loss_base(), now, out);
             core.last_cut = LastCut::Duplicates;
+            keep_two(core, out);
         }
+    }
+}
+
+/// A loss leaves a window of two segments at least, as it leaves the threshold (RFC 5681, equation 4).
+fn keep_two(core: &mut Core, out: &mut impl Output) {
+    if core.window.cwnd < MIN_SSTHRESH {
+        core.window.cwnd = MIN_SSTHRESH;
+        out.window(&core.window);
     }
 }
 
@@ -313,6 +328,8 @@ impl Recovery for Sack {
             self.detect(core, now);
             if self.phase == Phase::Open && self.board.has_losses() {
                 self.enter(core, now, out);
+                // No ACK is coming that would let the first retransmission go.
+                self.reduce(core, 0, out);
             }
             self.fill(core, now, out);
         } else {

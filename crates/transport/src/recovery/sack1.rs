@@ -71,6 +71,7 @@ impl Sack1 {
             self.forget();
         } else if ack.next > core.una {
             core.advance_partly(ack.next);
+            core.next = core.next.max(core.una);
             self.board.update(core.una, &ack.sacks);
             self.pipe -= 1;
             core.restart_timer(now);

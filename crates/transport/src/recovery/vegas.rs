@@ -263,7 +263,8 @@ impl Recovery for Vegas {
 
     #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        if core.outstanding() == 0 && !core.settings.slow_start_restart {
+        let closed = core.window.cwnd < 1.0;
+        if core.outstanding() == 0 && !core.settings.slow_start_restart && !closed {
             return;
         }
         core.window.cwnd = RESTART;

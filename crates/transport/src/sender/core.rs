@@ -164,7 +164,9 @@ impl Core {
     fn cut_base(&self) -> f64 {
         match self.settings.cut_from {
             CutFrom::Window => self.usable_window_exact(),
-            CutFrom::Flight => self.usable_window_exact().min(self.outstanding() as f64),
+            CutFrom::Flight if self.una < self.high => self.window.cwnd.min(self.settings.max_window as f64).min(self.outstanding() as f64),
+            // A late echo finds nothing outstanding, and half of nothing would be no window.
+            CutFrom::Flight => self.usable_window_exact(),
         }
     }
 
@@ -295,6 +297,13 @@ impl Core {
         }
         self.forget_short();
         newly
+    }
+
+    /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
+    pub(super) fn keep_timer(&mut self, now: Time) {
+        if self.rto_at.is_none() && self.window.cwnd < 1.0 && self.una < self.available {
+            self.restart_timer(now);
+        }
     }
 
     /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
@@ -455,8 +464,11 @@ impl Core {
         }
     }
 
-    /// Whether CWR may go on a segment: ns-2 lets the highest one carry it when that is sent again.
+    /// Whether CWR may go on a segment: ns-2 lets the highest one carry it when that is sent again, and says it without ECN too.
     fn may_carry_cwr(&self, seq: u64) -> bool {
+        if !self.ecn && self.settings.handshake == Handshake::ThreeWay {
+            return false;
+        }
         let is_new = if self.settings.ect_on_retransmission { seq + 1 >= self.high } else { seq >= self.high };
         self.settings.cwr_on_retransmission || is_new
     }

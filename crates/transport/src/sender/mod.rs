@@ -76,6 +76,7 @@ impl Sender {
         if !self.opening {
             self.recovery.fill(&mut self.core, now, out);
         }
+        self.core.keep_timer(now);
     }
 
     /// Takes an acknowledgement.
@@ -93,6 +94,7 @@ impl Sender {
         self.core.rtt.sample(ack, now);
         self.core.hear(ack, now, out);
         self.recovery.acknowledged(&mut self.core, ack, now, out);
+        self.core.keep_timer(now);
     }
 
     /// The SYN has been answered, perhaps not for the first time.

@@ -1,0 +1,269 @@
+//! Marks, their echo and the answer to it (RFC 3168, sections 6.1.2, 6.1.3 and 6.1.5; RFC 8511; RFC 8257; Durresi et al. 2001).
+
+use ecnlab_transport::Settings;
+use ecnlab_transport::settings::{Echo, ResponseName};
+use ecnlab_units::{Dialect, Level};
+
+use super::loss::{high_before, is_cut_to, keep};
+use super::rule::{Rule, Scenario, Verdict, conform, rule};
+use crate::ensure;
+use crate::harness::network::Plan;
+use crate::harness::path::{Deed, Path, Pick};
+use crate::harness::record::{Cause, Run, Step};
+
+const ECN: &[(&str, &str)] = &[("ecn", "true")];
+
+/// The segment that is marked first in every scenario of this file.
+const MARKED: u64 = 16;
+
+/// What a mark leaves of the window, where that is a constant.
+fn keep_for_mark(settings: &Settings) -> Option<f64> {
+    match settings.response {
+        ResponseName::Halve => Some(keep(settings)),
+        ResponseName::Abe => Some(settings.abe_beta),
+        _ => None,
+    }
+}
+
+fn cuts(run: &Run, expected: usize) -> Verdict {
+    let times: Vec<f64> = run.mark_cuts().map(|step| step.time.seconds()).collect();
+    ensure!(times.len() == expected, "{} cuts at {times:?}", times.len());
+    Ok(())
+}
+
+const ONE_CUT: Rule = rule("one cut for a window's marks", "RFC 3168, section 6.1.2", |_, run| cuts(run, 1));
+
+const CUT_SIZE: Rule =
+    rule("the window is cut as for a loss, or as the response has it", "RFC 3168, section 6.1.2; RFC 8511, section 3", |settings, run| {
+        let step = run.mark_cuts().next().ok_or("no cut")?;
+        match keep_for_mark(settings) {
+            Some(keep) => is_cut_to(run, step, keep),
+            None => {
+                let share = step.after.cwnd / step.before.cwnd;
+                ensure!((0.45..1.0).contains(&share), "{share} is left");
+                Ok(())
+            }
+        }
+    });
+
+const CWR_ONCE: Rule = rule("CWR on the first new segment after a cut, and once", "RFC 3168, section 6.1.2", |_, run| {
+    let cuts = run.mark_cuts().count();
+    let with_cwr: Vec<u64> = run.with_cwr().map(|(_, sent)| sent.segment.seq).collect();
+    ensure!(with_cwr.len() == cuts, "{cuts} cuts and CWR on {with_cwr:?}");
+    for (cut, seq) in run.mark_cuts().zip(with_cwr) {
+        let high = high_before(run, cut);
+        ensure!(seq == high, "on {seq} after the cut when {high} was next");
+    }
+    Ok(())
+});
+
+const NO_RETRANSMISSION: Rule = rule("a mark retransmits nothing", "RFC 3168, section 6.1.2", |_, run| {
+    let again: Vec<u64> = run.retransmissions().map(|(_, sent)| sent.segment.seq).collect();
+    ensure!(again.is_empty(), "sent again: {again:?}");
+    Ok(())
+});
+
+/// ECE from the first marked segment on until one with CWR, as the receiver sees them. An ACK follows the arrival that causes it, so that
+/// the state after all arrivals of its time is what it shows; times of both kinds of arrivals are left out.
+fn echo_is_classic(settings: &Settings, run: &Run) -> Verdict {
+    if settings.ecn_echo != Echo::Classic || settings.delayed_ack.is_some() {
+        return Ok(());
+    }
+    let mut on = false;
+    let mut acks = run.acks.iter().filter(|sent| sent.ack.next > 1);
+    for arrived in run.arrived.iter().filter(|arrived| arrived.segment.seq > 0 && arrived.segment.kind == ecnlab_transport::Kind::Plain) {
+        on &= !arrived.segment.cwr;
+        on |= Dialect::Classic.level(arrived.segment.ecn).is_some();
+        let Some(ack) = acks.next() else { break };
+        ensure!(ack.ack.ece == on || ack.time != arrived.time, "ECE {} on {:?}, expected {on}", ack.ack.ece, ack.ack);
+    }
+    Ok(())
+}
+
+const ECHO: Rule = rule("ECE until CWR comes", "RFC 3168, section 6.1.3", echo_is_classic);
+
+const NO_GROWTH: Rule = rule("no growth on an ACK with ECE", "RFC 3168, section 6.1.2", |settings, run| {
+    let echoes = run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.kind == ecnlab_transport::Kind::Plain));
+    // The very first echo only tells a sender of ns-2 that ECN was agreed on.
+    for step in echoes.filter(|step| settings.ecn_echo == Echo::Classic && step.una > 1) {
+        ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
+    }
+    Ok(())
+});
+
+#[test]
+fn one_mark() {
+    let scenario = Scenario {
+        name: "one_mark",
+        text: "One segment is marked. The receiver echoes it on every ACK until CWR (RFC 3168, section 6.1.3); the sender cuts once, says CWR on its\n\
+               next new segment and sends nothing again (section 6.1.2).",
+        members: ECN,
+        plan: Plan::new(80, Path::clean().mark(&[MARKED])),
+        lines: 12,
+    };
+    conform(&scenario, &[ONE_CUT, CUT_SIZE, CWR_ONCE, NO_RETRANSMISSION, ECHO, NO_GROWTH]);
+}
+
+#[test]
+fn several_marks_in_a_window() {
+    let scenario = Scenario {
+        name: "several_marks_in_a_window",
+        text: "Four segments of a window are marked: one cut, as for one (RFC 3168, section 6.1.2).",
+        members: ECN,
+        plan: Plan::new(80, Path::clean().mark(&[MARKED, 17, 18, 20])),
+        lines: 12,
+    };
+    conform(&scenario, &[ONE_CUT, CUT_SIZE, CWR_ONCE, NO_RETRANSMISSION, ECHO, NO_GROWTH]);
+}
+
+#[test]
+fn marks_in_two_windows() {
+    let scenario = Scenario {
+        name: "marks_in_two_windows",
+        text: "Two segments are marked that are more than a window apart: a cut for each (RFC 3168, section 6.1.2).",
+        members: ECN,
+        plan: Plan::new(120, Path::clean().mark(&[MARKED, 70])),
+        lines: 16,
+    };
+    conform(
+        &scenario,
+        &[rule("a cut for each window", "RFC 3168, section 6.1.2", |_, run| cuts(run, 2)), CWR_ONCE, NO_RETRANSMISSION, ECHO],
+    );
+}
+
+/// A loss and a mark of one window are one sign of congestion.
+const ONE_THRESHOLD: Rule = rule("a loss and a mark of one window cut once", "RFC 3168, section 6.1.2", |_, run| {
+    let cuts: Vec<&Step> = run.threshold_cuts().collect();
+    ensure!(cuts.len() == 1, "{} cuts at {:?}", cuts.len(), cuts.iter().map(|step| step.time.seconds()).collect::<Vec<_>>());
+    Ok(())
+});
+
+const REPAIRED_FAST: Rule = rule("the loss is repaired without a timeout", "RFC 5681, section 3.2", |_, run| {
+    ensure!(run.timeouts() == 0, "{} timeouts", run.timeouts());
+    Ok(())
+});
+
+const NOT_CAPABLE_AGAIN: Rule = rule("retransmissions are not capable", "RFC 3168, section 6.1.5", |_, run| {
+    ensure!(run.retransmissions().count() > 0, "no retransmission");
+    let capable = run.retransmissions().find(|(_, sent)| sent.segment.ecn.is_capable());
+    ensure!(capable.is_none(), "{:?}", capable.map(|(_, sent)| sent.segment));
+    Ok(())
+});
+
+const CWR_ON_NEW: Rule = rule("CWR goes on new data", "RFC 3168, section 6.1.2", |_, run| {
+    let again = run.with_cwr().find(|(_, sent)| sent.segment.retransmission);
+    ensure!(again.is_none(), "{:?}", again.map(|(_, sent)| sent.segment));
+    Ok(())
+});
+
+#[test]
+fn mark_before_a_loss_is_known() {
+    let scenario = Scenario {
+        name: "mark_before_a_loss_is_known",
+        text: "The first duplicate brings a mark, the third shows a loss of the same window: the segment is retransmitted, there is no second cut\n\
+               (RFC 3168, section 6.1.2), and the retransmission is not capable (section 6.1.5).",
+        members: ECN,
+        plan: Plan::new(80, Path::clean().lose(&[MARKED]).mark(&[17])),
+        lines: 14,
+    };
+    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN, CWR_ON_NEW]);
+}
+
+#[test]
+fn mark_during_recovery() {
+    let scenario = Scenario {
+        name: "mark_during_recovery",
+        text: "A duplicate in fast recovery brings a mark of the window that was cut for the loss: no second cut (RFC 3168, section 6.1.2).",
+        members: ECN,
+        plan: Plan::new(80, Path::clean().lose(&[MARKED]).mark(&[21])),
+        lines: 14,
+    };
+    conform(&scenario, &[ONE_THRESHOLD, REPAIRED_FAST, NOT_CAPABLE_AGAIN, CWR_ON_NEW]);
+}
+
+#[test]
+fn lost_cwr() {
+    let scenario = Scenario {
+        name: "lost_cwr",
+        text: "The segment with CWR is lost. The receiver goes on with ECE until another comes (RFC 3168, section 6.1.3); the loss is a new sign of\n\
+               congestion and brings a new CWR (section 6.1.2).",
+        members: ECN,
+        plan: Plan::new(120, Path::clean().mark(&[MARKED]).data(Pick::Cwr(1), Deed::Drop)),
+        lines: 20,
+    };
+    conform(
+        &scenario,
+        &[
+            ECHO,
+            rule("the loss of CWR cuts again, once", "RFC 3168, section 6.1.2", |settings, run| {
+                let (_, lost) = run.with_cwr().next().ok_or("no CWR")?;
+                let (step, _) = run.transmission(lost.segment.seq, 2).ok_or("not sent again")?;
+                ensure!(step.after.ssthresh < step.before.ssthresh, "the threshold stays {}", step.after.ssthresh);
+                let marks = run.mark_cuts().count();
+                ensure!(marks == 1 || settings.ecn_echo != Echo::Classic, "{marks} cuts for marks");
+                Ok(())
+            }),
+            rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
+                let count = run.with_cwr().count();
+                ensure!(count >= 2 || settings.ecn_echo != Echo::Classic, "{count} with CWR");
+                let last = run.acks.iter().rev().find(|sent| sent.ack.kind == ecnlab_transport::Kind::Plain).ok_or("no ACK")?;
+                ensure!(!last.ack.ece || settings.ecn_echo == Echo::Mecn, "the echo never ends");
+                Ok(())
+            }),
+        ],
+    );
+}
+
+#[test]
+fn all_marked() {
+    let scenario = Scenario {
+        name: "all_marked",
+        text: "Every segment is marked. The window falls by a cut a round trip; at one segment the next waits for the timer (RFC 3168, section 6.1.2),\n\
+               or the window stays at the minimum that the host has.",
+        members: ECN,
+        plan: Plan::new(14, Path::clean().data(Pick::All, Deed::Mark(Level::Congested))),
+        lines: 20,
+    };
+    conform(
+        &scenario,
+        &[
+            rule("at one segment the timer sends", "RFC 3168, section 6.1.2", |_, run| {
+                let by_timer = run.steps.iter().any(|step| step.cause == Cause::Timer && !step.sent.is_empty());
+                ensure!(by_timer, "no segment waits for the timer");
+                Ok(())
+            }),
+            rule("no cut while the last one's round trip lasts", "RFC 3168, section 6.1.2", |_, run| {
+                let cuts: Vec<&Step> = run.mark_cuts().collect();
+                for pair in cuts.windows(2) {
+                    let high = high_before(run, pair[0]);
+                    ensure!(pair[1].una >= high, "{:?} and {:?}", pair[0].time, pair[1].time);
+                }
+                Ok(())
+            }),
+        ],
+    );
+}
+
+#[test]
+fn mecn_levels() {
+    let path = Path::clean().data(Pick::Number(MARKED, 1), Deed::Mark(Level::Incipient));
+    let path = Path { dialect: Dialect::Mecn, ..path.data(Pick::Number(60, 1), Deed::Mark(Level::Congested)) };
+    let scenario = Scenario {
+        name: "mecn_levels",
+        text: "MECN: an incipient mark takes 20 % of the window, a moderate one of a later window 40 % (Durresi et al. 2001, section 2).",
+        members: &[("ecn", "true"), ("response", "mecn"), ("ecn_echo", "mecn")],
+        plan: Plan::new(120, path),
+        lines: 14,
+    };
+    conform(
+        &scenario,
+        &[rule("the cut is the level's", "Durresi et al. 2001, section 2", |settings, run| {
+            let cuts: Vec<&Step> = run.mark_cuts().collect();
+            ensure!(cuts.len() == 2, "{} cuts", cuts.len());
+            for (cut, share) in cuts.iter().zip(settings.mecn) {
+                is_cut_to(run, cut, 1.0 - share)?;
+            }
+            Ok(())
+        })],
+    );
+}

@@ -1,0 +1,174 @@
+//! Who does not claim which rule, and why.
+//!
+//! `ALL`: everyone of them breaks the rule. `SOME`: it depends on the profile's windows who does, and at least one must. What is not true any
+//! more fails the test.
+
+use ecnlab_transport::Settings;
+use ecnlab_transport::settings::{GrowthBy, RecoveryName, ResponseName, TimerStyle};
+
+/// Who does not follow a rule, and why.
+pub struct Exception {
+    pub scenario: &'static str,
+    pub rule: &'static str,
+    pub who: Who,
+    pub whom: fn(&Settings) -> bool,
+    pub why: &'static str,
+}
+
+/// How many of those that an exception names need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    All,
+    Some,
+}
+
+const ALL: Who = Who::All;
+const SOME: Who = Who::Some;
+
+const fn except(scenario: &'static str, rule: &'static str, who: Who, whom: fn(&Settings) -> bool, why: &'static str) -> Exception {
+    Exception { scenario, rule, who, whom, why }
+}
+
+fn tahoe(settings: &Settings) -> bool {
+    settings.recovery == RecoveryName::Tahoe
+}
+
+fn reno(settings: &Settings) -> bool {
+    settings.recovery == RecoveryName::Reno
+}
+
+fn newreno(settings: &Settings) -> bool {
+    settings.recovery == RecoveryName::NewReno
+}
+
+fn vegas(settings: &Settings) -> bool {
+    settings.recovery == RecoveryName::Vegas
+}
+
+fn rack(settings: &Settings) -> bool {
+    settings.recovery == RecoveryName::Rack
+}
+
+fn rescues(settings: &Settings) -> bool {
+    matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack)
+}
+
+fn impatient(settings: &Settings) -> bool {
+    newreno(settings) && !settings.partial_ack_timer_every
+}
+
+const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
+const RENO_ENDS: &str =
+    "Reno's recovery ends with the first new ACK; the next loss of the window cuts again or times out (RFC 6582, section 1)";
+const IMPATIENT: &str = "the impatient variant restarts the timer for the first partial ACK only (RFC 6582, section 4)";
+const PARTIAL: &str =
+    "every ACK below the recovery point is a partial one and retransmits, after a spurious cut too (RFC 6582, section 3.2)";
+const FINE_CLOCK: &str = "Vegas looks at its fine clock at the first duplicates and new ACKs (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)";
+const VEGAS_CUT: &str = "Vegas keeps three quarters, and its threshold is 2 once slow start is over (ns-2 tcp-vegas.cc)";
+const VEGAS_TWO: &str = "Vegas' slow start begins with two segments (ns-2 tcp-vegas.cc, v_slowstart_)";
+const ECT: &str = "ns-2 sends retransmissions ECN-capable (ns-2 2.35 tcp.cc, output)";
+const MORE_THAN_RECOVER: &str = "the segment with CWR is the first beyond `recover`, and duplicates count from the second on (RFC 6582, section 3.2, step 1; ns-2 2.35)";
+const CWR: &str = "ns-2 lets the next segment carry CWR, be it new or not (ns-2 2.35 tcp.cc, SetCWRonRetransmit_)";
+const COUNTS_ALL: &str = "growth by segments counts all that the ACK covers, what duplicates had announced too";
+const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
+
+const LATE: &str = "reordering_above_the_threshold";
+const SEVERAL: &str = "several_losses";
+const BACK_OFF: &str = "exponential_back_off";
+const CUT: &str = "one cut, to the share that is kept";
+const AGAIN: &str = "each lost segment is sent once more and nothing else";
+const LATE_AGAIN: &str = "only the late segment is sent again";
+const ONCE: &str = "a loss and a mark of one window cut once";
+const NOT_CAPABLE: &str = "retransmissions are not capable";
+const ON_NEW: &str = "CWR goes on new data";
+const END: &str = "recovery ends at the threshold";
+
+pub const EXCEPTIONS: &[Exception] = &[
+    except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
+    except("one_loss", END, ALL, vegas, VEGAS_CUT),
+    except("one_loss", END, ALL, tahoe, "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)"),
+    except("one_loss", END, SOME, |s| s.growth == GrowthBy::Segments && !vegas(s) && !tahoe(s), COUNTS_ALL),
+    except(
+        "one_loss",
+        "a new segment for each of the first two duplicates",
+        ALL,
+        |s| vegas(s) && s.limited_transmit,
+        "Vegas has no limited transmit (ns-2 tcp-vegas.cc)",
+    ),
+    except(SEVERAL, "no timeout", ALL, reno, RENO_ENDS),
+    except(SEVERAL, "no timeout", SOME, impatient, IMPATIENT),
+    except(SEVERAL, "no timeout", SOME, vegas, FINE_CLOCK),
+    except(SEVERAL, CUT, ALL, reno, RENO_ENDS),
+    except(SEVERAL, CUT, SOME, impatient, IMPATIENT),
+    except(SEVERAL, CUT, ALL, vegas, VEGAS_CUT),
+    except(SEVERAL, AGAIN, ALL, reno, RENO_ENDS),
+    except(SEVERAL, AGAIN, ALL, tahoe, GOES_BACK),
+    except(SEVERAL, AGAIN, SOME, impatient, IMPATIENT),
+    except(SEVERAL, AGAIN, SOME, vegas, FINE_CLOCK),
+    except("lost_retransmission", "the timer repairs it", ALL, rack, "a later segment's arrival shows the loss (RFC 8985, section 3.1)"),
+    except("lost_retransmission", "the timer repairs it", ALL, vegas, FINE_CLOCK),
+    except(LATE, LATE_AGAIN, SOME, tahoe, GOES_BACK),
+    except(LATE, LATE_AGAIN, SOME, newreno, PARTIAL),
+    except(LATE, LATE_AGAIN, SOME, rescues, RESCUE),
+    except(LATE, LATE_AGAIN, SOME, vegas, FINE_CLOCK),
+    except(LATE, CUT, ALL, vegas, VEGAS_CUT),
+    except("tail_loss", "after a timeout slow start begins at one segment", ALL, vegas, VEGAS_TWO),
+    except("dead_path", "one segment for each timeout", ALL, vegas, VEGAS_TWO),
+    except(BACK_OFF, "one segment for each timeout", ALL, vegas, VEGAS_TWO),
+    except(BACK_OFF, "the window after a timeout is one segment", ALL, vegas, VEGAS_TWO),
+    except(
+        BACK_OFF,
+        "further timeouts of a segment leave the threshold",
+        SOME,
+        |s| !s.threshold_once,
+        "ns-2 cuts it for every timeout; where that leaves it at two at once there is nothing to see (ns-2 2.35 tcp.cc, timeout)",
+    ),
+    except(
+        BACK_OFF,
+        "each timeout doubles the next",
+        ALL,
+        |s| s.timer == TimerStyle::BackoffFirst,
+        "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
+    ),
+    except("idle_restart", "a restart window after an idle time", SOME, vegas, VEGAS_TWO),
+    except(
+        "slow_start",
+        "the first flight is the initial window",
+        ALL,
+        |s| vegas(s) && s.delay_growth,
+        "Vegas opens the window one ACK later than the first packet's (ns-2 tcp-vegas.cc)",
+    ),
+    except(
+        "slow_start",
+        "at most a segment for each acknowledged",
+        ALL,
+        |s| vegas(s) && s.delay_growth,
+        "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
+    ),
+    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
+    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
+    except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.cwr_on_retransmission, CWR),
+    except("mark_during_recovery", ON_NEW, ALL, |s| s.cwr_on_retransmission, CWR),
+    except(
+        "mark_before_a_loss_is_known",
+        ONCE,
+        ALL,
+        vegas,
+        "Vegas asks when the segment was sent and not whether a mark has cut (ns-2 tcp-vegas.cc)",
+    ),
+    except(
+        "mark_before_a_loss_is_known",
+        ONCE,
+        ALL,
+        |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s)),
+        "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
+    ),
+    except("lost_cwr", "the loss of CWR cuts again, once", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
+    except(
+        "all_marked",
+        "at one segment the timer sends",
+        ALL,
+        |s| s.min_window >= 2.0,
+        "these hosts keep a window of two segments (Linux net/ipv4/tcp*.c)",
+    ),
+];

@@ -1,0 +1,144 @@
+//! The retransmission timer: back-off, Karn's rule and the window after it (RFC 6298; RFC 5681, sections 3.1 and 4.1).
+
+use ecnlab_transport::settings::RecoveryName;
+use ecnlab_units::{Span, Time};
+
+use super::rule::{Scenario, conform, rule};
+use crate::ensure;
+use crate::harness::network::Plan;
+use crate::harness::path::{Deed, Path, Pick};
+use crate::harness::record::{Run, Step};
+use crate::harness::{at, millis};
+
+/// When the path dies, and when it is back.
+const DEAD: (u64, u64) = (450, 40_000);
+
+fn dead_path() -> Path {
+    Path::clean().data(Pick::During(at(DEAD.0), at(DEAD.1)), Deed::Drop)
+}
+
+fn timeouts(run: &Run) -> Vec<&Step> {
+    run.steps.iter().filter(|step| step.timed_out()).collect()
+}
+
+fn intervals(run: &Run) -> Vec<Span> {
+    timeouts(run).windows(2).map(|pair| pair[1].time.since(pair[0].time)).collect()
+}
+
+/// Two ticks: the timer of ns-2 counts whole ones.
+const SLACK: f64 = 0.021;
+
+#[test]
+fn exponential_back_off() {
+    let scenario = Scenario {
+        name: "exponential_back_off",
+        text: "Data is lost for 40 s. Each timeout doubles the next one up to the maximum (RFC 6298, section 5.5) and sends one segment\n\
+               (RFC 5681, section 3.1). The first acknowledgement afterwards is of a retransmission: no sample is taken, and without timestamps the\n\
+               timer stays backed off (Karn; RFC 6298, sections 3 and 5.7).",
+        members: &[],
+        plan: Plan::new(200, dead_path()),
+        lines: 24,
+    };
+    conform(
+        &scenario,
+        &[
+            rule("each timeout doubles the next", "RFC 6298, section 5.5", |settings, run| {
+                let spans = intervals(run);
+                ensure!(spans.len() >= 3, "only {} timeouts", spans.len() + 1);
+                for pair in spans.windows(2) {
+                    let (before, after) = (pair[0].seconds(), pair[1].seconds());
+                    let expected = (2.0 * before).min(settings.rto_max.seconds());
+                    ensure!((after - expected).abs() <= SLACK, "{before} s is followed by {after} s");
+                }
+                Ok(())
+            }),
+            rule("one segment for each timeout", "RFC 5681, section 3.1", |_, run| {
+                for step in timeouts(run) {
+                    let all_old = step.sent.iter().all(|sent| sent.segment.retransmission && sent.segment.seq == step.una);
+                    ensure!(step.sent.len() == 1 && all_old, "{} segments at {:?}", step.sent.len(), step.time);
+                }
+                Ok(())
+            }),
+            rule("the window after a timeout is one segment", "RFC 5681, section 3.1", |_, run| {
+                for step in timeouts(run) {
+                    ensure!(step.after.cwnd == 1.0, "{} at {:?}", step.after.cwnd, step.time);
+                }
+                Ok(())
+            }),
+            rule("further timeouts of a segment leave the threshold", "RFC 5681, section 3.1", |_, run| {
+                for pair in timeouts(run).windows(2) {
+                    let (first, second) = (pair[0].after.ssthresh, pair[1].after.ssthresh);
+                    ensure!(first == second, "{first} becomes {second} at {:?}", pair[1].time);
+                }
+                Ok(())
+            }),
+            rule("the threshold is at least two segments", "RFC 5681, section 3.1, equation 4", |_, run| {
+                let least = run.steps.iter().map(|step| step.after.ssthresh).fold(f64::MAX, f64::min);
+                ensure!(least >= 2.0, "{least}");
+                Ok(())
+            }),
+            rule("no sample of a retransmission", "RFC 6298, section 3", |settings, run| {
+                let last = timeouts(run).last().map_or(Time::ZERO, |step| step.time);
+                let first = run.steps.iter().find(|step| step.time > last && step.una > step.una_before).ok_or("no acknowledgement")?;
+                let backed_off = intervals(run).last().copied().unwrap_or_default();
+                let timer = first.timer.map_or(Span::ZERO, |timer| timer.since(first.time));
+                let keeps = timer.seconds() + SLACK >= backed_off.seconds();
+                let own_timers = settings.recovery == RecoveryName::Rack;
+                ensure!(settings.timestamps || own_timers || keeps, "{} s after {} s", timer.seconds(), backed_off.seconds());
+                Ok(())
+            }),
+        ],
+    );
+}
+
+/// 40 segments, five seconds, 40 more.
+fn pause() -> Plan {
+    Plan { later: vec![(at(8000), 40)], ..Plan::new(40, Path::clean()) }
+}
+
+#[test]
+fn idle_restart() {
+    let scenario = Scenario {
+        name: "idle_restart",
+        text: "After seconds with nothing to send, no more than the restart window goes at once: the initial window or less (RFC 5681, section 4.1).",
+        members: &[],
+        plan: pause(),
+        lines: 40,
+    };
+    conform(
+        &scenario,
+        &[rule("a restart window after an idle time", "RFC 5681, section 4.1", |settings, run| {
+            let burst: usize = run
+                .steps
+                .iter()
+                .filter(|step| step.time.since(at(8000)) < millis(90) && step.time >= at(8000))
+                .map(|step| step.sent.len())
+                .sum();
+            ensure!((1..=settings.initial_window as usize).contains(&burst), "{burst} segments at once");
+            Ok(())
+        })],
+    );
+}
+
+#[test]
+fn a_delayed_path_is_learned() {
+    let scenario = Scenario {
+        name: "late_acknowledgements",
+        text: "All acknowledgements of a window come 1 s late, once. Timeouts are spurious; the estimate follows the longer round trip and\n\
+               everything arrives (RFC 6298, section 2).",
+        members: &[],
+        plan: Plan::new(60, Path::clean().acks(Pick::During(at(300), at(400)), Deed::Delay(millis(1000)))),
+        lines: 16,
+    };
+    conform(
+        &scenario,
+        &[rule("the timeout is never below the minimum", "RFC 6298, section 2.4", |settings, run| {
+            for step in timeouts(run) {
+                let sent = run.sent().filter(|(other, one)| other.time < step.time && one.segment.seq == step.una).last();
+                let waited = sent.map_or(Span::ZERO, |(other, _)| step.time.since(other.time));
+                ensure!(waited >= settings.rto_min, "{} s", waited.seconds());
+            }
+            Ok(())
+        })],
+    );
+}

@@ -1,0 +1,77 @@
+//! Every sender that the registry offers: the profiles as they stand, and with each variant. A new entry takes part at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ecnlab_transport::Settings;
+use ecnlab_transport::profile::{self, PROFILES, VARIANTS};
+use ecnlab_transport::settings::check;
+use ecnlab_units::Values;
+
+/// A sender and its receiver by name.
+#[derive(Clone)]
+pub struct Case {
+    pub profile: &'static str,
+    pub variant: Option<&'static str>,
+    values: Values,
+    pub settings: Arc<Settings>,
+}
+
+/// The profiles that stand for ns-2, whose agents are the variants.
+pub fn is_ns2(profile: &str) -> bool {
+    profile.starts_with("ns2")
+}
+
+impl fmt::Debug for Case {
+    /// What differs from the profile is what a reader of a failure looks for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = Case::new(self.profile, self.variant);
+        let differs = self.values.texts().zip(base.values.texts()).filter(|(here, there)| here != there);
+        write!(f, "{}", self.name())?;
+        differs.into_iter().try_for_each(|((name, text), _)| write!(f, ", {name} = {text}"))
+    }
+}
+
+impl Case {
+    pub fn new(profile: &'static str, variant: Option<&'static str>) -> Case {
+        let mut values = profile::find(profile).expect("a profile of the registry").values();
+        if let Some(variant) = variant {
+            profile::find_variant(variant).expect("a variant of the registry").apply(&mut values);
+        }
+        let settings = Arc::new(Settings::new(&values));
+        Case { profile, variant, values, settings }
+    }
+
+    /// The same with some parameters set; nothing if they contradict the others.
+    pub fn with(&self, members: &[(&str, &str)]) -> Option<Case> {
+        let mut values = self.values.clone();
+        for (name, text) in members {
+            values.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+        }
+        let settings = Arc::new(Settings::new(&values));
+        check(&values).is_empty().then(|| Case { values, settings, ..self.clone() })
+    }
+
+    pub fn name(&self) -> String {
+        match self.variant {
+            Some(variant) => format!("{} {variant}", self.profile),
+            None => self.profile.to_owned(),
+        }
+    }
+}
+
+/// Every profile as it stands and with every variant.
+pub fn all() -> Vec<Case> {
+    let with_variants = |profile: &'static str| {
+        let variants = VARIANTS.iter().map(move |variant| Case::new(profile, Some(variant.name)));
+        [Case::new(profile, None)].into_iter().chain(variants)
+    };
+    PROFILES.iter().flat_map(|profile| with_variants(profile.name)).collect()
+}
+
+/// Those that a reader is shown: every variant in ns-2's surroundings, and the hosts as they stand.
+pub fn shown() -> Vec<Case> {
+    let variants = VARIANTS.iter().map(|variant| Case::new("ns2", Some(variant.name)));
+    let hosts = PROFILES.iter().filter(|profile| !is_ns2(profile.name)).map(|profile| Case::new(profile.name, None));
+    variants.chain(hosts).collect()
+}

@@ -1,0 +1,149 @@
+//! What holds on every run whatever the path does, judged from outside: by what went over the wire.
+
+use std::collections::BTreeMap;
+
+use ecnlab_transport::settings::RecoveryName;
+use ecnlab_transport::{Ack, Kind, Settings, Window};
+use ecnlab_units::Time;
+
+use super::record::{Cause, Run, SentSegment, Step};
+
+/// Judges a run: nothing, or what is wrong.
+pub fn judge(settings: &Settings, run: &Run) -> Result<(), String> {
+    if run.done.is_none() {
+        return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered, run.total, run.end));
+    }
+    if run.delivered != run.total {
+        return Err(format!("{} of {} delivered", run.delivered, run.total));
+    }
+    let mut wire = Wire::default();
+    run.steps.iter().try_for_each(|step| wire.step(settings, step))
+}
+
+/// What an observer knows of the segments in flight.
+#[derive(Default)]
+struct Wire {
+    high: u64,
+    una: u64,
+    /// When each segment from `una` on was sent last, and whether it is sacked.
+    sent: BTreeMap<u64, (Time, bool)>,
+    /// One past the highest segment sacked or acknowledged, and when the latest segment that arrived was sent.
+    fack: u64,
+    newest: Option<Time>,
+    timeout: Option<Time>,
+    episode: Episode,
+}
+
+/// Duplicates and partial acknowledgements until all that was outstanding at the first duplicate is acknowledged.
+#[derive(Default)]
+struct Episode {
+    until: u64,
+    duplicates: u64,
+    partial: u64,
+    old: u64,
+}
+
+impl Wire {
+    fn step(&mut self, settings: &Settings, step: &Step) -> Result<(), String> {
+        if let Cause::Ack(ack) = &step.cause {
+            self.hear(ack, step.una_before);
+        }
+        if step.timed_out() {
+            self.timeout = Some(step.time);
+            self.episode = Episode::default();
+        }
+        self.una = step.una;
+        for sent in step.sent.iter().filter(|sent| sent.segment.kind != Kind::Pure) {
+            self.judge(settings, step, sent).map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
+            self.sent.insert(sent.segment.seq, (step.time, false));
+            self.high = self.high.max(sent.segment.seq + 1);
+        }
+        let outstanding = self.una < self.high;
+        if outstanding && step.timer.is_none() { Err(format!("no timer at {:?}", step.time)) } else { Ok(()) }
+    }
+
+    fn hear(&mut self, ack: &Ack, una_before: u64) {
+        let runs = ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to);
+        for seq in (una_before..ack.next).chain(runs) {
+            let Some((sent, sacked)) = self.sent.get_mut(&seq) else { continue };
+            if !*sacked {
+                *sacked = true;
+                self.newest = self.newest.max(Some(*sent));
+            }
+            self.fack = self.fack.max(seq + 1);
+        }
+        self.sent.retain(|&seq, _| seq >= ack.next);
+        self.episode.hear(ack, una_before, self.high);
+    }
+
+    fn judge(&self, settings: &Settings, step: &Step, sent: &SentSegment) -> Result<(), String> {
+        let seq = sent.segment.seq;
+        let wrong = |what: &str| Err(what.to_owned());
+        if seq < step.una {
+            return wrong("sent again though acknowledged");
+        }
+        if sent.segment.retransmission != (seq < self.high) {
+            return wrong("new and old are confused");
+        }
+        if seq > self.high {
+            return wrong("a gap in the numbers");
+        }
+        if seq > 0 && seq >= step.una + settings.max_window {
+            return wrong("beyond the receiver's window");
+        }
+        let probe = step.cause == Cause::Timer && !step.timed_out();
+        // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
+        let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
+        let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
+        if sent.segment.retransmission || probe || seq == 0 || alone {
+            return Ok(());
+        }
+        let allowed =
+            if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
+        if allowed {
+            Ok(())
+        } else {
+            Err(format!("beyond the window {:?}, pipe at least {}, high {}", sent.window, self.pipe(), self.high))
+        }
+    }
+
+    /// The window that duplicates inflate: each has taken a segment out of the network, and so has a partial acknowledgement.
+    fn in_window(&self, settings: &Settings, window: &Window, seq: u64) -> bool {
+        // ns-2's Sack1 takes every acknowledgement off the pipe, a partial one twice, and a mark in recovery prolongs that.
+        if settings.recovery == RecoveryName::Sack1 && settings.ecn {
+            return true;
+        }
+        let gone = if settings.recovery == RecoveryName::Sack1 { 2 * self.episode.partial + self.episode.old } else { 0 };
+        seq < self.una + window.cwnd as u64 + self.episode.duplicates + gone
+    }
+
+    /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.
+    fn pipe(&self) -> u64 {
+        let stands = |&(&seq, &(sent, sacked)): &(&u64, &(Time, bool))| {
+            !sacked
+                && seq >= self.fack
+                && self.newest.is_none_or(|newest| sent > newest)
+                && self.timeout.is_none_or(|timeout| sent >= timeout)
+        };
+        self.sent.iter().filter(stands).count() as u64
+    }
+}
+
+fn on_scoreboard(settings: &Settings) -> bool {
+    matches!(settings.recovery, RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack)
+}
+
+impl Episode {
+    fn hear(&mut self, ack: &Ack, una_before: u64, high: u64) {
+        if ack.next > una_before && ack.next >= self.until {
+            *self = Episode::default();
+        } else if ack.next > una_before {
+            self.partial += 1;
+        } else if ack.next == una_before {
+            self.until = self.until.max(high);
+            self.duplicates += 1;
+        } else {
+            self.old += 1;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The record of a run, and the questions that rules ask of it.
+
+use ecnlab_transport::sender::Counters;
+use ecnlab_transport::{Ack, Kind, Segment, Window};
+use ecnlab_units::Time;
+
+use super::path::Deed;
+
+/// Why the sender was called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    Start,
+    Produce,
+    Ack(Ack),
+    Timer,
+}
+
+/// A segment that the sender made, and what the path did to it.
+#[derive(Clone, Debug)]
+pub struct SentSegment {
+    pub segment: Segment,
+    pub nth: u32,
+    pub deeds: Vec<Deed>,
+    /// The window when it was sent, as far as the sender had told of it.
+    pub window: Window,
+}
+
+/// One call of the sender.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub time: Time,
+    pub cause: Cause,
+    pub before: Window,
+    pub after: Window,
+    pub una_before: u64,
+    pub una: u64,
+    pub sent: Vec<SentSegment>,
+    /// Before and after.
+    pub counters: (Counters, Counters),
+    /// The sender's deadline afterwards.
+    pub timer: Option<Time>,
+    pub ecn: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct SentAck {
+    pub time: Time,
+    pub ack: Ack,
+    pub deeds: Vec<Deed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    pub time: Time,
+    pub segment: Segment,
+    pub delivered: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub steps: Vec<Step>,
+    pub arrived: Vec<Arrived>,
+    pub acks: Vec<SentAck>,
+    pub counters: Counters,
+    /// Segments there were to send, SYN and FIN counted, and how many of them the receiver could deliver.
+    pub total: u64,
+    pub delivered: u64,
+    /// When all was acknowledged, if it was.
+    pub done: Option<Time>,
+    pub end: Time,
+}
+
+impl Step {
+    /// The retransmission timer expired: the first segment outstanding goes again. What a pacer lets go later is none.
+    pub fn timed_out(&self) -> bool {
+        let (before, after) = self.counters;
+        let first_again = self.sent.first().is_some_and(|sent| sent.segment.seq == self.una);
+        let again = after.retransmitted_timeout > before.retransmitted_timeout && first_again;
+        self.cause == Cause::Timer && (after.timeouts > before.timeouts || again)
+    }
+
+    pub fn cut_for_mark(&self) -> bool {
+        self.counters.1.ecn_reactions > self.counters.0.ecn_reactions
+    }
+
+    pub fn retransmitted_fast(&self) -> bool {
+        self.counters.1.retransmitted_fast > self.counters.0.retransmitted_fast
+    }
+
+    pub fn ack(&self) -> Option<&Ack> {
+        if let Cause::Ack(ack) = &self.cause { Some(ack) } else { None }
+    }
+
+    /// Neither SYN-ACK nor anything but an acknowledgement that repeats the last one.
+    pub fn is_duplicate(&self) -> bool {
+        self.ack().is_some_and(|ack| ack.next == self.una_before && ack.kind == Kind::Plain)
+    }
+}
+
+impl Run {
+    /// Everything sent, with the step it was sent in.
+    pub fn sent(&self) -> impl Iterator<Item = (&Step, &SentSegment)> {
+        self.steps.iter().flat_map(|step| step.sent.iter().map(move |sent| (step, sent)))
+    }
+
+    /// The nth transmission of a segment, from 1.
+    pub fn transmission(&self, seq: u64, nth: u32) -> Option<(&Step, &SentSegment)> {
+        self.sent().find(|(_, sent)| sent.segment.kind != Kind::Pure && (sent.segment.seq, sent.nth) == (seq, nth))
+    }
+
+    pub fn times_sent(&self, seq: u64) -> usize {
+        self.sent().filter(|(_, sent)| sent.segment.kind != Kind::Pure && sent.segment.seq == seq).count()
+    }
+
+    pub fn timeouts(&self) -> usize {
+        self.steps.iter().filter(|step| step.timed_out()).count()
+    }
+
+    pub fn mark_cuts(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.cut_for_mark())
+    }
+
+    /// Calls in which the threshold came down: each is a cut, as nothing else lowers it.
+    pub fn threshold_cuts(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.after.ssthresh < step.before.ssthresh)
+    }
+
+    /// Segments other than the SYN that carried CWR.
+    pub fn with_cwr(&self) -> impl Iterator<Item = (&Step, &SentSegment)> {
+        self.sent().filter(|(_, sent)| sent.segment.cwr && sent.segment.seq > 0)
+    }
+
+    pub fn retransmissions(&self) -> impl Iterator<Item = (&Step, &SentSegment)> {
+        self.sent().filter(|(_, sent)| sent.segment.retransmission)
+    }
+}

@@ -1,0 +1,169 @@
+//! A run as text: one line for every millisecond in which the sender did something, which is a round trip.
+
+use std::fmt::Write;
+
+use ecnlab_transport::{Ack, Kind};
+use ecnlab_units::{Level, Span};
+
+use super::path::Deed;
+use super::record::{Cause, Run, SentSegment, Step};
+
+const COLUMNS: &str = "  time s     cwnd  ssthresh  acks                      sent                      what happened";
+
+/// The table of a run. Nothing is shown after `most` lines.
+pub fn table(run: &Run, most: usize) -> String {
+    let mut text = format!("{COLUMNS}\n");
+    let rounds = rounds(run);
+    for round in rounds.iter().take(most) {
+        text.push_str(line(round).trim_end());
+        text.push('\n');
+    }
+    if rounds.len() > most {
+        text.push_str("  ...\n");
+    }
+    let done = run.done.map_or("not done".to_owned(), |at| format!("all acknowledged after {:.3} s", at.seconds()));
+    let counters = run.counters;
+    let _ = writeln!(
+        text,
+        "  {done}; sent {}, fast retransmissions {}, timeouts {}, cuts for marks {}",
+        counters.sent,
+        counters.retransmitted_fast,
+        run.timeouts(),
+        counters.ecn_reactions
+    );
+    text
+}
+
+/// Calls that did something, those of a millisecond together.
+fn rounds(run: &Run) -> Vec<Vec<&Step>> {
+    let mut rounds: Vec<Vec<&Step>> = Vec::new();
+    for step in run.steps.iter().filter(|step| step.cause != Cause::Timer || !step.sent.is_empty() || step.before != step.after) {
+        match rounds.last_mut() {
+            Some(round) if step.time.since(round[0].time) < Span::from_millis(1) => round.push(step),
+            _ => rounds.push(vec![step]),
+        }
+    }
+    rounds
+}
+
+fn line(round: &[&Step]) -> String {
+    let last = round[round.len() - 1];
+    let acks: Vec<&Ack> = round.iter().filter_map(|step| step.ack()).collect();
+    let sent: Vec<&SentSegment> = round.iter().flat_map(|step| &step.sent).collect();
+    format!(
+        "{:8.3} {:8} {:>9}  {:<24}  {:<24}  {}",
+        last.time.seconds(),
+        number(last.after.cwnd),
+        number(last.after.ssthresh),
+        acks_text(&acks),
+        sent_text(&sent),
+        events(round).join("; ")
+    )
+}
+
+fn number(value: f64) -> String {
+    if value == value.floor() { format!("{value:.0}   ") } else { format!("{value:.2}") }
+}
+
+/// Runs of numbers with one flavour: `4-9` one after another, `5 x3` the same again.
+fn runs(numbers: &[(u64, String)]) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < numbers.len() {
+        let (first, flavour) = &numbers[at];
+        let same = |step: u64| {
+            let fits = |&(place, (number, other)): &(usize, &(u64, String))| *number == first + place as u64 * step && other == flavour;
+            numbers[at..].iter().enumerate().take_while(fits).count()
+        };
+        let (rising, equal) = (same(1), same(0));
+        let (text, count) = if equal > 1 {
+            (format!("{first} x{equal}"), equal)
+        } else if rising > 1 {
+            (format!("{first}-{}", first + rising as u64 - 1), rising)
+        } else {
+            (first.to_string(), 1)
+        };
+        parts.push(format!("{text}{flavour}"));
+        at += count;
+    }
+    parts
+}
+
+fn acks_text(acks: &[&Ack]) -> String {
+    let flavour = |ack: &Ack| {
+        let kind = match ack.kind {
+            Kind::Syn => " SYN",
+            Kind::Fin => " FIN",
+            _ => "",
+        };
+        let bits = match (ack.cwr, ack.ece) {
+            (false, false) => "",
+            (false, true) => " ECE",
+            (true, false) => " CWR",
+            (true, true) => " CWR+ECE",
+        };
+        format!("{kind}{bits}")
+    };
+    let numbers: Vec<(u64, String)> = acks.iter().map(|ack| (ack.next, flavour(ack))).collect();
+    let mut text = runs(&numbers).join(", ");
+    for &(from, to) in acks.last().map_or(&[][..], |ack| ack.sacks.as_slice()) {
+        let _ = write!(text, " [{}]", if from + 1 == to { from.to_string() } else { format!("{from}-{}", to - 1) });
+    }
+    text
+}
+
+fn sent_text(sent: &[&SentSegment]) -> String {
+    let flavour = |sent: &SentSegment| {
+        let segment = &sent.segment;
+        match segment.kind {
+            Kind::Syn if segment.ece => " SYN+ECN".to_owned(),
+            Kind::Syn => " SYN".to_owned(),
+            Kind::Fin => " FIN".to_owned(),
+            Kind::Pure => " pure ACK".to_owned(),
+            Kind::Plain => {
+                [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect()
+            }
+        }
+    };
+    let numbers: Vec<(u64, String)> = sent.iter().map(|sent| (sent.segment.seq, flavour(sent))).collect();
+    runs(&numbers).join(", ")
+}
+
+fn events(round: &[&Step]) -> Vec<String> {
+    let mut events = Vec::new();
+    for step in round {
+        if step.timed_out() {
+            events.push("timeout".to_owned());
+        }
+        if step.retransmitted_fast() {
+            let seqs: Vec<String> =
+                step.sent.iter().filter(|sent| sent.segment.retransmission).map(|sent| sent.segment.seq.to_string()).collect();
+            events.push(format!(
+                "{} {}",
+                if step.cause == Cause::Timer { "probe or reordering timer" } else { "fast retransmit" },
+                seqs.join(" ")
+            ));
+        }
+        if step.cut_for_mark() {
+            events.push("cut for mark".to_owned());
+        }
+    }
+    for sent in round.iter().flat_map(|step| &step.sent) {
+        events.extend(sent.deeds.iter().map(|deed| format!("{} {}", sent.segment.seq, deed_text(deed))));
+    }
+    events.dedup();
+    events
+}
+
+fn deed_text(deed: &Deed) -> String {
+    match deed {
+        Deed::Drop => "lost".to_owned(),
+        Deed::Mark(Level::Congested) => "marked".to_owned(),
+        Deed::Mark(Level::Incipient) => "marked incipient".to_owned(),
+        Deed::Duplicate(_) => "doubled".to_owned(),
+        Deed::Delay(by) => format!("late by {:.3} s", by.seconds()),
+        Deed::Bleach => "bleached".to_owned(),
+        Deed::ClearFlags => "flags cleared".to_owned(),
+        Deed::SetFlags => "flags set".to_owned(),
+    }
+}
