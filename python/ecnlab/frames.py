@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 _KINDS = ["mark", "drop"]
-_CAUSES = ["early", "forced", "overflow"]
+_CAUSES = ["early", "forced", "overflow", "lost", "ecn"]
 
 Columns = Mapping[str, "np.ndarray[Any, Any]"]
 

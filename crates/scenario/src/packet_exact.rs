@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::probe::{Deed, Probe};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, run};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, Treatment, run};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Ack, Demand, Segment, Settings, Window, profile};
-use ecnlab_units::{Ecn, Rate, Span, Time, Values};
+use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
 /// Times in the files are rounded to a nanosecond.
@@ -57,19 +57,20 @@ type Case = Result<(Network, Options), String>;
 fn case(scenario: &Json) -> Result<Case, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("no packet-exact case: {name} is missing"));
     let path = &scenario["path"];
-    let link = |rate: &str, delay: &str, limit: u32, script: Option<Box<Script>>| -> Result<LinkSpec, String> {
+    let link = |rate: &str, delay: &str, limit: u32, treatment: Option<Box<Treatment>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: seconds(real(path, delay)?)?,
             buffer: droptail(limit),
             spread: Span::ZERO,
-            script,
+            treatment,
         })
     };
     let pairs = |name: &str| -> Vec<(u64, u32)> {
         let rows = scenario[name].as_array().map_or(&[][..], Vec::as_slice);
         rows.iter().filter_map(|row| Some((row[0].as_u64()?, row[1].as_u64()? as u32))).collect()
     };
+    let marks = pairs("marks_seq_nth").into_iter().map(|(seq, nth)| (seq, nth, Level::Congested)).collect();
     let numbers = scenario["ack_drops_index"].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Json::as_u64).collect();
     let mut settings = match settings(scenario) {
         Ok(settings) => settings,
@@ -84,9 +85,9 @@ fn case(scenario: &Json) -> Result<Case, String> {
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            script(Script::new(pairs("drops_seq_nth"), pairs("marks_seq_nth"), Vec::new())),
+            Treatment::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
         )?,
-        link("bottleneck_rate_bps", "bottleneck_delay_s", u32::MAX, script(Script::new(Vec::new(), Vec::new(), numbers)))?,
+        link("bottleneck_rate_bps", "bottleneck_delay_s", u32::MAX, Treatment::scripted(Script::new(Vec::new(), Vec::new(), numbers)))?,
         link("access_rate_bps", "access_delay_s", u32::MAX, None)?,
     ];
     let flow = FlowSpec {
@@ -101,10 +102,6 @@ fn case(scenario: &Json) -> Result<Case, String> {
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0, sample_queues: None, sample_windows: None };
     Ok(Ok((Network { links, flows: vec![flow], groups: 1 }, options)))
-}
-
-fn script(script: Script) -> Option<Box<Script>> {
-    Some(Box::new(script))
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
@@ -239,6 +236,7 @@ impl Probe for Tape {
             Deed::ScriptMarked => "mark",
             Deed::ScriptDropped => "drop",
             Deed::Dropped(_) => "qdrop",
+            Deed::Lost | Deed::EcnRefused => "lost",
             Deed::Marked(_) => "queue mark",
         };
         self.note(now, kind, segment.seq as i64);

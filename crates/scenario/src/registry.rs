@@ -1,6 +1,7 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
+use ecnlab_sim::treatment;
 use ecnlab_transport::{profile, settings, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
@@ -67,7 +68,9 @@ pub fn schema() -> Json {
     let apps: Vec<_> = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }))], e.parameters, &["kind"])).collect();
     let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
     let sources = [vec![json!({ "enum": names })], apps].concat();
-    let pipe = |keys: &[&'static str]| table(&keys.iter().map(|&key| (key, quantity.clone())).collect::<Vec<_>>(), &[], &[]);
+    let pipe = |keys: &[&'static str], parameters: &[Parameter]| {
+        table(&keys.iter().map(|&key| (key, quantity.clone())).collect::<Vec<_>>(), parameters, &[])
+    };
     let link = table(
         &[
             ("name", word.clone()),
@@ -76,9 +79,9 @@ pub fn schema() -> Json {
             ("rate", word.clone()),
             ("delay", word.clone()),
             ("queue", json!({ "oneOf": queues })),
-            ("reverse", pipe(scenario::REVERSE_KEYS)),
+            ("reverse", pipe(scenario::REVERSE_KEYS, treatment::PARAMETERS)),
         ],
-        &[],
+        treatment::PARAMETERS,
         &["name", "from", "to", "rate", "delay", "queue"],
     );
     let flows = table(
@@ -87,7 +90,7 @@ pub fn schema() -> Json {
             ("count", json!({ "type": "integer", "minimum": 1, "maximum": scenario::MAX_FLOWS })),
             ("from", word.clone()),
             ("to", word.clone()),
-            ("access", pipe(scenario::ACCESS_KEYS)),
+            ("access", pipe(scenario::ACCESS_KEYS, &[])),
             ("route", json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })),
             ("tcp", tcp),
             ("app", json!({ "oneOf": sources })),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry as aqms};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec, Treatment, treatment};
 use ecnlab_transport::{Demand, Settings, profile, settings, source};
 use ecnlab_units::quantity::{self, Amount};
 use ecnlab_units::{Rate, Span, Time, Values};
@@ -188,19 +188,20 @@ fn links(reader: &mut Reader, root: &Section, resolved: &mut Map<String, Json>) 
 }
 
 fn link(reader: &mut Reader, section: &Section) -> Option<Declared> {
-    reader.only(section, LINK_KEYS);
+    reader.only(section, &with_treatment(LINK_KEYS));
     let name = reader.text(section, "name", "\"bottleneck\"");
     let from = reader.text(section, "from", "\"router\"");
     let to = reader.text(section, "to", "\"sink\"");
     let rate = reader.rate(section, "rate");
     let delay = reader.span(section, "delay", "\"5 ms\"");
+    let treatment = treatment(reader, section);
     let reverse = reverse(reader, section, rate, delay);
     if from.is_some() && from == to {
         reader.report_at(section, "to", "a link must lead to another node than it comes from".to_owned());
     }
     let queue = queue(reader, section, name.unwrap_or_default());
     let (name, from, to) = (name?.to_owned(), from?.to_owned(), to?.to_owned());
-    let sound = sound_link([&name, &from, &to], rate, delay, queue, reverse);
+    let sound = sound_link([&name, &from, &to], rate, delay, queue, &treatment, reverse);
     Some(Declared { name, from, to, sound })
 }
 
@@ -210,30 +211,52 @@ fn sound_link(
     rate: Option<Rate>,
     delay: Option<Span>,
     queue: Option<QueueSpec>,
-    reverse: Option<LinkSpec>,
+    treatment: &Values,
+    reverse: Option<(LinkSpec, Values)>,
 ) -> Option<SoundLink> {
-    let (rate, delay, queue, reverse) = (rate?, delay?, queue?, reverse?);
-    let description = json!({
+    let (rate, delay, queue, (reverse, reverse_treatment)) = (rate?, delay?, queue?, reverse?);
+    let mut description = json!({
         "name": name, "from": from, "to": to, "rate_bps": rate.bps(), "delay_s": delay.seconds(),
         "queue": describe(queue.aqm.name, &queue.values, queue.limit),
         "reverse": { "rate_bps": reverse.rate.bps(), "delay_s": reverse.delay.seconds(), "limit": pipe_limit(&reverse) },
     });
-    let forward = LinkSpec { rate, delay, buffer: Buffer::Queue(Box::new(queue)), spread: Span::ZERO, script: None };
+    describe_treatment(&mut description, treatment);
+    describe_treatment(&mut description["reverse"], &reverse_treatment);
+    let forward =
+        LinkSpec { rate, delay, buffer: Buffer::Queue(Box::new(queue)), spread: Span::ZERO, treatment: Treatment::new(treatment) };
     Some(SoundLink { forward, reverse, description })
 }
 
 /// The way back: as the link itself, with a plain buffer.
-fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<LinkSpec> {
+fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<(LinkSpec, Values)> {
     let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
+    let mut values = Values::defaults(treatment::PARAMETERS);
     if let Some(section) = reader.section(link, "reverse", "{ rate = \"10 Mbps\" }") {
-        reader.only(&section, REVERSE_KEYS);
+        reader.only(&section, &with_treatment(REVERSE_KEYS));
+        values = treatment(reader, &section);
         if section.node.get("rate").is_some() {
             rate = reader.rate(&section, "rate");
         }
         delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
         limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
     }
-    Some(LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None })
+    let treatment = Treatment::new(&values);
+    Some((LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment }, values))
+}
+
+/// The keys of a link, and those of what its path does to packets.
+fn with_treatment<'a>(keys: &[&'a str]) -> Vec<&'a str> {
+    keys.iter().copied().chain(treatment::PARAMETERS.iter().map(|parameter| parameter.name)).collect()
+}
+
+fn treatment(reader: &mut Reader, link: &Section) -> Values {
+    let mut values = Values::defaults(treatment::PARAMETERS);
+    reader.parameters(link, &mut values);
+    values
+}
+
+fn describe_treatment(link: &mut Json, values: &Values) {
+    values.texts().for_each(|(name, text)| link[name] = json!(text));
 }
 
 fn pipe_limit(link: &LinkSpec) -> u32 {
@@ -371,7 +394,7 @@ fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkS
     let delay = reader.span(&section, "delay", "\"5 ms\"");
     let limit = if section.node.get("limit").is_some() { reader.count_if(&section, "limit", MAX_PACKETS)? as u32 } else { PIPE_LIMIT };
     let spread = reader.span_if(&section, "spread", "\"1 ms\"").unwrap_or(Span::ZERO);
-    let back = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None };
+    let back = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment: None };
     Some(Some((LinkSpec { spread, ..back.clone() }, back)))
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_sim::treatment::EcnPath;
 
 const SOUND: &str = r#"name = "two groups"
 duration = "10 s"
@@ -83,6 +84,10 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("\"10 Mbps\"", "\"1e30 Mbps\"", "link.bottleneck.rate", 9, "at most 10 Tbps"),
         ("\"5 ms\"", "\"5 Mbps\"", "link.bottleneck.delay", 10, "unknown unit \"Mbps\""),
         ("\"5 ms\"", "\"-5 ms\"", "link.bottleneck.delay", 10, "between 0"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\necn = \"bleech\"\n", "link.bottleneck.ecn", 11, "must be one of keep, bleach, drop"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nloss = 1.5\n", "link.bottleneck.loss", 11, "0 .. 1"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { loss = -1 }\n", "link.bottleneck.reverse.loss", 11, "0 .. 1"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { los = 1 }\n", "link.bottleneck.reverse.los", 11, "did you mean \"loss\"?"),
         ("limit = 120", "limit = 20", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
         ("limit = 120", "limit = \"12 KB\"", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
         ("limit = 120", "limit = \"120 ms\"", "link.bottleneck.queue.limit", 11, "unknown unit"),
@@ -192,6 +197,18 @@ fn an_override_may_add_a_key_or_a_table() {
 }
 
 #[test]
+fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_they_are() {
+    let scenario = sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25")]).unwrap();
+    let treatments: Vec<_> = scenario.network.links.iter().map(|link| link.treatment.as_deref()).collect();
+    assert_eq!(Some((EcnPath::Bleach, 0.0)), treatments[0].map(|path| (path.ecn, path.loss)));
+    assert_eq!(Some((EcnPath::Keep, 0.25)), treatments[1].map(|path| (path.ecn, path.loss)));
+    assert!(treatments[2..].iter().all(Option::is_none));
+    let link = &scenario.resolved["links"][0];
+    assert_eq!(["bleach", "0", "keep", "0.25"], [&link["ecn"], &link["loss"], &link["reverse"]["ecn"], &link["reverse"]["loss"]]);
+    assert!(sound(&[("link.bottleneck.loss", "0")]).unwrap().network.links[0].treatment.is_none());
+}
+
+#[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
         ("flows.middle.count", "3", "the members are near, far"),
@@ -231,6 +248,10 @@ fn any_parameter_changes_the_hash() {
         ("link.bottleneck.rate", "11 Mbps"),
         ("link.bottleneck.delay", "6 ms"),
         ("link.bottleneck.reverse.limit", "5"),
+        ("link.bottleneck.ecn", "bleach"),
+        ("link.bottleneck.loss", "0.01"),
+        ("link.bottleneck.reverse.ecn", "clear-flags"),
+        ("link.bottleneck.reverse.loss", "0.01"),
         ("link.bottleneck.queue.limit", "121"),
         ("link.bottleneck.queue.limit", "120 KB"),
         ("link.bottleneck.queue.aqm", "ecn"),

@@ -11,9 +11,11 @@ pub mod network;
 mod packet;
 pub mod probe;
 pub mod script;
+pub mod treatment;
 
 pub use engine::{Options, Run, Stopped, run};
 pub use measures::Report;
 pub use network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
 pub use script::Script;
+pub use treatment::Treatment;

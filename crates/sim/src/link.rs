@@ -6,7 +6,7 @@ use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 use crate::deadlines::Order;
 use crate::measures::QueueMeasures;
 use crate::packet::{Arena, NONE, PacketId};
-use crate::script::Script;
+use crate::treatment::Path;
 
 /// One direction of a link as it runs.
 pub struct Link {
@@ -28,17 +28,18 @@ pub struct Link {
     waiting: u32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
-    pub script: Option<Box<Script>>,
+    /// What its path does to packets before they wait, if anything.
+    pub path: Option<Box<Path>>,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Packets that a pipe or a script dropped.
+    /// Packets that a pipe or the path dropped.
     pub dropped: u64,
     /// Packets that came to the link.
     pub arrived: u64,
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, script: Option<Box<Script>>) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, path: Option<Box<Path>>) -> Link {
         Link {
             rate,
             delay,
@@ -52,7 +53,7 @@ impl Link {
             first_waiting: NONE,
             waiting: 0,
             queue,
-            script,
+            path,
             delivered: 0,
             dropped: 0,
             arrived: 0,

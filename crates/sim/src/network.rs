@@ -7,7 +7,7 @@ use ecnlab_queue::registry::Entry;
 use ecnlab_transport::{Demand, Settings};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::script::Script;
+use crate::treatment::Treatment;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,8 @@ pub struct LinkSpec {
     /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    pub script: Option<Box<Script>>,
+    /// What the path does to packets before they wait, if anything.
+    pub treatment: Option<Box<Treatment>>,
 }
 
 /// What waits before a link.

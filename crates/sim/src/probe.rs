@@ -12,6 +12,10 @@ pub enum Deed {
     /// By a script at the link's entry.
     ScriptMarked,
     ScriptDropped,
+    /// Lost at random before the queue.
+    Lost,
+    /// Dropped before the queue for its ECN bits.
+    EcnRefused,
 }
 
 /// Told of what happens, in the order in which it happens.
@@ -42,6 +46,10 @@ pub struct Bin {
     pub marks: u64,
     pub drops: u64,
 }
+
+/// Codes of the causes that are not a queue's, after those of [`Cause`].
+const LOST: u8 = 3;
+const ECN_REFUSED: u8 = 4;
 
 /// Watches nothing.
 pub struct Off;
@@ -108,8 +116,10 @@ pub struct LockoutSeries {
 impl Probe for Recorder {
     fn touched(&mut self, now: Time, link: u32, flow: u32, _segment: &Segment, deed: Deed) {
         let (kind, cause) = match deed {
-            Deed::Marked(cause) => (0, cause),
-            Deed::Dropped(cause) => (1, cause),
+            Deed::Marked(cause) => (0, cause as u8),
+            Deed::Dropped(cause) => (1, cause as u8),
+            Deed::Lost => (1, LOST),
+            Deed::EcnRefused => (1, ECN_REFUSED),
             Deed::ScriptMarked | Deed::ScriptDropped => return,
         };
         let queue = self.queue_of_link.get(link as usize).copied().unwrap_or(u32::MAX);
@@ -120,7 +130,7 @@ impl Probe for Recorder {
         self.deeds.queue.push(queue);
         self.deeds.flow.push(flow);
         self.deeds.kind.push(kind);
-        self.deeds.cause.push(cause as u8);
+        self.deeds.cause.push(cause);
     }
 
     fn queue_sample(&mut self, now: Time, queue: u32, packets: u32, average: Option<f64>) {

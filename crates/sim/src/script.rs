@@ -1,12 +1,14 @@
 //! Scripted losses and marks at the entry of a link, for cases whose every packet is known.
 
+use ecnlab_units::Level;
+
 /// What to do to which packets of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Data segments to drop: sequence number and which of its transmissions, from 0.
     pub drops: Vec<(u64, u32)>,
-    /// Data segments to mark, likewise.
-    pub marks: Vec<(u64, u32)>,
+    /// Data segments to mark, likewise, and how loud.
+    pub marks: Vec<(u64, u32, Level)>,
     /// Packets to drop by their number at this link, from 0, whatever they are.
     pub drop_numbers: Vec<u64>,
     passed: u64,
@@ -17,12 +19,12 @@ pub struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Pass,
-    Mark,
+    Mark(Level),
     Drop,
 }
 
 impl Script {
-    pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32)>, drop_numbers: Vec<u64>) -> Script {
+    pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32, Level)>, drop_numbers: Vec<u64>) -> Script {
         Script { drops, marks, drop_numbers, ..Script::default() }
     }
 
@@ -33,18 +35,15 @@ impl Script {
         if self.drop_numbers.contains(&number) {
             return Fate::Drop;
         }
-        let named = |list: &[(u64, u32)]| list.iter().any(|&(s, _)| s == seq);
-        if !named(&self.drops) && !named(&self.marks) {
+        if !self.drops.iter().any(|&(s, _)| s == seq) && !self.marks.iter().any(|&(s, ..)| s == seq) {
             return Fate::Pass;
         }
         let transmission = self.count(seq);
         if self.drops.contains(&(seq, transmission)) {
-            Fate::Drop
-        } else if self.marks.contains(&(seq, transmission)) {
-            Fate::Mark
-        } else {
-            Fate::Pass
+            return Fate::Drop;
         }
+        let mark = self.marks.iter().find(|&&(s, nth, _)| (s, nth) == (seq, transmission));
+        mark.map_or(Fate::Pass, |&(.., level)| Fate::Mark(level))
     }
 
     fn count(&mut self, seq: u64) -> u32 {

@@ -1,14 +1,18 @@
 //! Random small networks: nothing is lost or made, measures keep their bounds, and a run depends on its network and seed alone.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::{options, pipe, queue_link, run_off, run_with};
+
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::{AQMS, Entry, find};
+use ecnlab_queue::registry::{AQMS, find};
 use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Script, run};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, Run, Script, Treatment};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Demand, Settings, profile, settings};
-use ecnlab_units::{Rate, Span, Time, Values};
+use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -88,7 +92,10 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        LinkSpec { script: Some(Box::new(script)), ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit) }
+        LinkSpec {
+            treatment: Treatment::scripted(script),
+            ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit)
+        }
     }
 }
 
@@ -114,29 +121,6 @@ impl Draw {
         values.read("max_window", &self.max_window.to_string()).unwrap();
         Arc::new(Settings::new(&values))
     }
-}
-
-fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
-    let rate = Rate::from_bps(kbps * 1000).unwrap();
-    LinkSpec { rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, script: None }
-}
-
-fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static Entry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), aqm, values, limit }));
-    LinkSpec { buffer, ..pipe(kbps, delay_us, 0) }
-}
-
-fn options(seconds: u64, seed: u64) -> Options {
-    let duration = Time::ZERO + Span::from_secs(seconds);
-    Options { duration, measure_from: Time::ZERO, seed, sample_queues: None, sample_windows: None }
-}
-
-fn run_with<P: Probe>(network: &Network, options: &Options, probe: &mut P) -> Run {
-    run(network, options, probe, &mut |_| false).expect("nothing stops the run")
-}
-
-fn run_off(network: &Network, options: &Options) -> Run {
-    run_with(network, options, &mut Off)
 }
 
 /// All tables as text: NaN equals NaN, and every digit counts.

@@ -3,6 +3,8 @@
 use ecnlab_transport::sender::Counters;
 use ecnlab_units::Time;
 
+use crate::treatment::Losses;
+
 use super::fairness::{FairnessBins, jain};
 use super::{FlowMeasures, Histogram, QueueMeasures};
 
@@ -49,6 +51,7 @@ pub struct FlowRow<'a> {
 pub struct QueueRow<'a> {
     pub measures: &'a QueueMeasures,
     pub counters: ecnlab_queue::Counters,
+    pub lost: Losses,
 }
 
 impl Report {
@@ -157,13 +160,18 @@ fn queue_table(material: &Material) -> Table {
     let (rows, now) = (&material.queues, material.to);
     let since = |of: fn(&ecnlab_queue::Counters) -> u64| rows.iter().map(move |row| of(&row.counters) - of(&row.measures.before));
     table.index("queue", 0..rows.len() as u32);
-    table.count("arrivals", since(|c| c.arrived.packets));
+    let lost = |of: fn(&Losses) -> u64| rows.iter().map(move |row| of(&row.lost));
+    let all_lost = || lost(|lost| lost.random + lost.ecn);
+    table.count("arrivals", since(|c| c.arrived.packets).zip(all_lost()).map(|(queue, path)| queue + path));
     table.count("departures", since(|c| c.departed.packets));
     table.count("marks", since(|c| c.marked.iter().sum()));
-    table.count("drops", since(|c| c.dropped.iter().map(|d| d.packets).sum()));
+    let dropped = since(|c| c.dropped.iter().map(|d| d.packets).sum());
+    table.count("drops", dropped.zip(all_lost()).map(|(queue, path)| queue + path));
     table.count("drops_early", since(|c| c.dropped[0].packets));
     table.count("drops_forced", since(|c| c.dropped[1].packets));
     table.count("drops_overflow", since(|c| c.dropped[2].packets));
+    table.count("drops_lost", lost(|lost| lost.random));
+    table.count("drops_ecn", lost(|lost| lost.ecn));
     table.real("length_mean_packets", rows.iter().map(|row| row.measures.length_mean(now)));
     table.real("length_at_arrival_packets", rows.iter().map(|row| row.measures.length_at_arrival()));
     table.count("length_max_packets", rows.iter().map(|row| u64::from(row.measures.length_max)));

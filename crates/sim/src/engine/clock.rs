@@ -1,0 +1,93 @@
+//! What happens at its own time for the run as a whole: bins, the beginning of the measured interval, samples.
+
+use ecnlab_units::{Span, Time};
+
+use super::Engine;
+use crate::measures::{Histogram, QueueMeasures, jain};
+use crate::probe::{Bin, Probe};
+
+const SECOND: Span = Span::from_secs(1);
+
+/// The components that belong to the run as a whole, from `Parts::clock` on.
+const BIN: u32 = 0;
+const MEASURE: u32 = 1;
+const SAMPLE_QUEUES: u32 = 2;
+const SAMPLE_WINDOWS: u32 = 3;
+pub const CLOCKS: u32 = 4;
+
+impl<P: Probe> Engine<'_, P> {
+    pub(super) fn open_clock(&mut self) {
+        let clock = self.parts.clock;
+        self.deadlines.set(clock + MEASURE, self.now, self.options.measure_from);
+        self.deadlines.set(clock + BIN, self.now, Time::ZERO + SECOND);
+        for (part, every) in [(SAMPLE_QUEUES, self.options.sample_queues), (SAMPLE_WINDOWS, self.options.sample_windows)] {
+            if every.is_some() {
+                self.deadlines.set(clock + part, self.now, Time::ZERO);
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn tick(&mut self, clock: u32) {
+        match clock {
+            BIN => self.end_bin(),
+            MEASURE => self.begin_measuring(),
+            SAMPLE_QUEUES => self.sample_queues(),
+            _ => self.sample_windows(),
+        }
+    }
+
+    fn end_bin(&mut self) {
+        let start = Time::from_picos(self.now.picos() - SECOND.picos());
+        let mut bins = vec![Bin::default(); self.groups.len()];
+        let mut shares = [(); 3].map(|()| Vec::with_capacity(self.flows.len()));
+        for flow in &mut self.flows {
+            let bytes = flow.measures.end_bin();
+            let bin = &mut bins[flow.group as usize];
+            bin.throughput += bytes[0];
+            bin.goodput += bytes[1];
+            bin.goodput_first += bytes[2];
+            (0..3).for_each(|kind| shares[kind].push(bytes[kind] as f64));
+        }
+        if start >= self.options.measure_from {
+            self.fairness.add(shares.map(|of| jain(of.into_iter())));
+        }
+        for (at, bin) in bins.iter_mut().enumerate() {
+            bin.marks = std::mem::take(&mut self.groups[at].marks);
+            bin.drops = std::mem::take(&mut self.groups[at].drops);
+            self.probe.rates(start, at as u32, bin);
+        }
+        self.deadlines.set(self.parts.clock + BIN, self.now, self.now + SECOND);
+    }
+
+    fn begin_measuring(&mut self) {
+        for flow in &mut self.flows {
+            flow.measures.reset(self.now, flow.sender.counters());
+        }
+        for group in &mut self.groups {
+            group.delay = Histogram::default();
+        }
+        for queue in &mut self.queues {
+            queue.measures = QueueMeasures::new(self.now, *queue.fifo.counters());
+        }
+        self.links.iter_mut().filter_map(|link| link.path.as_mut()).for_each(|path| path.begin_measuring());
+    }
+
+    fn sample_queues(&mut self) {
+        for (at, queue) in self.queues.iter().enumerate() {
+            self.probe.queue_sample(self.now, at as u32, queue.fifo.len() as u32, queue.fifo.average());
+        }
+        if let Some(every) = self.options.sample_queues {
+            self.deadlines.set(self.parts.clock + SAMPLE_QUEUES, self.now, self.now + every);
+        }
+    }
+
+    fn sample_windows(&mut self) {
+        for (at, flow) in self.flows.iter().enumerate() {
+            self.probe.window_sample(self.now, at as u32, flow.sender.window());
+        }
+        if let Some(every) = self.options.sample_windows {
+            self.deadlines.set(self.parts.clock + SAMPLE_WINDOWS, self.now, self.now + every);
+        }
+    }
+}

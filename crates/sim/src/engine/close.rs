@@ -1,0 +1,71 @@
+//! The end of a run: what must hold, and the report.
+
+use super::{Engine, Flow, Run};
+use crate::link::Queue;
+use crate::measures::{self, Material, QueueRow};
+use crate::packet::NONE;
+use crate::probe::Probe;
+use crate::treatment::Losses;
+
+impl<P: Probe> Engine<'_, P> {
+    pub(super) fn assert_conservation(&self) {
+        self.queues.iter().for_each(|queue| queue.fifo.assert_conservation());
+        let mut in_flight = vec![0u64; self.flows.len()];
+        let on_wires = self.links.iter().flat_map(|link| link.chain(&self.packets));
+        let waiting = self.queues.iter().flat_map(|queue| (0..queue.fifo.len()).map(|place| queue.fifo.frame(place).packet));
+        let mut live = 0;
+        for id in on_wires.chain(waiting) {
+            let packet = &self.packets[id];
+            live += 1;
+            in_flight[packet.flow as usize] += u64::from(packet.cursor < self.flows[packet.flow as usize].back);
+        }
+        assert_eq!(self.packets.live(), live, "every packet is on a link or in a queue");
+        for (flow, in_flight) in self.flows.iter().zip(in_flight) {
+            assert_eq!(flow.sender.counters().sent, flow.received + flow.lost + in_flight, "sent = received + lost + in flight");
+            assert!(flow.sender.una() <= flow.receiver.next(), "nothing is acknowledged that has not arrived");
+        }
+        for link in &self.links {
+            let queued = if link.queue == NONE { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
+            let accounted = link.delivered + link.dropped + u64::from(link.count()) + queued.0 + queued.1;
+            assert_eq!(link.arrived, accounted, "arrived = delivered + dropped + waiting + on the wire");
+        }
+    }
+
+    fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
+        let fifo = &self.queues[at as usize].fifo;
+        (fifo.len() as u64, fifo.counters().dropped.iter().map(|dropped| dropped.packets).sum())
+    }
+
+    fn queue_row<'q>(&self, queue: &'q Queue) -> QueueRow<'q> {
+        let path = self.links[queue.link as usize].path.as_ref();
+        let lost = path.map_or(Losses::default(), |path| path.losses());
+        QueueRow { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
+    }
+
+    pub(super) fn close(mut self) -> Run {
+        for (at, flow) in self.flows.iter_mut().enumerate() {
+            if let Some(since) = flow.measures.finish(self.now) {
+                self.probe.lockout(at as u32, since, self.now);
+            }
+        }
+        for queue in &mut self.queues {
+            queue.measures.held(queue.fifo.len(), self.now);
+        }
+        let group_delays: Vec<_> = self.groups.iter().map(|group| group.delay.clone()).collect();
+        let material = Material {
+            from: self.options.measure_from,
+            to: self.now,
+            groups: self.groups.len() as u32,
+            flows: self.flows.iter().map(Flow::row).collect(),
+            group_delays: &group_delays,
+            fairness: &self.fairness,
+            queues: self.queues.iter().map(|queue| self.queue_row(queue)).collect(),
+        };
+        Run {
+            report: measures::report(&material),
+            fingerprint: self.fingerprint,
+            events: self.events,
+            packet_hops: self.links.iter().map(|link| link.delivered).sum(),
+        }
+    }
+}

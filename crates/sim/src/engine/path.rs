@@ -1,0 +1,145 @@
+//! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
+
+use ecnlab_queue::{Cause, Outcome};
+use ecnlab_units::Time;
+
+use super::{Engine, SINK, SOURCE};
+use crate::link::Waiting;
+use crate::packet::{NONE, PacketId};
+use crate::probe::{Deed, Probe};
+
+impl<P: Probe> Engine<'_, P> {
+    /// The first packet on a link has reached its far end.
+    pub(super) fn arrive(&mut self, link: u32) {
+        let (id, next) = self.links[link as usize].pop(&self.packets);
+        if let Some((due, order)) = next {
+            self.deadlines.set_ordered(link, due, order);
+        }
+        let packet = &mut self.packets[id];
+        packet.cursor += 1;
+        match self.hops[packet.cursor as usize] {
+            SINK => self.sink(id),
+            SOURCE => self.acknowledge(id),
+            link => self.enter(link, id),
+        }
+    }
+
+    /// A packet comes to a link.
+    pub(super) fn enter(&mut self, at: u32, id: PacketId) {
+        self.links[at as usize].arrived += 1;
+        if self.links[at as usize].path.is_some() && !self.treat(at, id) {
+            return;
+        }
+        let link = &mut self.links[at as usize];
+        if link.queue != NONE {
+            let queue = link.queue;
+            return self.offer(queue, id);
+        }
+        if link.is_full(&self.packets, self.now) {
+            link.dropped += 1;
+            return self.lose(at, id, Deed::Dropped(Cause::Overflow));
+        }
+        let (begins, departs) = link.depart(self.packets[id].size, self.now);
+        self.launch(at, id, begins, departs);
+    }
+
+    /// Puts a packet on a wire.
+    fn launch(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
+        let order = self.deadlines.order(begins);
+        if self.links[at as usize].push(&mut self.packets, id, departs, order) {
+            self.deadlines.set_ordered(at, self.packets[id].due, order);
+        }
+    }
+
+    /// A packet comes to a measured queue.
+    fn offer(&mut self, at: u32, id: PacketId) {
+        let queue = &mut self.queues[at as usize];
+        let packet = &self.packets[id];
+        queue.measures.held(queue.fifo.len(), self.now);
+        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.note, ecn: packet.ecn };
+        let length = queue.fifo.len();
+        let outcome = queue.fifo.offer(waiting, self.now, &mut queue.rng);
+        queue.measures.arrival(length, queue.fifo.average());
+        let (link, idle) = (queue.link, !queue.transmitting);
+        match outcome {
+            Outcome::Queued => {}
+            Outcome::Marked(place, cause) => {
+                let marked = queue.fifo.frame(place).packet;
+                self.touch(link, marked, Deed::Marked(cause));
+            }
+            Outcome::Dropped(dropped, cause) => self.lose(link, dropped.packet, Deed::Dropped(cause)),
+        }
+        if idle {
+            self.transmit(at);
+        }
+    }
+
+    /// A transmitter has finished a packet.
+    pub(super) fn transmitted(&mut self, at: u32) {
+        self.queues[at as usize].transmitting = false;
+        if !self.transmit(at) {
+            self.queues[at as usize].fifo.idle(self.now);
+        }
+    }
+
+    /// Starts the next packet of a queue, if one waits.
+    fn transmit(&mut self, at: u32) -> bool {
+        let queue = &mut self.queues[at as usize];
+        let length = queue.fifo.len();
+        let Some((waiting, waited)) = queue.fifo.take(self.now) else { return false };
+        queue.measures.held(length, self.now);
+        let link = queue.link;
+        let (begins, departs) = self.links[link as usize].depart(waiting.size, self.now);
+        queue.measures.departure(waited, departs.since(self.now));
+        queue.transmitting = true;
+        self.packets[waiting.packet].ecn = waiting.ecn;
+        self.launch(link, waiting.packet, begins, departs);
+        self.deadlines.set(self.parts.transmitters + at, self.now, departs);
+        true
+    }
+
+    /// Lets the link's path treat a packet; false if the packet is gone.
+    #[cold]
+    fn treat(&mut self, at: u32, id: PacketId) -> bool {
+        let link = &mut self.links[at as usize];
+        let Some(deed) = link.path.as_mut().and_then(|path| path.treat(&mut self.packets[id])) else { return true };
+        if deed == Deed::ScriptMarked {
+            self.touch(at, id, deed);
+            return true;
+        }
+        link.dropped += 1;
+        self.lose(at, id, deed);
+        false
+    }
+
+    /// Counts what was done to a data packet.
+    fn touch(&mut self, link: u32, id: PacketId, deed: Deed) {
+        let packet = &self.packets[id];
+        let flow = &mut self.flows[packet.flow as usize];
+        let group = &mut self.groups[flow.group as usize];
+        match deed {
+            Deed::Marked(_) | Deed::ScriptMarked => {
+                flow.measures.marks += 1;
+                group.marks += 1;
+            }
+            Deed::Dropped(_) | Deed::ScriptDropped | Deed::Lost | Deed::EcnRefused => {
+                flow.measures.drops += 1;
+                flow.lost += 1;
+                group.drops += 1;
+            }
+        }
+        self.probe.touched(self.now, link, packet.flow, &packet.segment(), deed);
+    }
+
+    /// A packet is gone.
+    pub(super) fn lose(&mut self, link: u32, id: PacketId, deed: Deed) {
+        let packet = self.packets[id];
+        if packet.cursor < self.flows[packet.flow as usize].back {
+            self.touch(link, id, deed);
+            self.packets.release(id);
+        } else {
+            let ack = self.packets.release_ack(id);
+            self.probe.ack_dropped(self.now, link, packet.flow, ack.next);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What a path does to packets at the entry of a link, before its queue: a treatment of ECN, random loss, and a script.
+//!
+//! The treatments of ECN are those that were met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
+//! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
+
+use ecnlab_transport::Kind as Role;
+use ecnlab_units::{Dialect, Ecn, Kind, Parameter, Rng, Values};
+
+use crate::packet::Packet;
+use crate::probe::Deed;
+use crate::script::{Fate, Script};
+
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "ecn",
+        kind: Kind::Choice(&["keep", "bleach", "drop", "clear-flags", "drop-setup"]),
+        default: "keep",
+        doc: "What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs.",
+        source: "Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1",
+    },
+    Parameter {
+        name: "loss",
+        kind: Kind::Number { min: 0.0, max: 1.0, unit: "" },
+        default: "0",
+        doc: "Probability that a packet is lost before the queue, each independently of the others.",
+        source: "ns-2 2.35, ErrorModel",
+    },
+];
+
+/// What a path does to ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnPath {
+    #[default]
+    Keep,
+    /// Clears ECT and CE to Not-ECT.
+    Bleach,
+    /// Drops packets that carry ECT or CE.
+    Drop,
+    /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
+    ClearFlags,
+    /// Drops ECN-setup SYNs.
+    DropSetup,
+}
+
+/// What a link's path does to packets.
+#[derive(Clone, Debug, Default)]
+pub struct Treatment {
+    pub ecn: EcnPath,
+    /// Probability of a random loss.
+    pub loss: f64,
+    pub script: Script,
+}
+
+/// A treatment as it runs on one link.
+pub struct Path {
+    treatment: Treatment,
+    rng: Rng,
+    losses: Losses,
+    before: Losses,
+}
+
+/// Packets that never came to the queue: lost at random, and dropped for their ECN bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    pub random: u64,
+    pub ecn: u64,
+}
+
+impl Treatment {
+    /// From checked values of [`PARAMETERS`]; nothing if packets pass as they are.
+    pub fn new(values: &Values) -> Option<Box<Treatment>> {
+        let ecn = match values.word("ecn") {
+            "keep" => EcnPath::Keep,
+            "bleach" => EcnPath::Bleach,
+            "drop" => EcnPath::Drop,
+            "clear-flags" => EcnPath::ClearFlags,
+            "drop-setup" => EcnPath::DropSetup,
+            other => unreachable!("ecn = {other} is not declared"),
+        };
+        let loss = values.number("loss");
+        (ecn != EcnPath::Keep || loss > 0.0).then(|| Box::new(Treatment { ecn, loss, script: Script::default() }))
+    }
+
+    /// A script and nothing else.
+    pub fn scripted(script: Script) -> Option<Box<Treatment>> {
+        Some(Box::new(Treatment { script, ..Treatment::default() }))
+    }
+}
+
+impl Path {
+    pub fn new(treatment: Treatment, rng: Rng) -> Path {
+        Path { treatment, rng, losses: Losses::default(), before: Losses::default() }
+    }
+
+    /// Treats a packet; returns the deed that is to be counted. All but a mark lose it.
+    pub fn treat(&mut self, packet: &mut Packet) -> Option<Deed> {
+        if self.treat_ecn(packet) {
+            self.losses.ecn += 1;
+            return Some(Deed::EcnRefused);
+        }
+        if self.treatment.loss > 0.0 && self.rng.uniform() < self.treatment.loss {
+            self.losses.random += 1;
+            return Some(Deed::Lost);
+        }
+        match self.treatment.script.fate(packet.seq) {
+            Fate::Pass => None,
+            Fate::Drop => Some(Deed::ScriptDropped),
+            Fate::Mark(level) => {
+                packet.ecn = Dialect::Mecn.mark(packet.ecn, level);
+                Some(Deed::ScriptMarked)
+            }
+        }
+    }
+
+    /// True if the path drops the packet for what it says of ECN.
+    fn treat_ecn(&self, packet: &mut Packet) -> bool {
+        let opens = packet.kind == Role::Syn;
+        match self.treatment.ecn {
+            EcnPath::Keep => {}
+            EcnPath::Bleach => packet.ecn = Ecn::NotEct,
+            EcnPath::Drop => return packet.ecn.is_capable(),
+            EcnPath::ClearFlags if opens => packet.bits = packet.bits.without_ecn(),
+            EcnPath::ClearFlags => {}
+            EcnPath::DropSetup => return opens && packet.bits.ece() && packet.bits.cwr(),
+        }
+        false
+    }
+
+    /// Starts the measured interval.
+    pub fn begin_measuring(&mut self) {
+        self.before = self.losses;
+    }
+
+    /// What was lost in the measured interval.
+    pub fn losses(&self) -> Losses {
+        Losses { random: self.losses.random - self.before.random, ecn: self.losses.ecn - self.before.ecn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_transport::{Ack, Segment};
+    use ecnlab_units::Time;
+
+    use super::*;
+    use crate::packet::Origin;
+
+    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0 };
+
+    fn data(ecn: Ecn) -> Packet {
+        let segment = Segment { seq: 5, size: 1000, kind: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
+        Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
+    }
+
+    fn syn() -> Packet {
+        let segment = Segment { seq: 0, size: 40, kind: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
+        Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
+    }
+
+    fn syn_ack() -> Packet {
+        Packet::of_ack(&Ack { kind: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
+    }
+
+    /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.
+    fn behind(ecn: EcnPath, mut packet: Packet) -> Option<(Ecn, bool, bool)> {
+        let mut path = Path::new(Treatment { ecn, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
+        let gone = path.treat(&mut packet).is_some();
+        assert_eq!(u64::from(gone), path.losses().ecn);
+        (!gone).then_some((packet.ecn, packet.bits.cwr(), packet.bits.ece()))
+    }
+
+    #[test]
+    fn each_treatment_touches_its_own_bits_and_no_others() {
+        let cases = [
+            (EcnPath::Keep, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), Some((Ecn::NotEct, true, true))]),
+            (EcnPath::Bleach, [Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, true))]),
+            (EcnPath::Drop, [None, None, Some((Ecn::NotEct, true, true))]),
+            (EcnPath::ClearFlags, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), Some((Ecn::NotEct, false, false))]),
+            (EcnPath::DropSetup, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), None]),
+        ];
+        for (ecn, expected) in cases {
+            assert_eq!(expected, [data(Ecn::Ect0), data(Ecn::Ce), syn()].map(|packet| behind(ecn, packet)), "{ecn:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_a_setup_passes_where_setups_are_dropped_and_loses_its_flags_where_flags_are_cleared() {
+        assert_eq!(Some((Ecn::NotEct, false, true)), behind(EcnPath::DropSetup, syn_ack()));
+        assert_eq!(Some((Ecn::NotEct, false, false)), behind(EcnPath::ClearFlags, syn_ack()));
+    }
+
+    #[test]
+    fn random_losses_are_as_frequent_as_declared() {
+        let mut path = Path::new(Treatment { loss: 0.1, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
+        let lost = (0..100_000).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).count();
+        assert!((9_700..10_300).contains(&lost), "{lost}");
+        assert_eq!(Losses { random: lost as u64, ecn: 0 }, path.losses());
+    }
+
+    #[test]
+    fn a_scripted_mark_is_as_loud_as_the_script_says() {
+        use ecnlab_units::Level;
+        let script = Script::new(Vec::new(), vec![(5, 0, Level::Incipient), (5, 1, Level::Congested)], Vec::new());
+        let mut path = Path::new(*Treatment::scripted(script).unwrap(), Rng::for_role(1, "loss 0"));
+        let marks = [(); 3].map(|()| {
+            let mut packet = data(Ecn::Ect0);
+            (path.treat(&mut packet), packet.ecn)
+        });
+        assert_eq!([(Some(Deed::ScriptMarked), Ecn::Ect1), (Some(Deed::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
+    }
+}

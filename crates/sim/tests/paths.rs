@@ -1,0 +1,90 @@
+//! What a path does to packets before they reach a link's queue.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, queue_link, run_off};
+use ecnlab_queue::Limit;
+use ecnlab_queue::registry::find;
+use ecnlab_sim::treatment::EcnPath;
+use ecnlab_sim::{FlowSpec, Network, Run, Treatment};
+use ecnlab_transport::source::ENDLESS;
+use ecnlab_transport::{Demand, Settings, profile};
+use ecnlab_units::{Span, Time, Values};
+
+/// An ECN flow over a marking queue whose path treats packets there and back.
+fn treated(there: Treatment, back: Treatment) -> Run {
+    let aqm = find("ecn").unwrap();
+    let mut values = Values::defaults(aqm.parameters);
+    for (name, text) in [("min_th", "2"), ("max_th", "8"), ("w_q", "0.1")] {
+        values.read(name, text).unwrap();
+    }
+    let mut link = queue_link(1_000, 10_000, "bottleneck", aqm, values, Limit::Packets(40));
+    link.treatment = Some(Box::new(there));
+    let mut reverse = pipe(1_000, 10_000, 100);
+    reverse.treatment = Some(Box::new(back));
+    let tcp = Settings { ecn: true, max_window: 30, ..profile::settings("ns2") };
+    let flow = FlowSpec {
+        group: 0,
+        forward: vec![0],
+        back: vec![1],
+        tcp: Arc::new(tcp),
+        demand: Demand::segments(ENDLESS),
+        start: Time::ZERO,
+        boot: Some(Span::ZERO),
+    };
+    run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: 1 }, &options(100, 1))
+}
+
+fn ecn(ecn: EcnPath) -> Treatment {
+    Treatment { ecn, ..Treatment::default() }
+}
+
+fn loss(loss: f64) -> Treatment {
+    Treatment { loss, ..Treatment::default() }
+}
+
+fn counts<const N: usize>(run: &Run, table: &str, columns: [&str; N]) -> [f64; N] {
+    columns.map(|column| run.report.reals(table, column)[0])
+}
+
+#[test]
+fn a_bleaching_path_turns_marks_into_drops() {
+    let columns = ["marks", "drops_early"];
+    let [kept_marks, kept_drops] = counts(&treated(ecn(EcnPath::Keep), Treatment::default()), "queues", columns);
+    assert!(kept_marks > 10.0 && kept_drops <= 1.0, "{kept_marks} marks, {kept_drops} drops");
+    let bleached = treated(ecn(EcnPath::Bleach), Treatment::default());
+    let [marks, drops] = counts(&bleached, "queues", columns);
+    assert!(marks == 0.0 && drops > 10.0, "{marks} marks, {drops} drops");
+    assert_eq!([0.0], counts(&bleached, "flows", ["ecn_reactions"]));
+}
+
+#[test]
+fn a_path_that_drops_what_is_ecn_capable_lets_the_first_packet_pass_and_is_a_cause_of_its_own() {
+    let run = treated(ecn(EcnPath::Drop), Treatment::default());
+    let [arrivals, departures, drops, for_ecn] = counts(&run, "queues", ["arrivals", "departures", "drops", "drops_ecn"]);
+    assert!(for_ecn > 0.0);
+    assert_eq!((for_ecn, arrivals), (drops, departures + drops));
+    assert_eq!([for_ecn, 0.0], counts(&run, "flows", ["drops", "marks"]));
+}
+
+#[test]
+fn lost_data_is_counted_as_dropped_and_lost_acknowledgements_are_not() {
+    let there = treated(loss(0.02), Treatment::default());
+    let [arrivals, lost] = counts(&there, "queues", ["arrivals", "drops_lost"]);
+    assert!((lost / arrivals - 0.02).abs() < 0.005, "{lost} of {arrivals}");
+    let [dropped, by_queue] = [counts(&there, "flows", ["drops"])[0], counts(&there, "queues", ["drops"])[0] - lost];
+    assert_eq!(lost + by_queue, dropped);
+    let back = treated(Treatment::default(), loss(0.02));
+    assert_eq!([0.0], counts(&back, "queues", ["drops_lost"]));
+    let [goodput, without] =
+        [back, treated(Treatment::default(), Treatment::default())].map(|run| counts(&run, "flows", ["goodput_bps"])[0]);
+    assert!(goodput > 0.9 * without, "cumulative acknowledgements bear losses: {goodput} against {without}");
+}
+
+#[test]
+fn a_path_that_loses_everything_lets_nothing_through() {
+    let run = treated(loss(1.0), Treatment::default());
+    assert_eq!([0.0], counts(&run, "flows", ["throughput_bps"]));
+}
