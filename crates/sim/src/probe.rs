@@ -12,7 +12,7 @@ pub enum Deed {
     /// By a script at the link's entry.
     ScriptMarked,
     ScriptDropped,
-    /// Lost at random before the queue.
+    /// Lost before the queue, at random or by its number.
     Lost,
     /// Dropped before the queue for its ECN bits.
     EcnRefused,
