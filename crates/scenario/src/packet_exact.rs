@@ -10,7 +10,7 @@ use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::probe::{Deed, Probe};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, Treatment, run};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Ack, Demand, Segment, Settings, Window, profile};
+use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -45,7 +45,7 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
         Ok((network, options)) => {
             let mut tape = Tape::default();
             let _finished = run(&network, &options, &mut tape, &mut |_| false);
-            tape.end(options.duration);
+            tape.end(options.duration, events.len(), changes.len());
             first_difference(&tape.events, events).or_else(|| first_window_difference(&tape.windows, changes))
         }
     };
@@ -94,7 +94,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
         group: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        demand: Demand::segments(scenario["packets_to_send"].as_u64().unwrap_or(ENDLESS)),
+        demand: Demand::segments(segments(scenario, settings.syn())),
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
         boot: Some(seconds(real(scenario, "boot_time_s")?)?),
         tcp: Arc::new(settings),
@@ -102,6 +102,12 @@ fn case(scenario: &Json) -> Result<Case, String> {
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0, sample_queues: None, sample_windows: None };
     Ok(Ok((Network { links, flows: vec![flow], groups: 1 }, options)))
+}
+
+/// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
+fn segments(scenario: &Json, syn: bool) -> u64 {
+    let uncounted = u64::from(syn && scenario["tcp"] == "Vegas");
+    scenario["packets_to_send"].as_u64().map_or(ENDLESS, |segments| segments.saturating_sub(uncounted))
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
@@ -113,27 +119,19 @@ fn droptail(limit: u32) -> Buffer {
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
 fn settings(scenario: &Json) -> Result<Settings, String> {
     let (tcp, sink) = (&scenario["tcp_params"], &scenario["sink_params"]);
-    if scenario["tcp"] != "Reno" {
-        return Err(format!("not built: sender {}", scenario["tcp"]));
+    let (recovery, own) = sender(scenario["tcp"].as_str().unwrap_or(""))?;
+    for &(name, built) in FIXED.iter().chain(own) {
+        refuse_other_than(built, tcp, name)?;
     }
-    let fixed = [("windowInitOption_", 1.0), ("overhead_", 0.0), ("LimTransmitFix_", 0.0), ("bugFix_ts_", 0.0), ("timestamps_", 0.0)];
-    let more = [
-        ("restart_bugfix_", 1.0),
-        ("old_ecn_", 0.0),
-        ("noFastRetrans_", 0.0),
-        ("decrease_num_", 0.5),
-        ("increase_num_", 1.0),
-        ("frto_enabled_", 0.0),
-    ];
-    for (name, built) in fixed.into_iter().chain(more) {
-        if tcp[name].as_f64().is_some_and(|value| value != built) {
-            return Err(format!("not built: {name} {}", tcp[name]));
-        }
-    }
+    refuse_other_than(0.0, sink, "generateDSacks_")?;
     let mut values = profile::find("ns2").expect("the profile ns2 exists").values();
-    let size = number(tcp, "packetSize_") + if on(tcp, "useHeaders_") { number(tcp, "tcpip_base_hdr_size_") } else { 0.0 };
-    set(&mut values, "packet_size", size);
-    set(&mut values, "first_packet_size", if on(tcp, "syn_") { number(tcp, "tcpip_base_hdr_size_") } else { number(tcp, "packetSize_") });
+    let vegas = recovery == "vegas";
+    set(&mut values, "recovery", recovery);
+    set(&mut values, "congestion", if vegas { "vegas" } else { "reno" });
+    // Vegas' agent makes its packets itself: of bare size, the first one too, and never ECN-capable.
+    let (bare, header) = (number(tcp, "packetSize_"), number(tcp, "tcpip_base_hdr_size_"));
+    set(&mut values, "packet_size", if on(tcp, "useHeaders_") && !vegas { bare + header } else { bare });
+    set(&mut values, "first_packet_size", if on(tcp, "syn_") && !vegas { header } else { bare });
     let counts =
         [("initial_window", "windowInit_"), ("duplicate_threshold", "numdupacks_"), ("max_burst", "maxburst_"), ("cwnd_limit", "maxcwnd_")];
     counts.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
@@ -146,8 +144,19 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
         ("strict_inflation", "exitFastRetrans_"),
         ("cwr_on_retransmission", "SetCWRonRetransmit_"),
         ("slow_start_restart", "slow_start_restart_"),
+        ("idle_threshold", "restart_bugfix_"),
     ];
     flags.iter().for_each(|(ours, theirs)| set(&mut values, ours, on(tcp, theirs)));
+    if vegas {
+        ["ecn", "first_packet_loss", "idle_threshold"].iter().for_each(|name| set(&mut values, name, false));
+        let thresholds = [("vegas_alpha", "v_alpha_"), ("vegas_beta", "v_beta_"), ("vegas_gamma", "v_gamma_")];
+        thresholds.iter().for_each(|(ours, theirs)| set(&mut values, ours, number(tcp, theirs)));
+    }
+    if recovery == "newreno" {
+        set(&mut values, "partial_deflation", on(tcp, "partial_window_deflation_"));
+        set(&mut values, "exit_to_flight", on(tcp, "exit_recovery_fix_"));
+    }
+    set(&mut values, "partial_ack_timer", if on(tcp, "newreno_changes1_") { "first" } else { "every" });
     let spans = [("tick", "tcpTick_"), ("rto_min", "minrto_"), ("rto_max", "maxrto_"), ("rto_initial", "rtxcur_init_")];
     spans.iter().for_each(|(ours, theirs)| set(&mut values, ours, format!("{} s", number(tcp, theirs))));
     set(&mut values, "handshake", if on(tcp, "syn_") { "first-packet" } else { "none" });
@@ -155,11 +164,68 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     set(&mut values, "rto_order", if on(tcp, "rfc2988_") { "minimum-first" } else { "backoff-first" });
     set(&mut values, "timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
     set(&mut values, "ack_size", number(sink, "packetSize_"));
-    if scenario["sink"] == "TCPSink/DelAck" {
-        set(&mut values, "delayed_ack", true);
-        set(&mut values, "delayed_ack_time", format!("{} s", number(sink, "interval_")));
-    }
+    receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
     Ok(Settings::new(&values))
+}
+
+/// Variables of every sender with the one value that is built.
+const FIXED: &[(&str, f64)] = &[
+    ("windowInitOption_", 1.0),
+    ("overhead_", 0.0),
+    ("aggressive_maxburst_", 1.0),
+    ("LimTransmitFix_", 0.0),
+    ("bugFix_ts_", 0.0),
+    ("timestamps_", 0.0),
+    ("old_ecn_", 0.0),
+    ("noFastRetrans_", 0.0),
+    ("decrease_num_", 0.5),
+    ("increase_num_", 1.0),
+    ("frto_enabled_", 0.0),
+    ("srtt_init_", 0.0),
+    ("T_SRTT_BITS", 3.0),
+    ("T_RTTVAR_BITS", 2.0),
+    ("rttvar_exp_", 2.0),
+];
+
+type Fixed = &'static [(&'static str, f64)];
+
+/// The loss recovery that one of ns-2's senders amounts to, and its own variables with the one value that is built.
+fn sender(name: &str) -> Result<(&'static str, Fixed), String> {
+    match name {
+        "Tahoe" | "TCP" => Ok(("tahoe", &[])),
+        "Reno" => Ok(("reno", &[])),
+        "Newreno" => Ok(("newreno", &[("newreno_changes_", 0.0)])),
+        "Sack1" => Ok(("sack1", &[("partial_ack_", 0.0)])),
+        "Vegas" => Ok(("vegas", &[("maxburst_", 0.0)])),
+        _ => Err(format!("not built: sender {name}")),
+    }
+}
+
+fn receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> {
+    let parts: Vec<&str> = name.split('/').collect();
+    let (sack, delays) = (parts.contains(&"Sack1"), parts.contains(&"DelAck"));
+    if !matches!(parts[..], ["TCPSink"] | ["TCPSink", "Sack1" | "DelAck"] | ["TCPSink", "Sack1", "DelAck"]) {
+        return Err(format!("not built: receiver {name}"));
+    }
+    if sack != (values.word("recovery") == "sack1") {
+        return Err(format!("not built: receiver {name} with sender {}", values.word("recovery")));
+    }
+    if sack {
+        set(values, "sack_blocks", number(sink, "maxSackBlocks_"));
+    }
+    if delays {
+        ["RFC2581_immediate_ack_", "SYN_immediate_ack_"].iter().try_for_each(|name| refuse_other_than(1.0, sink, name))?;
+        set(values, "delayed_ack", true);
+        set(values, "delayed_ack_time", format!("{} s", number(sink, "interval_")));
+    }
+    Ok(())
+}
+
+fn refuse_other_than(built: f64, variables: &Json, name: &str) -> Result<(), String> {
+    match variables[name].as_f64() {
+        Some(value) if value != built => Err(format!("not built: {name} {value}")),
+        _ => Ok(()),
+    }
 }
 
 fn set(values: &mut Values, name: &str, value: impl ToString) {
@@ -192,6 +258,8 @@ struct Event {
     time: Time,
     kind: &'static str,
     seq: i64,
+    size: u32,
+    sacks: Sacks,
 }
 
 #[derive(Debug)]
@@ -202,33 +270,40 @@ struct Change {
 }
 
 impl Tape {
-    fn note(&mut self, time: Time, kind: &'static str, seq: i64) {
-        self.events.push(Event { time, kind, seq });
+    fn note(&mut self, time: Time, kind: &'static str, segment: &Segment) {
+        self.events.push(Event { time, kind, seq: segment.seq as i64, size: segment.size, sacks: Sacks::default() });
     }
 
-    /// The run is cut at its end, where ns-2 does not act any more.
-    fn end(&mut self, duration: Time) {
-        self.events.retain(|event| event.time < duration);
-        self.windows.retain(|change| change.time < duration);
+    fn note_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
+        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks });
+    }
+
+    /// The run is cut at its end. What happens at that very instant is in a case or not as ns-2's rounding has it: as much of it is kept
+    /// as the case holds.
+    fn end(&mut self, duration: Time, events: usize, changes: usize) {
+        let before = self.events.partition_point(|event| event.time < duration);
+        self.events.truncate(before.max(events));
+        let before = self.windows.partition_point(|change| change.time < duration);
+        self.windows.truncate(before.max(changes));
     }
 }
 
 impl Probe for Tape {
     fn sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
-        self.note(now, "snd", segment.seq as i64);
+        self.note(now, "snd", segment);
     }
 
     fn received(&mut self, now: Time, _flow: u32, segment: &Segment) {
         let kind = if segment.ecn == Ecn::Ce { "rcv ce" } else { "rcv" };
-        self.note(now, kind, segment.seq as i64);
+        self.note(now, kind, segment);
     }
 
     fn ack_sent(&mut self, now: Time, _flow: u32, ack: &Ack) {
-        self.note(now, if ack.ece { "acksnd ece" } else { "acksnd" }, ack.next as i64 - 1);
+        self.note_ack(now, if ack.ece { "acksnd ece" } else { "acksnd" }, ack);
     }
 
     fn ack_received(&mut self, now: Time, _flow: u32, ack: &Ack) {
-        self.note(now, if ack.ece { "ack ece" } else { "ack" }, ack.next as i64 - 1);
+        self.note_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
     }
 
     fn touched(&mut self, now: Time, _link: u32, _flow: u32, segment: &Segment, deed: Deed) {
@@ -239,13 +314,14 @@ impl Probe for Tape {
             Deed::Lost | Deed::EcnRefused => "lost",
             Deed::Marked(_) => "queue mark",
         };
-        self.note(now, kind, segment.seq as i64);
+        self.note(now, kind, segment);
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
-    fn ack_dropped(&mut self, now: Time, _link: u32, _flow: u32, next: u64) {
-        self.events.pop();
-        self.note(now, "ackdrop", next as i64 - 1);
+    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {
+        if let Some(left) = self.events.last_mut() {
+            left.kind = "ackdrop";
+        }
     }
 
     fn window(&mut self, now: Time, _flow: u32, window: &Window) {
@@ -260,9 +336,14 @@ impl Probe for Tape {
 fn first_difference(ours: &[Event], theirs: &[Json]) -> Option<String> {
     for (at, (our, their)) in ours.iter().zip(theirs).enumerate() {
         let kind = kind_with_flags(their);
-        let same = our.kind == kind && Some(our.seq) == their[2].as_i64() && near(our.time, &their[0], TIME_TOLERANCE_S);
+        let same = our.kind == kind
+            && Some(our.seq) == their[2].as_i64()
+            && near(our.time, &their[0], TIME_TOLERANCE_S)
+            && u64::from(our.size) == size(their)
+            && our.sacks.as_slice() == blocks(their);
         if !same {
-            return Some(format!("event {at}: ns-2 has {their}, ours is [{:.9},\"{}\",{}]", our.time.seconds(), our.kind, our.seq));
+            let ours = format!("[{:.9},\"{}\",{}] of {} bytes {:?}", our.time.seconds(), our.kind, our.seq, our.size, our.sacks);
+            return Some(format!("event {at}: ns-2 has {their}, ours is {ours}"));
         }
     }
     length_difference("events", ours.len(), theirs.len())
@@ -277,6 +358,17 @@ fn kind_with_flags(event: &Json) -> String {
         "ack" | "acksnd" if flag("ece") => format!("{kind} ece"),
         _ => kind.to_owned(),
     }
+}
+
+/// A case writes the size down only where it is not the usual one.
+fn size(event: &Json) -> u64 {
+    let is_ack = event[1].as_str().is_some_and(|kind| kind.starts_with("ack"));
+    event[3]["size"].as_u64().unwrap_or(if is_ack { 40 } else { 1000 })
+}
+
+fn blocks(event: &Json) -> Vec<(u64, u64)> {
+    let pairs = event[3]["sack"].as_array().map_or(&[][..], Vec::as_slice);
+    pairs.iter().filter_map(|pair| Some((pair[0].as_u64()?, pair[1].as_u64()?))).collect()
 }
 
 fn first_window_difference(ours: &[Change], theirs: &[Json]) -> Option<String> {

@@ -26,7 +26,16 @@ pub struct Variant {
 }
 
 pub const VARIANTS: &[Variant] = &[
+    Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
     Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
+    Variant { name: "newreno", title: "NewReno", source: "RFC 6582", members: &[("congestion", "reno"), ("recovery", "newreno")] },
+    Variant { name: "sack", title: "SACK", source: "Fall and Floyd 1996", members: &[("congestion", "reno"), ("recovery", "sack1")] },
+    Variant {
+        name: "vegas",
+        title: "Vegas",
+        source: "Brakmo and Peterson 1995",
+        members: &[("congestion", "vegas"), ("recovery", "vegas")],
+    },
     Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
     Variant {
         name: "cubic",

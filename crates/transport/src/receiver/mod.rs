@@ -1,5 +1,6 @@
 //! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `connection` opening and closing.
 
+mod blocks;
 mod connection;
 mod echo;
 
@@ -7,13 +8,19 @@ use ecnlab_units::{Span, Time};
 
 use crate::segment::{Ack, Kind, Segment};
 use crate::settings::{Handshake, Settings};
+use blocks::Blocks;
 use connection::Connection;
 use echo::{Bits, Echo};
+
+/// Size of a SACK block in bytes (RFC 2018, section 3).
+const BLOCK_SIZE: u32 = 8;
 
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
     ack_size: u32,
+    sack_option: u32,
+    blocks: Blocks,
     delay: Option<Span>,
     quick_acks: u64,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
@@ -52,6 +59,8 @@ impl Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
+            sack_option: settings.sack_option,
+            blocks: Blocks::new(settings.sack_blocks),
             delay: settings.delayed_ack,
             quick_acks: settings.quick_acks,
             echo_earlier: settings.timestamps,
@@ -134,13 +143,16 @@ impl Receiver {
 
     fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
         let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
+        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
+        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
         Ack {
             kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
-            ..Ack::plain(self.next, self.ack_size)
+            sacks,
+            ..Ack::plain(self.next, self.ack_size + option)
         }
     }
 

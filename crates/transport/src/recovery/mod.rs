@@ -4,16 +4,27 @@
 //! acknowledgements; those of today keep a scoreboard.
 
 mod board;
+mod duplicates;
+mod newreno;
 mod prr;
 mod rack;
 mod reno;
 mod sack;
+mod sack1;
+mod tahoe;
+#[cfg(test)]
+mod testing;
 mod tlp;
+mod vegas;
 
 use ecnlab_units::Time;
 
+pub use newreno::NewReno;
 pub use reno::Reno;
 pub use sack::Sack;
+pub use sack1::Sack1;
+pub use tahoe::Tahoe;
+pub use vegas::Vegas;
 
 use crate::segment::Ack;
 use crate::sender::{Core, Output};
@@ -44,16 +55,24 @@ pub trait Recovery {
     fn expire<O: Output>(&mut self, _core: &mut Core, _now: Time, _out: &mut O) {}
 }
 
-/// The algorithms, told apart without a pointer on a packet's way.
+/// The algorithms, told apart without a pointer on a packet's way; large states stand aside.
 pub enum Algorithm {
+    Tahoe(Tahoe),
     Reno(Reno),
+    NewReno(NewReno),
+    Sack1(Box<Sack1>),
+    Vegas(Box<Vegas>),
     Sack(Box<Sack>),
 }
 
 macro_rules! each {
     ($one:expr, $algorithm:ident => $call:expr) => {
         match $one {
+            Algorithm::Tahoe($algorithm) => $call,
             Algorithm::Reno($algorithm) => $call,
+            Algorithm::NewReno($algorithm) => $call,
+            Algorithm::Sack1($algorithm) => $call,
+            Algorithm::Vegas($algorithm) => $call,
             Algorithm::Sack($algorithm) => $call,
         }
     };
@@ -62,9 +81,12 @@ macro_rules! each {
 impl Algorithm {
     pub fn new(settings: &Settings) -> Algorithm {
         match settings.recovery {
+            RecoveryName::Tahoe => Algorithm::Tahoe(Tahoe::new(settings)),
             RecoveryName::Reno => Algorithm::Reno(Reno::new(settings)),
+            RecoveryName::NewReno => Algorithm::NewReno(NewReno::new(settings)),
+            RecoveryName::Sack1 => Algorithm::Sack1(Box::new(Sack1::new(settings))),
+            RecoveryName::Vegas => Algorithm::Vegas(Box::new(Vegas::new(settings))),
             RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
-            _ => unimplemented!(),
         }
     }
 }

@@ -5,23 +5,13 @@
 
 use ecnlab_units::Time;
 
-use super::Recovery;
+use super::{Recovery, duplicates};
 use crate::segment::Ack;
 use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
 
 pub struct Reno {
     threshold: u32,
-}
-
-/// What the duplicate at the threshold calls for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reaction {
-    Wait,
-    /// Retransmit the first unacknowledged segment, and cut the window or leave it.
-    Retransmit {
-        cut: bool,
-    },
 }
 
 impl Reno {
@@ -33,45 +23,13 @@ impl Reno {
         core.duplicates += 1;
         let count = core.duplicates;
         if count == self.threshold {
-            self.at_threshold(core, now, out);
+            let reaction = duplicates::reaction(core, core.last_cut == LastCut::Duplicates);
+            duplicates::fast_retransmit(core, reaction, now, out);
         } else if count < self.threshold {
-            if core.settings.limited_transmit {
-                core.send_one(now, out);
-            }
-        } else if !core.settings.strict_inflation || core.last_cut == LastCut::Duplicates {
-            core.inflation += 1;
+            duplicates::limited_transmit(core, now, out);
+        } else {
+            duplicates::inflate(core);
         }
-    }
-
-    fn at_threshold(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        let reaction = reaction(core);
-        let base = core.loss_base();
-        if reaction != Reaction::Wait || !core.settings.strict_inflation {
-            core.inflation = u64::from(self.threshold);
-        }
-        let Reaction::Retransmit { cut } = reaction else { return };
-        core.last_cut = LastCut::Duplicates;
-        if cut {
-            core.cut_for_loss(base, now, out);
-        }
-        core.restart_timer(now);
-        core.timed = None;
-        core.retransmit(core.una, now, out);
-    }
-}
-
-fn reaction(core: &Core) -> Reaction {
-    let settings = &core.settings;
-    let may_cut = core.una > core.recover
-        || !settings.single_fast_retransmit && !settings.ecn
-        || core.last_cut == LastCut::Duplicates
-        || settings.first_packet_loss && core.una == 1;
-    if may_cut {
-        Reaction::Retransmit { cut: true }
-    } else if settings.ecn && core.last_cut == LastCut::Mark {
-        Reaction::Retransmit { cut: false }
-    } else {
-        Reaction::Wait
     }
 }
 

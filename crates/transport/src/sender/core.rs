@@ -11,7 +11,7 @@ use super::{Counters, Output};
 use crate::response::{self, Response};
 use crate::rtt::Estimator;
 use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, Settings, TimerRestart};
+use crate::settings::{CutFrom, Echo, GrowthBy, Handshake, RecoveryName, Settings, TimerRestart};
 use crate::source::Demand;
 use crate::window::{Acked, Cause, CongestionControl, Control, HyStart, Window};
 
@@ -210,10 +210,22 @@ impl Core {
 
     /// Cuts the window for a loss that duplicates show, taken of `from` segments.
     pub fn cut_for_loss(&mut self, from: f64, now: Time, out: &mut impl Output) {
+        self.note_loss(now);
+        self.cut(from, self.control.keep(), out);
+    }
+
+    /// Cuts the threshold for a loss that duplicates show, and the window to one segment.
+    pub fn collapse_for_loss(&mut self, now: Time, out: &mut impl Output) {
+        self.note_loss(now);
+        self.cut_to_one(out);
+    }
+
+    /// The window is cut for a loss: marks and losses of what is sent so far do not cut it again, and the receiver is told.
+    pub fn note_loss(&mut self, now: Time) {
         self.recover = self.high;
         self.kept = 0.0;
         self.control.cut(&self.window, Cause::Loss, now);
-        self.cut(from, self.control.keep(), out);
+        self.cwr_due = true;
     }
 
     /// A loss in the window of a mark that has cut already: the cut is deepened to that of a loss, if it was smaller.
@@ -239,6 +251,19 @@ impl Core {
         self.hystart = None;
     }
 
+    fn cut_to_one(&mut self, out: &mut impl Output) {
+        let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
+        cut.apply(&mut self.window, |window| out.window(window));
+        self.cwr_due = true;
+    }
+
+    /// The window of one segment, with the threshold as it is.
+    pub fn restart_window(&mut self, out: &mut impl Output) {
+        self.window.cwnd = 1.0;
+        out.window(&self.window);
+        self.cwr_due = true;
+    }
+
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
     #[inline]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
@@ -262,24 +287,41 @@ impl Core {
             TimerRestart::Rfc6298 => self.rto_at = None,
             TimerRestart::BeforeSample => {}
         }
+        self.forget_short();
+        newly
+    }
+
+    /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
+    pub fn advance_partly(&mut self, next: u64) {
+        self.una = next;
+        self.forget_short();
+    }
+
+    fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
         }
-        newly
+    }
+
+    /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
+    pub fn may_open(&self, newly: u64) -> bool {
+        !self.says_congested() && self.may_grow(newly)
+    }
+
+    fn says_congested(&self) -> bool {
+        self.echoed && self.ecn_confirmed
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     #[inline]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if !(self.echoed && self.ecn_confirmed) {
-            if self.may_grow(newly) {
-                let acked = self.acked(ack, newly, now);
-                self.grow_window(&acked);
-                self.limit_cwnd();
-                out.window(&self.window);
-            } else {
-                self.control.not_used(now);
-            }
+        if self.may_open(newly) {
+            let acked = self.acked(ack, newly, now);
+            self.grow_window(&acked);
+            self.limit_cwnd();
+            out.window(&self.window);
+        } else if !self.says_congested() {
+            self.control.not_used(now);
         }
         self.note_echo(ack);
         if self.una == 1 && self.settings.delay_growth {
@@ -326,7 +368,7 @@ impl Core {
         if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
     }
 
-    fn limit_cwnd(&mut self) {
+    pub fn limit_cwnd(&mut self) {
         let limit = self.settings.cwnd_limit;
         if limit > 0 && self.window.cwnd as u64 > limit {
             self.window.cwnd = limit as f64;
@@ -460,15 +502,16 @@ impl Core {
         self.duplicates = 0;
         self.inflation = 0;
         self.recover = self.high;
-        if self.window.cwnd < 1.0 {
+        if self.window.cwnd < 1.0 && self.settings.recovery != RecoveryName::Vegas {
             self.window.cwnd = 1.0;
             out.window(&self.window);
         }
-        let idle = self.una == self.high;
+        let outstanding = self.una < self.high;
+        let idle = !outstanding && self.settings.idle_threshold;
         if self.una == 0 && self.settings.first_packet_loss {
             self.initial_window = 1;
         }
-        if !idle || self.settings.slow_start_restart {
+        if outstanding || self.settings.slow_start_restart {
             self.collapse(idle, now, out);
         }
         if !idle {
@@ -483,20 +526,17 @@ impl Core {
     /// The window after a timeout. After a cut for a mark, and with nothing outstanding, the threshold stays.
     fn collapse(&mut self, idle: bool, now: Time, out: &mut impl Output) {
         let again = self.settings.threshold_once && self.resent.replace(self.una) == Some(self.una);
-        let keeps_threshold = idle || self.last_cut == LastCut::Mark || again;
-        if !idle && self.last_cut != LastCut::Mark {
+        let marked = self.last_cut == LastCut::Mark && self.una < self.high;
+        if !idle && !marked {
             self.counters.timeouts += 1;
         }
-        if keeps_threshold {
-            self.window.cwnd = 1.0;
-            out.window(&self.window);
+        if idle || marked || again {
+            self.restart_window(out);
         } else {
             self.kept = 0.0;
             self.control.cut(&self.window, Cause::Timeout, now);
-            let cut = response::cut(self.cut_base(), self.control.keep(), self.settings.halving).to_one();
-            cut.apply(&mut self.window, |window| out.window(window));
+            self.cut_to_one(out);
         }
-        self.cwr_due = true;
     }
 
     pub fn restart_timer(&mut self, now: Time) {

@@ -203,6 +203,20 @@ pub const PARAMETERS: &[Parameter] = &[
         "RFC 6582, section 3.2; ns-2 newreno_changes1_"
     ),
     parameter!(
+        "partial_deflation",
+        Kind::Flag,
+        "true",
+        "A partial acknowledgement takes from NewReno's inflated window what it acknowledges, less one; else all inflation goes.",
+        "RFC 6582, section 3.2; ns-2 partial_window_deflation_"
+    ),
+    parameter!(
+        "exit_to_flight",
+        Kind::Flag,
+        "false",
+        "NewReno leaves recovery with a window of at most what is outstanding, which keeps it from a burst.",
+        "RFC 6582, section 3.2; ns-2 exit_recovery_fix_"
+    ),
+    parameter!(
         "max_window",
         Kind::Count { min: 1, max: MAX_PACKETS, unit: "packets" },
         "20",
@@ -322,6 +336,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "true",
         "A timeout with nothing outstanding returns the window to one.",
         "ns-2 slow_start_restart_"
+    ),
+    parameter!(
+        "idle_threshold",
+        Kind::Flag,
+        "true",
+        "A timeout with nothing outstanding leaves the threshold and the back-off as they are.",
+        "ns-2 restart_bugfix_"
     ),
     parameter!(
         "tick",

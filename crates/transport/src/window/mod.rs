@@ -4,6 +4,7 @@ mod aimd;
 mod cubic;
 mod hystart;
 mod reno;
+mod vegas;
 
 use ecnlab_units::{Span, Time};
 
@@ -11,6 +12,7 @@ pub use aimd::Aimd;
 pub use cubic::Cubic;
 pub use hystart::HyStart;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use crate::settings::{CongestionName, Settings};
 
@@ -88,6 +90,7 @@ pub enum Control {
     Reno(Reno),
     Aimd(Aimd),
     Cubic(Box<Cubic>),
+    Vegas(Box<Vegas>),
 }
 
 macro_rules! each {
@@ -96,6 +99,7 @@ macro_rules! each {
             Control::Reno($algorithm) => $call,
             Control::Aimd($algorithm) => $call,
             Control::Cubic($algorithm) => $call,
+            Control::Vegas($algorithm) => $call,
         }
     };
 }
@@ -106,7 +110,7 @@ impl Control {
             CongestionName::Reno => Control::Reno(Reno),
             CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
             CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(settings.cubic))),
-            CongestionName::Vegas => unimplemented!(),
+            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(settings.vegas))),
         }
     }
 }
