@@ -44,6 +44,8 @@ class Network:
 
 
 ONE_OF_EACH = ("flows.*.count=1",)
+# Linux' transport as profile `linux` has it (RACK-TLP, HyStart++), with the packets and the ACK for each packet of the other rows.
+CUBIC_SACK = ('flows.*.tcp.profile="linux"', 'flows.*.tcp.packet_size="1000 B"', "flows.*.tcp.delayed_ack=false")
 
 NETWORKS = (
     Network("thesis, 60 flows", "thesis.toml", (), ONE_OF_EACH, ("net=thesis", "flows=60"), 95, 45),
@@ -57,6 +59,7 @@ NETWORKS = (
         75,
     ),
     Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
+    Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), 130, 60),
     Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
 )
 
@@ -159,10 +162,10 @@ def ours(binary: Path, file: str, overrides: tuple[str, ...]) -> Row:
 
 
 def ns2_run(ns2: str, arguments: tuple[str, ...]) -> Row:
-    """One run of ns-2; its last line is `key value` pairs."""
+    """One run of ns-2; one line, from the word `flows` on, is `key value` pairs. TCP/Linux writes words of its own around it."""
     command = [ns2, str(BENCHES / "ns2" / "dumbbell.tcl"), *arguments]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    words = output.strip().splitlines()[-1].split()
+    words = output[output.index("flows ") :].splitlines()[0].split()
     return {key: float(value) for key, value in zip(words[::2], words[1::2], strict=True)}
 
 

@@ -1,7 +1,7 @@
 # The networks of ecnlab's benchmark, for ns-2 2.35 (Debian package `ns2`).
 #
 #   ns dumbbell.tcl net=thesis|1g|10g [flows=N] [time=SECONDS] [from=SECONDS] [seed=N]
-#                   [mode=bench|info|count] [sched=Calendar|Heap|Map|Splay] [headers=few|all]
+#                   [tcp=reno|cubic] [mode=bench|info|count] [sched=Calendar|Heap|Map|Splay] [headers=few|all]
 #
 # Every flow has a host with its own access link to router R; R - K is the bottleneck; all
 # receivers sit on K. Reno with ECN, endless FTP, 1000 bytes on the wire, ACKs 40 bytes,
@@ -21,7 +21,7 @@
 # Defaults of time: 100 / 10 / 0.5 s; time=0 builds the network and ends: its CPU time is the
 # set-up that a benchmark takes off.
 #
-# The last line is `key value` pairs: flows, time, hops, data (packets sent, with
+# One line is `key value` pairs: flows, time, hops, data (packets sent, with
 # retransmissions), acks, retransmitted, timeouts, CPU seconds of the set-up (up to the first
 # event of the run) and of the run itself (Linux's schedstat, else wall time). mode=info adds
 # the throughput over from..time and the bottleneck's share of its rate (from the ACKs that
@@ -36,10 +36,12 @@
 # 0.3 s (that short, the overshoot of slow start is still on its way: take mode=count's).
 # mode=bench and mode=count with the same arguments simulate the same packets.
 #
+# tcp=cubic takes ns-2's TCP/Linux with the CUBIC of Linux 2.6.22 and SACK instead of Reno.
+#
 # Only the headers IP, TCP and Flags are in the packets (headers=all: every header ns-2
 # knows, its default), which makes ns-2 faster: the comparison is with ns-2 at its best.
 
-array set option {net thesis flows {} time {} from {} seed 1 mode bench sched Calendar headers few}
+array set option {net thesis flows {} time {} from {} seed 1 tcp reno mode bench sched Calendar headers few}
 foreach word $argv {
     if {![regexp {^([a-z]+)=(.+)$} $word -> key value] || ![info exists option($key)]} {
         puts stderr "dumbbell.tcl: $word: expected one of [lsort [array names option]] as key=value"
@@ -53,7 +55,7 @@ switch -- $option(net) {
     10g     { array set net {flows 10000 rate 10e9  limit 25000 min 6250 max 18750 time 0.5   delays 0.005} }
     default { puts stderr "dumbbell.tcl: net=$option(net): expected thesis, 1g or 10g"; exit 2 }
 }
-foreach {key allowed} {mode {bench info count} sched {Calendar Heap Map Splay} headers {few all}} {
+foreach {key allowed} {tcp {reno cubic} mode {bench info count} sched {Calendar Heap Map Splay} headers {few all}} {
     if {[lsearch -exact $allowed $option($key)] < 0} {
         puts stderr "dumbbell.tcl: $key=$option($key): expected one of $allowed"
         exit 2
@@ -117,8 +119,15 @@ for {set i 0} {$i < $n} {incr i} {
     route $R $host
     watch $host $R
     watch $R $host
-    set tcp($i) [new Agent/TCP/Reno]
-    set sink [new Agent/TCPSink]
+    if {$option(tcp) eq "cubic"} {
+        set tcp($i) [new Agent/TCP/Linux]
+        $ns at 0 "$tcp($i) select_ca cubic"
+        set sink [new Agent/TCPSink/Sack1]
+        $sink set ts_echo_rfc1323_ true
+    } else {
+        set tcp($i) [new Agent/TCP/Reno]
+        set sink [new Agent/TCPSink]
+    }
     $ns attach-agent $host $tcp($i)
     $ns attach-agent $K $sink
     $ns connect $tcp($i) $sink

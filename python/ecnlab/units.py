@@ -25,6 +25,7 @@ _COUNTS = {
     "sent": "packets",
     "timeouts": "timeouts",
     "timeouts_run": "timeouts",
+    "transactions": "transactions",
 }
 _NAMES = {"group", "queue", "kind", "cause", "seed"}
 

@@ -16,7 +16,7 @@ create_exception!(_core, ScenarioError, PyException, "A scenario with problems; 
 create_exception!(_core, Interrupted, PyException, "A run was stopped by its `stop` callable.");
 
 /// Version of the result tables' layout.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// How often, in wall time, a run asks whether to stop.
 const ASK_EVERY: Duration = Duration::from_millis(50);

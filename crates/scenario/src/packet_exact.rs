@@ -10,7 +10,7 @@ use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::probe::{Deed, Probe};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, Treatment, run};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Window, profile};
+use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Traffic, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -94,7 +94,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
         group: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        demand: Demand::segments(segments(scenario, settings.syn())),
+        traffic: Traffic::once(Demand::segments(segments(scenario, settings.syn()))),
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
         boot: Some(seconds(real(scenario, "boot_time_s")?)?),
         tcp: Arc::new(settings),
@@ -275,7 +275,7 @@ impl Tape {
     }
 
     fn note_ack(&mut self, time: Time, kind: &'static str, ack: &Ack) {
-        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks });
+        self.events.push(Event { time, kind, seq: ack.next as i64 - 1, size: ack.size, sacks: ack.sacks.clone() });
     }
 
     /// The run is cut at its end. What happens at that very instant is in a case or not as ns-2's rounding has it: as much of it is kept

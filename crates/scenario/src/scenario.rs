@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry as aqms};
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec, Treatment, treatment};
-use ecnlab_transport::{Demand, Settings, profile, settings, source};
+use ecnlab_transport::{Settings, Traffic, profile, settings, source};
 use ecnlab_units::quantity::{self, Amount};
 use ecnlab_units::{Rate, Span, Time, Values};
 use serde_json::{Map, Value as Json, json};
@@ -327,7 +327,7 @@ struct Group {
     access: Option<(LinkSpec, LinkSpec)>,
     route: Vec<usize>,
     tcp: Arc<Settings>,
-    demand: Demand,
+    traffic: Traffic,
     starts: Vec<Time>,
 }
 
@@ -359,13 +359,14 @@ fn group(reader: &mut Reader, section: &Section, links: &Links) -> Option<(Group
     let app = app(reader, section);
     let starts = starts(reader, section);
     let (tcp, app, starts) = (tcp?, app?, starts?);
+    let settings = Settings::new(&tcp.1);
     let group = Group {
         name: name?.to_owned(),
         count: count?,
         access: access?,
         route: route?,
-        tcp: Arc::new(Settings::new(&tcp.1)),
-        demand: Demand::segments((app.0.segments)(&app.1)),
+        traffic: (app.0.traffic)(&app.1, settings.payload()),
+        tcp: Arc::new(settings),
         starts,
     };
     let mut tcp_texts = texts(&tcp.1);
@@ -485,10 +486,12 @@ fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)>
         variant.apply(&mut values);
     }
     reader.parameters(&section, &mut values);
-    for (parameter, message) in settings::check(&values) {
+    let problems = settings::check(&values);
+    let sound = problems.is_empty();
+    for (parameter, message) in problems {
         reader.report_at(&section, parameter, message);
     }
-    Some((word, values))
+    sound.then_some((word, values))
 }
 
 /// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
@@ -505,11 +508,21 @@ fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::Entry, V
         return None;
     };
     let mut values = Values::defaults(entry.parameters);
-    if let Some(section) = section {
+    let before = reader.problems.len();
+    if let Some(section) = &section {
         let mut keys = vec!["kind"];
         keys.extend(entry.parameters.iter().map(|parameter| parameter.name));
-        reader.only(&section, &keys);
-        reader.parameters(&section, &mut values);
+        reader.only(section, &keys);
+        reader.parameters(section, &mut values);
+    }
+    if reader.problems.len() > before {
+        return None;
+    }
+    for (parameter, message) in (entry.check)(&values) {
+        match &section {
+            Some(section) => reader.report_at(section, parameter, message),
+            None => reader.report_at(flow, "app", format!("{parameter} {message}, as in app = {{ kind = \"{word}\", ... }}")),
+        }
     }
     Some((entry, values))
 }
@@ -561,7 +574,7 @@ fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Net
                 forward,
                 back,
                 tcp: group.tcp.clone(),
-                demand: group.demand,
+                traffic: group.traffic,
                 start: group.starts[member as usize % group.starts.len()],
                 boot: None,
             });

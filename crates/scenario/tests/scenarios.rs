@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::treatment::EcnPath;
+use ecnlab_transport::Demand;
 
 const SOUND: &str = r#"name = "two groups"
 duration = "10 s"
@@ -119,6 +120,25 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("start = [\"0 s\", \"1 s\"]", "start = [\"0 s\", 1]", "flows.far.start", 26, "needs a unit"),
         ("start = [\"0 s\", \"1 s\"]", "route = [\"bottle\"]", "flows.far.route", 26, "did you mean \"bottleneck\"?"),
         ("start = [\"0 s\", \"1 s\"]", "app = \"bulks\"", "flows.far.app", 26, "did you mean \"bulk\"?"),
+        ("start = [\"0 s\", \"1 s\"]", "app = \"file\"", "flows.far.app", 26, "packets is missing"),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"file\" }", "flows.far.app.packets", 26, "or as bytes = \"1 MB\""),
+        (
+            "start = [\"0 s\", \"1 s\"]",
+            "app = { kind = \"file\", packets = 3, bytes = \"1 KB\" }",
+            "flows.far.app.bytes",
+            26,
+            "1000 stands beside packets 3",
+        ),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"file\", bytes = \"1 Kb\" }", "flows.far.app.bytes", 26, "unknown unit"),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"transactions\", bytes = 0 }", "flows.far.app.bytes", 26, "1 .. "),
+        ("start = [\"0 s\", \"1 s\"]", "app = { kind = \"transactions\", gap = 1 }", "flows.far.app.gap", 26, "needs a unit"),
+        (
+            "start = [\"0 s\", \"1 s\"]",
+            "app = { kind = \"transactions\", connection = \"kept\" }",
+            "flows.far.app.connection",
+            26,
+            "one of new, keep",
+        ),
         ("[[link]]", "[links]\n[[link]]", "links", 5, "did you mean \"link\"?"),
     ];
     for (old, new, place, line, said) in cases {
@@ -211,6 +231,16 @@ fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_th
 }
 
 #[test]
+fn a_source_sends_bytes_in_segments_of_its_flows_own_payload() {
+    let first =
+        |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].traffic.first;
+    assert_eq!(Demand { segments: 3, last_payload: Some(120), closes: true }, first("{ kind = \"file\", bytes = 1200 }"));
+    assert_eq!(Demand { segments: 7, last_payload: None, closes: true }, first("{ kind = \"file\", packets = 7 }"));
+    let kept = "{ kind = \"transactions\", bytes = 1000, connection = \"keep\" }";
+    assert_eq!(Demand { segments: 2, last_payload: Some(460), closes: false }, first(kept));
+}
+
+#[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
         ("flows.middle.count", "3", "the members are near, far"),
@@ -267,6 +297,13 @@ fn any_parameter_changes_the_hash() {
         ("flows.near.tcp.ecn", "false"),
         ("flows.near.tcp.max_window", "21"),
         ("flows.near.app", "{ kind = \"file\", packets = 5 }"),
+        ("flows.near.app", "{ kind = \"file\", bytes = 5 }"),
+        ("flows.near.app", "transactions"),
+        ("flows.near.app", "{ kind = \"transactions\", bytes = 20000 }"),
+        ("flows.near.app", "{ kind = \"transactions\", gap = \"2 s\" }"),
+        ("flows.near.app", "{ kind = \"transactions\", gap_distribution = \"fixed\" }"),
+        ("flows.near.app", "{ kind = \"transactions\", count = 7 }"),
+        ("flows.near.app", "{ kind = \"transactions\", connection = \"keep\" }"),
         ("flows.far.start", "1 s"),
         ("record.events", "true"),
     ];

@@ -9,6 +9,7 @@ mod link;
 pub mod measures;
 pub mod network;
 mod packet;
+mod payloads;
 pub mod probe;
 pub mod script;
 pub mod treatment;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::Entry;
-use ecnlab_transport::{Demand, Settings};
+use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
 use crate::treatment::Treatment;
@@ -60,7 +60,7 @@ pub struct FlowSpec {
     pub back: Vec<u32>,
     pub tcp: Arc<Settings>,
     /// What there is to send.
-    pub demand: Demand,
+    pub traffic: Traffic,
     pub start: Time,
     /// Phase of the sender's clock; drawn from the seed where it is not given.
     pub boot: Option<Span>,

@@ -77,6 +77,7 @@ pub struct Origin {
 }
 
 impl Packet {
+    #[inline]
     pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
         Packet {
             due: Time::ZERO,
@@ -95,6 +96,7 @@ impl Packet {
         }
     }
 
+    #[inline]
     pub fn of_ack(ack: &Ack, origin: Origin) -> Packet {
         Packet {
             due: Time::ZERO,
@@ -113,6 +115,7 @@ impl Packet {
         }
     }
 
+    #[inline]
     pub fn segment(&self) -> Segment {
         Segment {
             seq: self.seq,
@@ -125,6 +128,7 @@ impl Packet {
         }
     }
 
+    #[inline]
     fn ack(&self, sacks: Sacks) -> Ack {
         Ack {
             next: self.seq,
@@ -166,29 +170,43 @@ impl Arena {
         id
     }
 
-    pub fn insert_ack(&mut self, ack: &Ack, origin: Origin) -> PacketId {
-        let mut packet = Packet::of_ack(ack, origin);
+    #[inline]
+    pub fn insert_ack(&mut self, ack: Ack, origin: Origin) -> PacketId {
+        let mut packet = Packet::of_ack(&ack, origin);
         if !ack.sacks.is_empty() {
-            packet.note = self.free_sacks.pop().unwrap_or_else(|| {
-                self.sacks.push(Sacks::default());
-                (self.sacks.len() - 1) as u32
-            });
-            self.sacks[packet.note as usize] = ack.sacks;
+            packet.note = self.keep(ack.sacks);
         }
         self.insert(packet)
     }
 
     /// Takes an acknowledgement out of the network.
+    #[inline]
     pub fn release_ack(&mut self, id: PacketId) -> Ack {
-        let packet = self[id];
+        let note = self[id].note;
+        let sacks = if note == NONE { Sacks::default() } else { self.give_back(note) };
+        let ack = self[id].ack(sacks);
         self.release(id);
-        if packet.note == NONE {
-            return packet.ack(Sacks::default());
-        }
-        self.free_sacks.push(packet.note);
-        packet.ack(self.sacks[packet.note as usize])
+        ack
     }
 
+    /// Keeps SACK blocks aside; returns where.
+    #[inline(never)]
+    fn keep(&mut self, sacks: Sacks) -> u32 {
+        let place = self.free_sacks.pop().unwrap_or_else(|| {
+            self.sacks.push(Sacks::default());
+            (self.sacks.len() - 1) as u32
+        });
+        self.sacks[place as usize] = sacks;
+        place
+    }
+
+    #[inline(never)]
+    fn give_back(&mut self, place: u32) -> Sacks {
+        self.free_sacks.push(place);
+        std::mem::take(&mut self.sacks[place as usize])
+    }
+
+    #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.live -= 1;
         self.packets[id as usize].next = std::mem::replace(&mut self.free, id);

@@ -1,5 +1,6 @@
 //! Random small networks: nothing is lost or made, measures keep their bounds, and a run depends on its network and seed alone.
 
+#[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
 
 use std::sync::Arc;
@@ -9,9 +10,10 @@ use common::{options, pipe, queue_link, run_off, run_with};
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::{AQMS, find};
 use ecnlab_sim::probe::Recorder;
+use ecnlab_sim::treatment::EcnPath;
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, Run, Script, Treatment};
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, profile, settings};
+use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
+use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -26,6 +28,9 @@ struct Hop {
     in_bytes: bool,
     drop_numbers: Vec<u64>,
     drops: Vec<(u64, u32)>,
+    ecn: EcnPath,
+    /// There and back.
+    loss: [f64; 2],
 }
 
 /// A flow as it is drawn: it enters the chain at one link and leaves it after another.
@@ -36,32 +41,91 @@ struct Draw {
     profile: &'static str,
     ecn: bool,
     delayed_ack: bool,
+    /// A three-way handshake, and a FIN at the end of finite traffic.
+    three_way: bool,
     max_window: u64,
-    segments: u64,
+    load: Load,
     start_ms: u64,
     access: bool,
+}
+
+/// What a flow is to send, as it is drawn.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    Endless,
+    Packets(u64),
+    Bytes(u64),
+    Transactions { bytes: u64, gap_ms: u64, exponential: bool, count: u64, connection: Connection },
 }
 
 fn hop() -> impl Strategy<Value = Hop> {
     let drop_numbers = subsequence((0..60u64).collect::<Vec<_>>(), 0..6);
     let drops = prop::collection::vec((0u64..80, 0u32..3), 0..6);
-    (50u64..5_000, 0u64..60_000, 0..AQMS.len(), 1u32..40, any::<bool>(), drop_numbers, drops).prop_map(
-        |(kbps, delay_us, aqm, limit, in_bytes, drop_numbers, drops)| Hop { kbps, delay_us, aqm, limit, in_bytes, drop_numbers, drops },
+    let faulty = select(vec![EcnPath::Bleach, EcnPath::Drop, EcnPath::ClearFlags, EcnPath::DropSetup]);
+    let ecn = prop_oneof![4 => Just(EcnPath::Keep), 1 => faulty];
+    let loss = || prop_oneof![2 => Just(0.0), 1 => 0.0..0.2];
+    let buffer = (0..AQMS.len(), 1u32..40, any::<bool>());
+    (50u64..5_000, 0u64..60_000, buffer, drop_numbers, drops, ecn, [loss(), loss()]).prop_map(
+        |(kbps, delay_us, (aqm, limit, in_bytes), drop_numbers, drops, ecn, loss)| Hop {
+            kbps,
+            delay_us,
+            aqm,
+            limit,
+            in_bytes,
+            drop_numbers,
+            drops,
+            ecn,
+            loss,
+        },
     )
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let connection = select(vec![Connection::New, Connection::Keep]);
+    let transactions = (1u64..20_000, 0u64..2_000, any::<bool>(), 0u64..9, connection);
+    prop_oneof![
+        Just(Load::Endless),
+        (1u64..400).prop_map(Load::Packets),
+        (1u64..400_000).prop_map(Load::Bytes),
+        transactions.prop_map(|(bytes, gap_ms, exponential, count, connection)| Load::Transactions {
+            bytes,
+            gap_ms,
+            exponential,
+            count,
+            connection
+        }),
+    ]
+}
+
+impl Load {
+    fn traffic(self, payload: u32) -> Traffic {
+        match self {
+            Load::Endless => Traffic::once(Demand::segments(ENDLESS)),
+            Load::Packets(packets) => Traffic::once(Demand { closes: true, ..Demand::segments(packets) }),
+            Load::Bytes(bytes) => Traffic::once(Demand::bytes(bytes, payload)),
+            Load::Transactions { bytes, gap_ms, exponential, count, connection } => {
+                let gap = Span::from_millis(gap_ms);
+                let plan = Transactions { transfer: Demand::bytes(bytes, payload), gap, exponential, count, connection };
+                Traffic { first: plan.demand(1), then: Some(plan) }
+            }
+        }
+    }
 }
 
 fn draw() -> impl Strategy<Value = Draw> {
     let route = (0usize..4, 1usize..5);
-    let tcp = (select(vec!["ns2", "ns2-2001"]), any::<bool>(), any::<bool>(), 1u64..80);
-    let load = (prop_oneof![Just(ENDLESS), 1u64..400], 0u64..3_000, any::<bool>());
-    (route, tcp, load).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, max_window), (segments, start_ms, access))| Draw {
+    let tcp =
+        (select(vec!["ns2", "ns2-2001", "linux-2.0", "linux-2.2", "linux", "rfc"]), any::<bool>(), any::<bool>(), any::<bool>(), 1u64..80);
+    let when = (load(), 0u64..3_000, any::<bool>());
+    (route, tcp, when).prop_map(|((enters, crosses), (profile, ecn, delayed_ack, three_way, max_window), (load, start_ms, access))| Draw {
         enters,
         crosses,
         profile,
         ecn,
         delayed_ack,
+        three_way,
         max_window,
-        segments,
+        load,
         start_ms,
         access,
     })
@@ -74,7 +138,7 @@ fn networks() -> impl Strategy<Value = Network> {
 fn network(hops: &[Hop], draws: &[Draw]) -> Network {
     let mut network = Network { groups: 2, ..Network::default() };
     network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.link(at)));
-    network.links.extend(hops.iter().map(|hop| pipe(hop.kbps, hop.delay_us, 30)));
+    network.links.extend(hops.iter().map(Hop::back));
     for (at, draw) in draws.iter().enumerate() {
         draw.add_to(&mut network, hops.len(), at as u32 % 2);
     }
@@ -92,10 +156,14 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        LinkSpec {
-            treatment: Treatment::scripted(script),
-            ..queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit)
-        }
+        let treatment = Treatment { ecn: self.ecn, loss: self.loss[0], script };
+        let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
+        LinkSpec { treatment: Some(Box::new(treatment)), ..link }
+    }
+
+    fn back(&self) -> LinkSpec {
+        let treatment = Treatment { ecn: self.ecn, loss: self.loss[1], ..Treatment::default() };
+        LinkSpec { treatment: Some(Box::new(treatment)), ..pipe(self.kbps, self.delay_us, 30) }
     }
 }
 
@@ -111,13 +179,19 @@ impl Draw {
             network.links.extend([pipe(10_000, 3_000, 20), pipe(10_000, 3_000, 20)]);
         }
         let start = Time::ZERO + Span::from_millis(self.start_ms);
-        network.flows.push(FlowSpec { group, forward, back, tcp: self.tcp(), demand: Demand::segments(self.segments), start, boot: None });
+        let tcp = self.tcp();
+        let traffic = self.load.traffic(tcp.payload());
+        network.flows.push(FlowSpec { group, forward, back, tcp, traffic, start, boot: None });
     }
 
     fn tcp(&self) -> Arc<Settings> {
         let mut values = profile::find(self.profile).unwrap().values();
         values.read("ecn", &self.ecn.to_string()).unwrap();
         values.read("delayed_ack", &self.delayed_ack.to_string()).unwrap();
+        if self.three_way {
+            values.read("handshake", "three-way").unwrap();
+            values.read("fin", "true").unwrap();
+        }
         values.read("max_window", &self.max_window.to_string()).unwrap();
         Arc::new(Settings::new(&values))
     }
@@ -155,7 +229,7 @@ impl Probe for Watch {
     fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *Watch::at(&mut self.sent, flow) += 1;
         let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + 1);
+        *highest = (*highest).max(segment.seq + u64::from(segment.kind != Kind::Pure));
     }
 
     fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {
@@ -195,13 +269,37 @@ proptest! {
         let mut watch = Watch::default();
         let finished = run_with(&network, &options(30, seed), &mut watch);
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
+            if flow.traffic.then.is_some() {
+                continue;
+            }
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
                 prop_assert!(outstanding || watch.cwnd[at] < 1.0, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
-                let all = flow.demand.segments + u64::from(flow.tcp.syn());
+                let all = flow.traffic.first.segments + u64::from(flow.tcp.syn()) + u64::from(flow.tcp.fin);
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
+            }
+        }
+    }
+
+    #[test]
+    fn applications_read_what_was_sent_to_them_to_the_byte(network in networks(), seed in any::<u64>()) {
+        const SECONDS: u64 = 30;
+        let finished = run_off(&network, &options(SECONDS, seed));
+        let column = |name| finished.report.reals("flows", name);
+        let (goodput, ended, completion) = (column("goodput_bps"), column("transactions"), column("completion_s"));
+        for (at, flow) in network.flows.iter().enumerate().filter(|(_, flow)| flow.traffic.first.segments != ENDLESS) {
+            let payload = u64::from(flow.tcp.payload());
+            let Demand { segments, last_payload, .. } = flow.traffic.first;
+            let transfer = (segments - 1) * payload + last_payload.map_or(payload, u64::from);
+            let read = (goodput[at] * SECONDS as f64 / 8.0).round() as u64;
+            let whole = ended[at] as u64 * transfer;
+            prop_assert!((whole..=whole + transfer).contains(&read), "flow {at}: {read} bytes read, {whole} in whole transfers");
+            let count = flow.traffic.then.map_or(1, |then| then.count);
+            prop_assert_eq!(!completion[at].is_nan(), count > 0 && ended[at] as u64 == count);
+            if !completion[at].is_nan() {
+                prop_assert_eq!(whole, read);
             }
         }
     }
@@ -260,7 +358,7 @@ fn one_reno_flow(f: f64) -> Network {
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(Settings::new(&values)),
-        demand: Demand::segments(ENDLESS),
+        traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: None,
     };

@@ -1,5 +1,6 @@
 //! What a path does to packets before they reach a link's queue.
 
+#[allow(dead_code, reason = "each test needs its own part of it")]
 mod common;
 
 use std::sync::Arc;
@@ -10,11 +11,15 @@ use ecnlab_queue::registry::find;
 use ecnlab_sim::treatment::EcnPath;
 use ecnlab_sim::{FlowSpec, Network, Run, Treatment};
 use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, profile};
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// An ECN flow over a marking queue whose path treats packets there and back.
 fn treated(there: Treatment, back: Treatment) -> Run {
+    treated_flow("ns2", there, back)
+}
+
+fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
     let aqm = find("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
     for (name, text) in [("min_th", "2"), ("max_th", "8"), ("w_q", "0.1")] {
@@ -24,13 +29,13 @@ fn treated(there: Treatment, back: Treatment) -> Run {
     link.treatment = Some(Box::new(there));
     let mut reverse = pipe(1_000, 10_000, 100);
     reverse.treatment = Some(Box::new(back));
-    let tcp = Settings { ecn: true, max_window: 30, ..profile::settings("ns2") };
+    let tcp = Settings { ecn: true, max_window: 30, ..profile::settings(profile) };
     let flow = FlowSpec {
         group: 0,
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(tcp),
-        demand: Demand::segments(ENDLESS),
+        traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: Some(Span::ZERO),
     };
@@ -87,4 +92,21 @@ fn lost_data_is_counted_as_dropped_and_lost_acknowledgements_are_not() {
 fn a_path_that_loses_everything_lets_nothing_through() {
     let run = treated(loss(1.0), Treatment::default());
     assert_eq!([0.0], counts(&run, "flows", ["throughput_bps"]));
+}
+
+#[test]
+fn a_path_that_strips_or_drops_the_offer_of_ecn_leaves_a_connection_without_it() {
+    let columns = ["marks", "drops_ecn"];
+    let kept = treated_flow("rfc", ecn(EcnPath::Keep), Treatment::default());
+    assert!(counts(&kept, "queues", columns)[0] > 10.0);
+    let faults = [
+        (ecn(EcnPath::ClearFlags), Treatment::default(), 0.0),
+        (Treatment::default(), ecn(EcnPath::ClearFlags), 0.0),
+        (ecn(EcnPath::DropSetup), Treatment::default(), 1.0),
+    ];
+    for (there, back, refused) in faults {
+        let run = treated_flow("rfc", there, back);
+        assert_eq!([0.0, refused], counts(&run, "queues", columns));
+        assert!(counts(&run, "flows", ["goodput_bps"])[0] > 500_000.0, "it sends without ECN");
+    }
 }

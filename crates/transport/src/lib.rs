@@ -19,5 +19,5 @@ pub use receiver::Receiver;
 pub use segment::{Ack, Kind, Sacks, Segment};
 pub use sender::{Output, Sender};
 pub use settings::{Handshake, Settings};
-pub use source::Demand;
+pub use source::{Demand, Traffic};
 pub use window::Window;

@@ -29,14 +29,19 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
     Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
     Variant { name: "newreno", title: "NewReno", source: "RFC 6582", members: &[("congestion", "reno"), ("recovery", "newreno")] },
-    Variant { name: "sack", title: "SACK", source: "Fall and Floyd 1996", members: &[("congestion", "reno"), ("recovery", "sack1")] },
+    Variant { name: "sack", title: "SACK", source: "RFC 6675", members: &[("congestion", "reno"), ("recovery", "sack")] },
+    Variant {
+        name: "sack1",
+        title: "SACK as ns-2's Agent/TCP/Sack1 has it",
+        source: "Fall and Floyd 1996; ns-2 2.35",
+        members: &[("congestion", "reno"), ("recovery", "sack1")],
+    },
     Variant {
         name: "vegas",
-        title: "Vegas",
-        source: "Brakmo and Peterson 1995",
-        members: &[("congestion", "vegas"), ("recovery", "vegas")],
+        title: "Vegas with its own recovery",
+        source: "Brakmo and Peterson 1995; ns-2 2.35",
+        members: &[("congestion", "vegas"), ("recovery", "vegas"), ("ecn", "false")],
     },
-    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
     Variant {
         name: "cubic",
         title: "CUBIC",
@@ -49,6 +54,7 @@ pub const VARIANTS: &[Variant] = &[
         source: "RFC 8257",
         members: &[("congestion", "reno"), ("response", "dctcp"), ("ecn_echo", "dctcp"), ("ecn", "true")],
     },
+    Variant { name: "aimd", title: "AIMD", source: "Chiu and Jain 1989", members: &[("congestion", "aimd")] },
 ];
 
 pub const PROFILES: &[Profile] = &[

@@ -34,7 +34,7 @@ pub struct Segment {
 }
 
 /// An acknowledgement as the receiver makes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// The next segment that the receiver expects; all before it have arrived.
     pub next: u64,
@@ -52,9 +52,14 @@ pub struct Ack {
 }
 
 /// Selective acknowledgements: runs of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sacks {
-    blocks: [(u64, u64); Sacks::MOST],
+///
+/// Most acknowledgements have none, so they are kept aside.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Sacks(Option<Box<Blocks>>);
+
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Blocks {
+    runs: [(u64, u64); Sacks::MOST],
     count: u8,
 }
 
@@ -64,18 +69,20 @@ impl Sacks {
 
     /// Appends a block if there is room.
     pub fn push(&mut self, from: u64, to: u64) {
-        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
-            *block = (from, to);
-            self.count += 1;
+        let blocks = self.0.get_or_insert_default();
+        if let Some(run) = blocks.runs.get_mut(usize::from(blocks.count)) {
+            *run = (from, to);
+            blocks.count += 1;
         }
     }
 
     pub fn as_slice(&self) -> &[(u64, u64)] {
-        &self.blocks[..usize::from(self.count)]
+        self.0.as_ref().map_or(&[], |blocks| &blocks.runs[..usize::from(blocks.count)])
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_none()
     }
 }
 

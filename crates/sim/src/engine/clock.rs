@@ -62,10 +62,11 @@ impl<P: Probe> Engine<'_, P> {
 
     fn begin_measuring(&mut self) {
         for flow in &mut self.flows {
-            flow.measures.reset(self.now, flow.sender.counters());
+            flow.measures.reset(self.now, &flow.counters());
         }
         for group in &mut self.groups {
             group.delay = Histogram::default();
+            group.transfers = Histogram::default();
         }
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, *queue.fifo.counters());

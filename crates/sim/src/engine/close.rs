@@ -2,7 +2,7 @@
 
 use super::{Engine, Flow, Run};
 use crate::link::Queue;
-use crate::measures::{self, Material, QueueRow};
+use crate::measures::{self, GroupRow, Material, QueueRow};
 use crate::packet::NONE;
 use crate::probe::Probe;
 use crate::treatment::Losses;
@@ -21,7 +21,7 @@ impl<P: Probe> Engine<'_, P> {
         }
         assert_eq!(self.packets.live(), live, "every packet is on a link or in a queue");
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {
-            assert_eq!(flow.sender.counters().sent, flow.received + flow.lost + in_flight, "sent = received + lost + in flight");
+            assert_eq!(flow.counters().sent, flow.received + flow.lost + in_flight, "sent = received + lost + in flight");
             assert!(flow.sender.una() <= flow.receiver.next(), "nothing is acknowledged that has not arrived");
         }
         for link in &self.links {
@@ -51,13 +51,11 @@ impl<P: Probe> Engine<'_, P> {
         for queue in &mut self.queues {
             queue.measures.held(queue.fifo.len(), self.now);
         }
-        let group_delays: Vec<_> = self.groups.iter().map(|group| group.delay.clone()).collect();
         let material = Material {
             from: self.options.measure_from,
             to: self.now,
-            groups: self.groups.len() as u32,
+            groups: self.groups.iter().map(|group| GroupRow { delay: &group.delay, transfers: &group.transfers }).collect(),
             flows: self.flows.iter().map(Flow::row).collect(),
-            group_delays: &group_delays,
             fairness: &self.fairness,
             queues: self.queues.iter().map(|queue| self.queue_row(queue)).collect(),
         };

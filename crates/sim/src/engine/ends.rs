@@ -1,47 +1,52 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
-use ecnlab_transport::{Ack, Output, Segment, Sender, Window};
+use ecnlab_transport::source::{Connection, Next};
+use ecnlab_transport::{Ack, Kind, Output, Segment, Sender, Window};
 use ecnlab_units::Time;
 
-use super::Engine;
+use super::{Engine, Flow};
 use crate::measures::Delivery;
 use crate::packet::{Origin, Packet, PacketId};
 use crate::probe::Probe;
 
 impl<P: Probe> Engine<'_, P> {
-    /// A data packet has reached its sink.
+    /// A packet has reached its sink. One of an earlier connection finds nobody there.
     pub(super) fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
         self.packets.release(id);
-        let segment = packet.segment();
-        self.probe.received(self.now, packet.flow, &segment);
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
-        let arrival = flow.receiver.receive(&segment, packet.sent, self.now);
-        let data = if packet.seq == 0 && flow.syn { 0 } else { flow.data_bytes };
-        let syns = u64::from(arrival.delivered > 0 && packet.seq == 0 && flow.syn);
-        let delivery = Delivery {
-            size: packet.size,
-            new_bytes: (arrival.delivered - syns) * u64::from(flow.data_bytes),
-            first_bytes: if segment.retransmission { 0 } else { data },
-            delay: self.now.since(packet.sent),
-        };
-        if let Some(since) = flow.measures.delivered(&delivery, self.now) {
-            self.probe.lockout(packet.flow, since, self.now);
+        if packet.connection != flow.connection {
+            return;
         }
-        self.groups[flow.group as usize].delay.record(delivery.delay);
+        let segment = packet.segment();
+        self.probe.received(self.now, packet.flow, &segment);
+        let arrival = flow.receiver.receive(&segment, packet.sent, self.now);
+        if packet.kind != Kind::Pure {
+            let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
+            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
+            if let Some(since) = flow.measures.delivered(&delivery, self.now) {
+                self.probe.lockout(packet.flow, since, self.now);
+            }
+            self.groups[flow.group as usize].delay.record(delivery.delay);
+        }
         self.keep_receiver_deadline(packet.flow);
-        for ack in [arrival.held, arrival.ack].into_iter().flatten() {
-            self.send_ack(packet.flow, &ack);
+        if let Some(ack) = arrival.held {
+            self.send_ack(packet.flow, *ack);
+        }
+        if let Some(ack) = arrival.ack {
+            self.send_ack(packet.flow, ack);
         }
     }
 
     /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
     #[inline(never)]
     pub(super) fn wake_receiver(&mut self, flow: u32) {
-        if let Some(ack) = self.flows[flow as usize].receiver.expire(self.now) {
-            self.keep_receiver_deadline(flow);
-            self.send_ack(flow, &ack);
+        let ack = self.flows[flow as usize].receiver.expire(self.now);
+        self.keep_receiver_deadline(flow);
+        if let Some(ack) = ack {
+            self.send_ack(flow, ack);
         }
     }
 
@@ -53,27 +58,65 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: &Ack) {
-        self.probe.ack_sent(self.now, flow, ack);
-        let cursor = self.flows[flow as usize].back;
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection: 0 });
+    fn send_ack(&mut self, flow: u32, ack: Ack) {
+        self.probe.ack_sent(self.now, flow, &ack);
+        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection });
         self.enter(self.hops[cursor as usize], id);
     }
 
     /// An acknowledgement has reached its source.
     pub(super) fn acknowledge(&mut self, id: PacketId) {
-        let at = self.packets[id].flow;
+        let Packet { flow: at, connection, .. } = self.packets[id];
         let ack = self.packets.release_ack(id);
-        self.probe.ack_received(self.now, at, &ack);
         let flow = &mut self.flows[at as usize];
+        if connection != flow.connection {
+            return;
+        }
+        self.probe.ack_received(self.now, at, &ack);
         if !ack.echo_retransmission {
             flow.measures.round_trip(self.now.since(ack.echo));
         }
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
         let flow = &mut self.flows[at as usize];
-        if flow.measures.completed.is_none() && flow.sender.is_done() {
-            flow.measures.completed = Some(self.now);
+        if flow.measures.is_sending() && flow.sender.is_done() {
+            self.end_transfer(at);
         }
+    }
+
+    /// All that a flow had to send is acknowledged: its source says what comes next, and when.
+    #[cold]
+    fn end_transfer(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        let took = flow.measures.end_transfer(self.now);
+        self.groups[flow.group as usize].transfers.record(took);
+        let agenda = self.agendas.get_mut(flow.agenda as usize);
+        let next = agenda.and_then(|agenda| {
+            agenda.next = agenda.source.next(self.now);
+            agenda.next
+        });
+        match next {
+            Some(next) => self.deadlines.set(self.parts.agendas() + flow.agenda, self.now, next.at),
+            None => flow.measures.completed = Some(self.now),
+        }
+    }
+
+    /// A source's deadline: the next transfer begins.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_transfer(&mut self, agenda: u32) {
+        let agenda = &mut self.agendas[agenda as usize];
+        let (at, Some(Next { demand, connection, .. })) = (agenda.flow, agenda.next.take()) else { return };
+        let flow = &mut self.flows[at as usize];
+        flow.measures.begin_transfer(self.now);
+        if connection == Connection::Keep {
+            flow.payloads.add(&demand);
+            return self.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
+        }
+        flow.reconnect(&demand);
+        self.deadlines.clear(self.parts.timers + at);
+        self.keep_receiver_deadline(at);
+        self.with_sender(at, |sender, now, out| sender.start(now, out));
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
@@ -92,11 +135,12 @@ impl<P: Probe> Engine<'_, P> {
         let flow = &mut self.flows[at as usize];
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: self.probe, now: self.now, flow: at });
-        let (after, rtt, cursor) = (flow.sender.deadline(), flow.sender.reported_rtt(), flow.forward);
+        let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
+        let origin = Origin { flow: at, cursor: flow.forward, connection: flow.connection };
         let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in segments.drain(..) {
             self.probe.sent(self.now, at, &segment);
-            self.send(at, cursor, &segment, rtt_us);
+            self.send(&segment, origin, rtt_us);
         }
         self.scratch = segments;
         match after {
@@ -106,9 +150,9 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
-    fn send(&mut self, flow: u32, cursor: u32, segment: &Segment, rtt_us: u32) {
-        let id = self.packets.insert(Packet::of_segment(segment, Origin { flow, cursor, connection: 0 }, self.now, rtt_us));
-        self.enter(self.hops[cursor as usize], id);
+    fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
+        let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+        self.enter(self.hops[origin.cursor as usize], id);
     }
 }
 

@@ -1,30 +1,54 @@
-//! A flow as it runs: the two ends of its connection, its routes and its counts.
+//! A flow as it runs: the two ends of its connection, its routes and its counts over all of its connections.
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Receiver, Sender, Settings};
+use ecnlab_transport::sender::Counters;
+use ecnlab_transport::source::{Next, Source};
+use ecnlab_transport::{Demand, Receiver, Sender, Settings};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::{SINK, SOURCE};
 use crate::measures::{FlowMeasures, FlowRow};
 use crate::network::Network;
+use crate::packet::NONE;
+use crate::payloads::Payloads;
 
-/// A connection as it runs.
 pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
+    pub payloads: Payloads,
     pub forward: u32,
     pub back: u32,
     pub group: u32,
-    pub data_bytes: u32,
-    pub syn: bool,
-    /// Data packets that reached the sink and that were lost, in the whole run.
+    /// Which of its connections is open, modulo 256.
+    pub connection: u8,
+    pub started: bool,
+    /// Index of its source that acts over time, or `NONE`.
+    pub agenda: u32,
+    /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
     pub start: Time,
-    pub started: bool,
-    pub base_rtt: Span,
     pub measures: FlowMeasures,
+    base_rtt: Span,
+    tcp: Arc<Settings>,
+    /// Phase of the sender's clock.
+    boot: Span,
+    past: Past,
+}
+
+/// What a flow's connections that are over have counted.
+#[derive(Default)]
+struct Past {
+    sent: Counters,
+    min_rtt: Span,
+}
+
+/// A flow's source that acts over time, and what it has announced.
+pub struct Agenda {
+    pub flow: u32,
+    pub source: Box<dyn Source>,
+    pub next: Option<Next>,
 }
 
 impl Flow {
@@ -42,29 +66,63 @@ impl Flow {
         let base_rtt = network.base_rtt(spec);
         Flow {
             receiver: Receiver::new(&tcp),
+            payloads: Payloads::new(&tcp, &spec.traffic.first),
             forward,
             back,
             group: spec.group,
-            data_bytes: tcp.packet_size - tcp.header,
-            syn: tcp.syn(),
+            connection: 0,
+            started: false,
+            agenda: NONE,
             received: 0,
             lost: 0,
             start: spec.start,
-            started: false,
-            base_rtt,
             measures: FlowMeasures::new(base_rtt, spec.start),
-            sender: Sender::new(tcp, &spec.demand, boot),
+            base_rtt,
+            sender: Sender::new(tcp.clone(), &spec.traffic.first, boot),
+            tcp,
+            boot,
+            past: Past::default(),
         }
+    }
+
+    /// Puts a new connection in the place of one that is over. What is left of that one in the network belongs to nobody.
+    pub fn reconnect(&mut self, demand: &Demand) {
+        self.past = Past { sent: self.counters(), min_rtt: self.min_rtt() };
+        self.sender = Sender::new(self.tcp.clone(), demand, self.boot);
+        self.receiver = Receiver::new(&self.tcp);
+        self.payloads = Payloads::new(&self.tcp, demand);
+        self.connection = self.connection.wrapping_add(1);
+    }
+
+    /// What the senders of all its connections have done.
+    pub fn counters(&self) -> Counters {
+        sum(&self.past.sent, self.sender.counters())
+    }
+
+    /// Smallest round-trip time over all its connections; zero before the first.
+    fn min_rtt(&self) -> Span {
+        let known = [self.past.min_rtt, self.sender.min_rtt()].into_iter().filter(|&rtt| rtt > Span::ZERO);
+        known.min().unwrap_or(Span::ZERO)
     }
 
     pub fn row(&self) -> FlowRow<'_> {
         FlowRow {
             group: self.group,
             measures: &self.measures,
-            sender: *self.sender.counters(),
+            sender: self.counters(),
             base_rtt_s: self.base_rtt.seconds(),
-            min_rtt_s: self.sender.min_rtt().seconds(),
+            min_rtt_s: self.min_rtt().seconds(),
             started: self.start,
         }
+    }
+}
+
+fn sum(a: &Counters, b: &Counters) -> Counters {
+    Counters {
+        sent: a.sent + b.sent,
+        retransmitted_fast: a.retransmitted_fast + b.retransmitted_fast,
+        retransmitted_timeout: a.retransmitted_timeout + b.retransmitted_timeout,
+        timeouts: a.timeouts + b.timeouts,
+        ecn_reactions: a.ecn_reactions + b.ecn_reactions,
     }
 }

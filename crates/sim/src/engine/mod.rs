@@ -15,7 +15,7 @@ use ecnlab_transport::Segment;
 use ecnlab_units::{Rng, Span, Time};
 
 use self::clock::CLOCKS;
-use self::flow::Flow;
+use self::flow::{Agenda, Flow};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, Histogram, QueueMeasures, Report};
@@ -77,6 +77,8 @@ struct Engine<'a, P> {
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `SINK` or `SOURCE`.
     hops: Vec<u32>,
+    /// Sources that act over time.
+    agendas: Vec<Agenda>,
     groups: Vec<Group>,
     fairness: FairnessBins,
     scratch: Vec<Segment>,
@@ -88,6 +90,7 @@ struct Engine<'a, P> {
 #[derive(Default)]
 struct Group {
     delay: Histogram<8>,
+    transfers: Histogram<8>,
     marks: u64,
     drops: u64,
 }
@@ -99,6 +102,13 @@ struct Parts {
     timers: u32,
     receivers: u32,
     clock: u32,
+}
+
+impl Parts {
+    /// The first number behind the clock's: sources that act over time.
+    fn agendas(&self) -> u32 {
+        self.clock + CLOCKS
+    }
 }
 
 /// Ends of routes.
@@ -139,20 +149,24 @@ impl<'a, P: Probe> Engine<'a, P> {
             })
             .collect();
         let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());
-        let flows: Vec<Flow> = network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
+        let mut flows: Vec<Flow> =
+            network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
         let (link_count, queue_count, flow_count) = (links.len() as u32, queues.len() as u32, flows.len() as u32);
         let timers = link_count + queue_count;
-        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock: timers + 2 * flow_count };
+        let clock = timers + 2 * flow_count;
+        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock };
+        let agendas = agendas(network, &mut flows, options.seed);
         Engine {
             now: Time::ZERO,
             options: *options,
-            deadlines: Deadlines::new((parts.clock + CLOCKS) as usize),
+            deadlines: Deadlines::new(parts.agendas() as usize + agendas.len()),
             parts,
             packets: Arena::new(),
             links,
             queues,
             flows,
             hops,
+            agendas,
             groups: (0..network.groups).map(|_| Group::default()).collect(),
             fairness: FairnessBins::default(),
             scratch: Vec::new(),
@@ -200,8 +214,22 @@ impl<'a, P: Probe> Engine<'a, P> {
             self.time_out(component - timers);
         } else if component < clock {
             self.wake_receiver(component - receivers);
-        } else {
+        } else if component < clock + CLOCKS {
             self.tick(component - clock);
+        } else {
+            self.begin_transfer(component - clock - CLOCKS);
         }
     }
+}
+
+/// The sources that act over time, each with its own random stream.
+fn agendas(network: &Network, flows: &mut [Flow], seed: u64) -> Vec<Agenda> {
+    let mut agendas = Vec::new();
+    for (at, (spec, flow)) in network.flows.iter().zip(flows).enumerate() {
+        if let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &format!("source {at}"))) {
+            flow.agenda = agendas.len() as u32;
+            agendas.push(Agenda { flow: at as u32, source, next: None });
+        }
+    }
+    agendas
 }

@@ -4,6 +4,7 @@ use ecnlab_transport::sender::Counters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
+use super::histogram::micros;
 
 /// A data packet's arrival at its sink, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,10 @@ pub struct FlowMeasures {
     pub lockouts: u32,
     pub lockout: Span,
     pub completed: Option<Time>,
+    /// When the transfer that is under way began.
+    transfer_since: Option<Time>,
+    /// How long the transfers took that ended.
+    pub transfers: Histogram<5>,
     /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
     threshold: Span,
 }
@@ -58,6 +63,8 @@ impl FlowMeasures {
             lockouts: 0,
             lockout: Span::ZERO,
             completed: None,
+            transfer_since: Some(start),
+            transfers: Histogram::default(),
             threshold: Span::from_secs(1).max(base_rtt * 10),
         }
     }
@@ -69,6 +76,7 @@ impl FlowMeasures {
             quiet_since: self.quiet_since,
             from: now,
             completed: self.completed,
+            transfer_since: self.transfer_since,
             bin_start: [0, 1, 2].map(|at| self.bin_start[at].wrapping_sub(self.bytes[at])),
             ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, now) }
         };
@@ -90,11 +98,29 @@ impl FlowMeasures {
 
     /// Ends the run: a spell without delivery that is still open counts, unless the flow has nothing more to send.
     pub fn finish(&mut self, now: Time) -> Option<Time> {
-        if self.completed.is_some() { None } else { self.note_spell(self.quiet_since, now) }
+        if self.is_sending() { self.note_spell(self.quiet_since, now) } else { None }
+    }
+
+    /// Whether a transfer is under way.
+    pub fn is_sending(&self) -> bool {
+        self.transfer_since.is_some()
+    }
+
+    /// A transfer begins: what was quiet before was no lockout.
+    pub fn begin_transfer(&mut self, now: Time) {
+        self.transfer_since = Some(now);
+        self.quiet_since = now;
+    }
+
+    /// The transfer has been acknowledged to the end; returns how long it took.
+    pub fn end_transfer(&mut self, now: Time) -> Span {
+        let took = now.since(self.transfer_since.take().unwrap_or(now));
+        self.transfers.record(took);
+        took
     }
 
     pub fn round_trip(&mut self, rtt: Span) {
-        self.rtt_sum_us += rtt.picos() as f64 * 1e-6;
+        self.rtt_sum_us += micros(rtt);
         self.rtt_samples += 1;
     }
 

@@ -5,6 +5,12 @@
 
 use ecnlab_units::Span;
 
+/// A span inside a run in microseconds. Runs last at most 100 days, which a signed number holds, and that converts in one instruction.
+#[inline]
+pub fn micros(span: Span) -> f64 {
+    span.picos() as i64 as f64 * 1e-6
+}
+
 /// A histogram of spans with `2^BITS` cells an octave.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram<const BITS: u32> {
@@ -20,7 +26,7 @@ impl<const BITS: u32> Histogram<BITS> {
     pub fn record(&mut self, span: Span) {
         let picos = span.picos();
         self.count += 1;
-        self.sum_us += picos as f64 * 1e-6;
+        self.sum_us += micros(span);
         let cell = Self::cell(picos / 1_000);
         let at = cell.wrapping_sub(self.offset) as usize;
         if at < self.cells.len() {

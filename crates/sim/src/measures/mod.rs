@@ -13,4 +13,4 @@ pub use fairness::{FairnessBins, jain};
 pub use flow::{Delivery, FlowMeasures};
 pub use histogram::Histogram;
 pub use queue::QueueMeasures;
-pub use report::{Column, FlowRow, Material, QueueRow, Report, Table, report};
+pub use report::{Column, FlowRow, GroupRow, Material, QueueRow, Report, Table, report};

@@ -32,9 +32,8 @@ pub enum Column {
 pub struct Material<'a> {
     pub from: Time,
     pub to: Time,
-    pub groups: u32,
+    pub groups: Vec<GroupRow<'a>>,
     pub flows: Vec<FlowRow<'a>>,
-    pub group_delays: &'a [Histogram<8>],
     pub fairness: &'a FairnessBins,
     pub queues: Vec<QueueRow<'a>>,
 }
@@ -46,6 +45,11 @@ pub struct FlowRow<'a> {
     pub base_rtt_s: f64,
     pub min_rtt_s: f64,
     pub started: Time,
+}
+
+pub struct GroupRow<'a> {
+    pub delay: &'a Histogram<8>,
+    pub transfers: &'a Histogram<8>,
 }
 
 pub struct QueueRow<'a> {
@@ -93,15 +97,19 @@ impl Table {
 /// The tables `flows`, `groups`, `total` and `queues`.
 pub fn report(material: &Material) -> Report {
     let sets = |of: &dyn Fn(&FlowRow) -> bool| material.flows.iter().filter(|row| of(row)).collect::<Vec<_>>();
-    let groups: Vec<Vec<&FlowRow>> = (0..material.groups).map(|group| sets(&|row| row.group == group)).collect();
+    let groups: Vec<Vec<&FlowRow>> = (0..material.groups.len() as u32).map(|group| sets(&|row| row.group == group)).collect();
     let all = vec![sets(&|_| true)];
-    let mut total_delay = Histogram::default();
-    material.group_delays.iter().for_each(|delay| total_delay.merge(delay));
+    let (mut delay, mut transfers) = (Histogram::default(), Histogram::default());
+    for group in &material.groups {
+        delay.merge(group.delay);
+        transfers.merge(group.transfers);
+    }
+    let whole = GroupRow { delay: &delay, transfers: &transfers };
     Report {
         tables: vec![
             ("flows", flow_table(material)),
             ("groups", group_table(material, &groups)),
-            ("total", total_table(material, &groups, &all, &total_delay)),
+            ("total", total_table(material, &groups, &all, &whole)),
             ("queues", queue_table(material)),
         ],
     }
@@ -117,22 +125,24 @@ fn flow_table(material: &Material) -> Table {
     sums(&mut table, material, &each);
     table.real("rtt_mean_s", rows.iter().map(|row| row.measures.rtt_mean_s()));
     table.real("rtt_min_s", rows.iter().map(|row| row.min_rtt_s));
-    delays(&mut table, rows.iter().map(|row| &row.measures.delay));
+    times(&mut table, DELAY, rows.iter().map(|row| &row.measures.delay));
     let completion = |row: &FlowRow| row.measures.completed.map_or(f64::NAN, |at| at.since(row.started).seconds());
     table.real("completion_s", rows.iter().map(completion));
+    times(&mut table, TRANSACTION, rows.iter().map(|row| &row.measures.transfers));
     table
 }
 
 fn group_table(material: &Material, groups: &[Vec<&FlowRow>]) -> Table {
     let mut table = Table::default();
-    table.index("group", 0..material.groups);
+    table.index("group", 0..material.groups.len() as u32);
     table.count("flows", groups.iter().map(|rows| rows.len() as u64));
     sums(&mut table, material, groups);
-    delays(&mut table, material.group_delays.iter());
+    times(&mut table, DELAY, material.groups.iter().map(|group| group.delay));
+    times(&mut table, TRANSACTION, material.groups.iter().map(|group| group.transfers));
     table
 }
 
-fn total_table(material: &Material, groups: &[Vec<&FlowRow>], all: &[Vec<&FlowRow>], delay: &Histogram<8>) -> Table {
+fn total_table(material: &Material, groups: &[Vec<&FlowRow>], all: &[Vec<&FlowRow>], whole: &GroupRow) -> Table {
     let mut table = Table::default();
     sums(&mut table, material, all);
     let index = |kind: usize| jain(material.flows.iter().map(|row| row.measures.bytes[kind] as f64));
@@ -146,12 +156,13 @@ fn total_table(material: &Material, groups: &[Vec<&FlowRow>], all: &[Vec<&FlowRo
     }
     let goodput: u64 = material.flows.iter().map(|row| row.measures.bytes[1]).sum();
     table.real("max_min_gap", one(max_min_gap(groups)));
-    table.real("power", one(goodput as f64 * 8.0 / seconds(material) / delay.mean_s()));
+    table.real("power", one(goodput as f64 * 8.0 / seconds(material) / whole.delay.mean_s()));
     table.count("timeouts_run", std::iter::once(material.flows.iter().map(|row| row.sender.timeouts).sum()));
     let retransmitted = |row: &FlowRow| row.sender.retransmitted_fast + row.sender.retransmitted_timeout;
     table.count("retransmitted_run", std::iter::once(material.flows.iter().map(retransmitted).sum()));
-    delays(&mut table, std::iter::once(delay));
+    times(&mut table, DELAY, std::iter::once(whole.delay));
     table.count("locked_out_flows", std::iter::once(material.flows.iter().filter(|row| row.measures.lockouts > 0).count() as u64));
+    times(&mut table, TRANSACTION, std::iter::once(whole.transfers));
     table
 }
 
@@ -193,7 +204,7 @@ fn sums(table: &mut Table, material: &Material, sets: &[Vec<&FlowRow>]) {
         table.real(name, sets.iter().map(|rows| bytes(rows) as f64 * 8.0 / seconds(material)));
     }
     type Of = fn(&FlowRow) -> u64;
-    let counts: [(&'static str, Of); 8] = [
+    let counts: [(&'static str, Of); 9] = [
         ("sent", |row| row.sender.sent - row.measures.before.sent),
         ("retransmitted_fast", |row| row.sender.retransmitted_fast - row.measures.before.retransmitted_fast),
         ("retransmitted_timeout", |row| row.sender.retransmitted_timeout - row.measures.before.retransmitted_timeout),
@@ -202,6 +213,7 @@ fn sums(table: &mut Table, material: &Material, sets: &[Vec<&FlowRow>]) {
         ("marks", |row| row.measures.marks),
         ("ecn_reactions", |row| row.sender.ecn_reactions - row.measures.before.ecn_reactions),
         ("lockouts", |row| u64::from(row.measures.lockouts)),
+        ("transactions", |row| row.measures.transfers.count()),
     ];
     for (name, of) in counts {
         table.count(name, sets.iter().map(|rows| rows.iter().map(|row| of(row)).sum()));
@@ -209,11 +221,16 @@ fn sums(table: &mut Table, material: &Material, sets: &[Vec<&FlowRow>]) {
     table.real("lockout_s", sets.iter().map(|rows| rows.iter().map(|row| row.measures.lockout.seconds()).sum()));
 }
 
-fn delays<'a, const BITS: u32>(table: &mut Table, of: impl Iterator<Item = &'a Histogram<BITS>> + Clone) {
-    table.real("delay_mean_s", of.clone().map(Histogram::mean_s));
-    table.real("delay_p50_s", of.clone().map(|delay| delay.quantile_s(0.50)));
-    table.real("delay_p95_s", of.clone().map(|delay| delay.quantile_s(0.95)));
-    table.real("delay_p99_s", of.map(|delay| delay.quantile_s(0.99)));
+const DELAY: [&str; 4] = ["delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"];
+const TRANSACTION: [&str; 4] = ["transaction_mean_s", "transaction_p50_s", "transaction_p95_s", "transaction_p99_s"];
+
+/// Mean and percentiles under these names.
+fn times<'a, const BITS: u32>(table: &mut Table, names: [&'static str; 4], of: impl Iterator<Item = &'a Histogram<BITS>> + Clone) {
+    let [mean, p50, p95, p99] = names;
+    table.real(mean, of.clone().map(Histogram::mean_s));
+    table.real(p50, of.clone().map(|times| times.quantile_s(0.50)));
+    table.real(p95, of.clone().map(|times| times.quantile_s(0.95)));
+    table.real(p99, of.map(|times| times.quantile_s(0.99)));
 }
 
 /// Smallest over largest mean goodput of a flow, by group.

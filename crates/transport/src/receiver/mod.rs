@@ -6,11 +6,12 @@ mod echo;
 
 use ecnlab_units::{Span, Time};
 
+use self::blocks::Blocks;
+use self::connection::Connection;
+use self::echo::{Bits, Echo};
 use crate::segment::{Ack, Kind, Segment};
+use crate::sender::earlier;
 use crate::settings::{Handshake, Settings};
-use blocks::Blocks;
-use connection::Connection;
-use echo::{Bits, Echo};
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const BLOCK_SIZE: u32 = 8;
@@ -21,6 +22,8 @@ pub struct Receiver {
     ack_size: u32,
     sack_option: u32,
     blocks: Blocks,
+    /// A segment that comes twice is reported (RFC 2883).
+    reports_twice: bool,
     delay: Option<Span>,
     quick_acks: u64,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
@@ -45,12 +48,12 @@ struct Held {
 }
 
 /// What an arriving segment brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Segments that the application can now read.
     pub delivered: u64,
     /// Acknowledgements to send at once, in this order: of a segment that was held back before, and of this one.
-    pub held: Option<Ack>,
+    pub held: Option<Box<Ack>>,
     pub ack: Option<Ack>,
 }
 
@@ -59,8 +62,6 @@ impl Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
-            sack_option: settings.sack_option,
-            blocks: Blocks::new(settings.sack_blocks),
             delay: settings.delayed_ack,
             quick_acks: settings.quick_acks,
             echo_earlier: settings.timestamps,
@@ -70,6 +71,9 @@ impl Receiver {
             echo: Echo::new(settings.ecn_echo),
             held: None,
             connection: three_way.then(|| Box::new(Connection::new(settings.rto_initial))),
+            sack_option: settings.sack_option,
+            blocks: Blocks::new(settings.sack_blocks),
+            reports_twice: settings.dsack && settings.sack_blocks > 0,
         }
     }
 
@@ -85,12 +89,14 @@ impl Receiver {
             return Arrival::default();
         }
         let early = if self.echo.changes(segment) { self.held.take() } else { None };
-        let before_change = early.map(|held| self.before_change(&held));
+        let before_change = early.map(|held| Box::new(self.before_change(&held)));
         let (before, fills_gap) = (self.next, !self.beyond.is_empty());
+        let twice = self.reports_twice && self.has(segment.seq);
         self.store(segment.seq);
         let delivered = self.next - before;
         let in_order = self.next == segment.seq + 1;
-        let may_wait = in_order && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
+        let may_wait =
+            in_order && !twice && !fills_gap && segment.seq >= self.quick_acks && self.held.is_none() && !self.echo.changes(segment);
         if let Some(delay) = self.delay
             && may_wait
             && !self.connection.as_ref().is_some_and(|connection| connection.closes())
@@ -99,7 +105,7 @@ impl Receiver {
             return Arrival { delivered, held: before_change, ack: None };
         }
         let held = self.held.take();
-        let ack = self.acknowledge(segment, held.as_ref(), sent);
+        let ack = self.acknowledge(segment, held.as_ref(), sent, twice);
         if let Some(connection) = &mut self.connection {
             connection.answered(ack.kind, now);
         }
@@ -107,9 +113,10 @@ impl Receiver {
     }
 
     /// When the receiver is to be woken.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let connection = self.connection.as_ref().and_then(|connection| connection.deadline());
-        self.held.map(|held| held.until).into_iter().chain(connection).min()
+        earlier(self.held.map(|held| held.until), connection)
     }
 
     /// The deadline has come: a delayed acknowledgement is due, or an answer that nobody has acknowledged.
@@ -119,10 +126,11 @@ impl Receiver {
             return Some(Ack { kind, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
         }
         let held = self.held.take()?;
-        Some(self.acknowledge(&held.segment, None, held.sent))
+        Some(self.acknowledge(&held.segment, None, held.sent, false))
     }
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
+    #[inline(never)]
     fn answer_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let delivered = u64::from(self.next == 0);
         self.next = self.next.max(1);
@@ -141,22 +149,37 @@ impl Receiver {
         Arrival { delivered, held: None, ack: Some(ack) }
     }
 
-    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
+    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
         let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
-        let sacks = self.blocks.report(segment.seq, self.next, &self.beyond);
-        let option = if sacks.is_empty() { 0 } else { self.sack_option + BLOCK_SIZE * sacks.as_slice().len() as u32 };
-        Ack {
+        let mut ack = Ack {
             kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
-            sacks,
-            ..Ack::plain(self.next, self.ack_size + option)
+            ..Ack::plain(self.next, self.ack_size)
+        };
+        if self.blocks.wanted() && (twice || !self.beyond.is_empty()) {
+            self.report_blocks(segment.seq, twice, &mut ack);
+        }
+        ack
+    }
+
+    #[cold]
+    fn report_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
+        ack.sacks = self.blocks.report(seq, twice, self.next, &self.beyond);
+        if !ack.sacks.is_empty() {
+            ack.size += self.sack_option + BLOCK_SIZE * ack.sacks.as_slice().len() as u32;
         }
     }
 
+    /// Whether a segment has arrived before.
+    fn has(&self, seq: u64) -> bool {
+        seq < self.next || self.beyond.iter().any(|&(from, to)| from <= seq && seq < to)
+    }
+
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
+    #[inline(never)]
     fn before_change(&self, held: &Held) -> Ack {
         let Bits { cwr, ece } = self.echo.before_change();
         let retransmission = held.segment.retransmission;

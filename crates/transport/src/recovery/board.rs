@@ -110,7 +110,7 @@ impl Board {
 
     /// Takes SACK blocks in. Shows every segment that they bring news of, and returns their number.
     pub fn sack(&mut self, blocks: &Sacks, mut delivered: impl FnMut(u64, &Slot)) -> u64 {
-        let known = std::mem::replace(&mut self.known, *blocks);
+        let known = std::mem::replace(&mut self.known, blocks.clone());
         let mut count = 0;
         for &(from, to) in blocks.as_slice() {
             let (from, to) = (from.max(self.base), to.min(self.end()));

@@ -59,10 +59,10 @@ pub trait Recovery {
 pub enum Algorithm {
     Tahoe(Tahoe),
     Reno(Reno),
+    Sack(Box<Sack>),
     NewReno(NewReno),
     Sack1(Box<Sack1>),
     Vegas(Box<Vegas>),
-    Sack(Box<Sack>),
 }
 
 macro_rules! each {
@@ -70,10 +70,10 @@ macro_rules! each {
         match $one {
             Algorithm::Tahoe($algorithm) => $call,
             Algorithm::Reno($algorithm) => $call,
+            Algorithm::Sack($algorithm) => $call,
             Algorithm::NewReno($algorithm) => $call,
             Algorithm::Sack1($algorithm) => $call,
             Algorithm::Vegas($algorithm) => $call,
-            Algorithm::Sack($algorithm) => $call,
         }
     };
 }
@@ -83,10 +83,10 @@ impl Algorithm {
         match settings.recovery {
             RecoveryName::Tahoe => Algorithm::Tahoe(Tahoe::new(settings)),
             RecoveryName::Reno => Algorithm::Reno(Reno::new(settings)),
+            RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
             RecoveryName::NewReno => Algorithm::NewReno(NewReno::new(settings)),
             RecoveryName::Sack1 => Algorithm::Sack1(Box::new(Sack1::new(settings))),
             RecoveryName::Vegas => Algorithm::Vegas(Box::new(Vegas::new(settings))),
-            RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
         }
     }
 }

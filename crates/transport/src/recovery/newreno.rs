@@ -91,6 +91,7 @@ fn deflate(core: &mut Core, newly: u64, out: &mut impl Output) {
 }
 
 impl Recovery for NewReno {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > core.una {
             if ack.next < core.recover && core.last_cut == LastCut::Duplicates {
@@ -108,6 +109,7 @@ impl Recovery for NewReno {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         core.next = core.una;
         core.send_window(u64::MAX, now, out);

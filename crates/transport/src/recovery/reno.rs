@@ -34,6 +34,7 @@ impl Reno {
 }
 
 impl Recovery for Reno {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > core.una {
             core.inflation = 0;

@@ -179,6 +179,7 @@ impl Board {
 }
 
 impl Recovery for Sack1 {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if self.recovering {
             self.in_recovery(core, ack, now);
@@ -196,6 +197,7 @@ impl Recovery for Sack1 {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.recovering = false;
         self.forget();
@@ -204,6 +206,7 @@ impl Recovery for Sack1 {
         core.send_window(u64::MAX, now, out);
     }
 
+    #[inline(never)]
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.send(core, now, out);
     }

@@ -49,6 +49,7 @@ fn go_back(core: &mut Core, now: Time, out: &mut impl Output) {
 }
 
 impl Recovery for Tahoe {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         if ack.next > core.una {
             self.duplicates = 0;
@@ -60,6 +61,7 @@ impl Recovery for Tahoe {
         core.send_window(u64::MAX, now, out);
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         core.next = core.una;
         core.send_window(u64::MAX, now, out);

@@ -248,6 +248,7 @@ fn grow(core: &mut Core, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, ou
 }
 
 impl Recovery for Vegas {
+    #[inline(never)]
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
         self.clock.set(self.at(now));
         if ack.next > core.una {
@@ -260,6 +261,7 @@ impl Recovery for Vegas {
         }
     }
 
+    #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         if core.outstanding() == 0 && !core.settings.slow_start_restart {
             return;
@@ -272,6 +274,7 @@ impl Recovery for Vegas {
         self.send(core, now, out);
     }
 
+    #[inline(never)]
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.send(core, now, out);
     }

@@ -265,7 +265,7 @@ impl Core {
     }
 
     /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
         if self.last_cut == LastCut::Duplicates {
             self.last_cut = LastCut::None;
@@ -297,6 +297,7 @@ impl Core {
         self.forget_short();
     }
 
+    #[inline(always)]
     fn forget_short(&mut self) {
         while self.short.front().is_some_and(|&(seq, _)| seq < self.una) {
             self.short.pop_front();
@@ -304,24 +305,22 @@ impl Core {
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
-    pub fn may_open(&self, newly: u64) -> bool {
-        !self.says_congested() && self.may_grow(newly)
-    }
-
-    fn says_congested(&self) -> bool {
-        self.echoed && self.ecn_confirmed
+    pub fn may_open(&self, ack: &Ack, newly: u64) -> bool {
+        !(self.echoed && self.ecn_confirmed) && self.may_grow(newly)
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
-        if self.may_open(newly) {
-            let acked = self.acked(ack, newly, now);
-            self.grow_window(&acked);
-            self.limit_cwnd();
-            out.window(&self.window);
-        } else if !self.says_congested() {
-            self.control.not_used(now);
+        if !(self.echoed && self.ecn_confirmed) {
+            if self.may_grow(newly) {
+                let acked = self.acked(ack, newly, now);
+                self.grow_window(&acked);
+                self.limit_cwnd();
+                out.window(&self.window);
+            } else {
+                self.control.not_used(now);
+            }
         }
         self.note_echo(ack);
         if self.una == 1 && self.settings.delay_growth {
@@ -330,7 +329,7 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn grow_window(&mut self, acked: &Acked) {
         let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
         if !hystart.acknowledged(&mut self.window, acked) {
@@ -339,6 +338,7 @@ impl Core {
     }
 
     /// What congestion control is told of an acknowledgement of `newly` segments.
+    #[inline(always)]
     pub fn acked(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
         Acked {
             segments: if self.settings.growth == GrowthBy::Acks { 1 } else { newly },
@@ -410,7 +410,7 @@ impl Core {
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let settings = &*self.settings;
         let first = seq == 0;
-        let fin = self.is_fin(seq);
+        let fin = self.fin == Some(seq);
         let retransmission = seq < self.high;
         // ns-2 lets the highest segment carry it when that is sent again.
         let is_new = if settings.ect_on_retransmission { seq + 1 >= self.high } else { !retransmission };
@@ -471,8 +471,11 @@ impl Core {
         if seq == 0 && settings.first_packet_size > 0 {
             return settings.first_packet_size;
         }
-        if self.is_fin(seq) {
+        if self.fin == Some(seq) {
             return settings.ack_size;
+        }
+        if self.short.is_empty() {
+            return settings.packet_size;
         }
         self.short.iter().find(|&&(short, _)| short == seq).map_or(settings.packet_size, |&(_, size)| size)
     }
@@ -482,6 +485,7 @@ impl Core {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
+    #[inline(always)]
     fn take_sample(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
             self.estimator.end_backoff();

@@ -15,7 +15,7 @@ use ecnlab_units::{Span, Time};
 pub use self::core::{Core, LastCut};
 use crate::recovery::{Algorithm, Recovery};
 use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{Handshake, Settings};
+use crate::settings::{Handshake, RecoveryName, Settings};
 use crate::source::Demand;
 use crate::window::Window;
 
@@ -45,6 +45,8 @@ pub struct Sender {
     recovery: Algorithm,
     /// The SYN of a three-way handshake is on its way.
     opening: bool,
+    /// The retransmission timer is the only one.
+    one_timer: bool,
 }
 
 impl Sender {
@@ -52,7 +54,8 @@ impl Sender {
     pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Sender {
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
-        Sender { core: Core::new(settings, demand, boot), recovery, opening }
+        let one_timer = !settings.pacing && settings.recovery != RecoveryName::Rack;
+        Sender { core: Core::new(settings, demand, boot), recovery, opening, one_timer }
     }
 
     /// Opens the connection and sends what the window allows.
@@ -105,6 +108,9 @@ impl Sender {
     /// When the sender is to be woken: its retransmission timer, recovery's own timer or the pacer.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
+        if self.one_timer {
+            return self.core.rto_at;
+        }
         let pacer = self.core.pacer.as_ref().and_then(|pacer| pacer.deadline());
         earlier(self.core.rto_at, earlier(self.recovery.deadline(), pacer))
     }

@@ -122,6 +122,7 @@ fn shrink(window: &mut Window, by: f64, changed: &mut impl FnMut(&Window)) {
 }
 
 impl CongestionControl for Vegas {
+    #[inline(never)]
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         self.adapt(window, acked, |_| ());
     }
