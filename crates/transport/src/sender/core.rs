@@ -305,7 +305,7 @@ impl Core {
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
-    pub fn may_open(&self, ack: &Ack, newly: u64) -> bool {
+    pub fn may_open(&self, newly: u64) -> bool {
         !(self.echoed && self.ecn_confirmed) && self.may_grow(newly)
     }
 
