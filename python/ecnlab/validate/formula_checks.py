@@ -24,6 +24,8 @@ _PACKET_BITS = 8000
 _TIMEOUT_S = 0.2
 _LOSSES = (0.02, 0.01, 0.001)
 _VARIANTS = {"Sack1": "sack", "Newreno": "newreno", "Reno": "reno"}
+# RFC 6675's recovery, and a window that is halved as a real number, not to whole packets as ns-2 does.
+_MODERN = {"recovery": "sack", "halving": "real"}
 # Formulas for periodic losses leave out a round trip for each loss and half a packet of each window; see the page.
 _ROUNDS_LEFT_OUT = 1.5
 
@@ -54,11 +56,11 @@ def _mathis() -> Iterator[Check]:
         rounds = laws.reno_rounds(loss)
         yield Check(
             "Mathis",
-            f"periodic, p = {loss:g}, SACK",
+            f"periodic, p = {loss:g}",
             "1",
             laws.MATHIS_PERIODIC,
             laws.MATHIS_PERIODIC * _ROUNDS_LEFT_OUT / rounds,
-            _lossy({"variant": "sack"}, (300, 3300), loss_every=round(1 / loss)),
+            _lossy(_MODERN, (300, 3300), loss_every=round(1 / loss)),
             _constant(loss),
             quick=loss > 0.0005,
         )
@@ -77,11 +79,11 @@ def _mathis() -> Iterator[Check]:
         )
     yield Check(
         "Mathis",
-        "random, p = 0.0001, SACK",
+        "random, p = 0.0001",
         "1",
         laws.MATHIS_RANDOM,
         laws.MATHIS_RANDOM * _ROUNDS_LEFT_OUT / laws.reno_rounds(1e-4),
-        _lossy({"variant": "sack"}, (500, 8500), loss=1e-4),
+        _lossy(_MODERN, (500, 8500), loss=1e-4),
         _constant(1e-4),
         seeds=8,
     )
@@ -115,7 +117,7 @@ def _reno() -> Iterator[Check]:
             "packets",
             window,
             window * (_ROUNDS_LEFT_OUT / rounds + 0.1 / epochs),
-            _lossy({"recovery": "sack", "max_window": 20_000}, span, loss_every=every),
+            _lossy(_MODERN | {"max_window": 20_000}, span, loss_every=every),
             _window,
             quick=every <= 10_000,
         )
@@ -190,7 +192,7 @@ def _random(agent: str, loss: float) -> Tree:
 
 
 def _plain_cubic() -> Tree:
-    return {"variant": "cubic", "recovery": "sack", "cubic_fast_convergence": False, "cubic_reno_friendly": False}
+    return {"variant": "cubic", "cubic_fast_convergence": False, "cubic_reno_friendly": False} | _MODERN
 
 
 def _lossy(tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:

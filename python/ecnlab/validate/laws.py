@@ -7,7 +7,7 @@ from math import sqrt
 # Mathis et al. 1997: sqrt(3/2) for periodic losses. Ott, Kemperman and Mathis 1996: the limit for random losses and p -> 0.
 MATHIS_PERIODIC = sqrt(1.5)
 MATHIS_RANDOM = 1.3098
-# Poojary and Sharma 2016: CUBIC's constant for random losses and p -> 0 with C = 0.4 and beta = 0.7; 1.0538 for periodic ones.
+# Poojary and Sharma 2015: CUBIC's constant for random losses and p -> 0 with C = 0.4 and beta = 0.7; 1.0538 for periodic ones.
 CUBIC_RANDOM = 1.3004
 CUBIC_C, CUBIC_BETA = 0.4, 0.7
 
@@ -29,7 +29,7 @@ def reno_rounds(loss: float) -> float:
 
 def cubic_window(loss: float, rtt_s: float) -> float:
     """Mean window in packets at one loss in 1/`loss` packets, where CUBIC is not held up by Reno's window (RFC 9438, section 5.2)."""
-    return cubic_constant() * (rtt_s / loss) ** 0.75
+    return cubic_constant() * float((rtt_s / loss) ** 0.75)
 
 
 def cubic_constant() -> float:
@@ -43,7 +43,7 @@ def cubic_rounds(loss: float, rtt_s: float) -> float:
 
 
 def pftk(loss: float, rtt_s: float, timeout_s: float, acked: int = 1) -> float:
-    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998, equation 30); `acked` packets an acknowledgement."""
+    """Packets per second of a Reno flow with timeouts (Padhye et al. 1998; RFC 5348, section 3.1); `acked` packets an acknowledgement."""
     growth = rtt_s * sqrt(2 * acked * loss / 3)
     timeouts = timeout_s * min(1.0, 3 * sqrt(3 * acked * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (growth + timeouts)
