@@ -1,10 +1,12 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ecnlab.validate import formula_checks
 from ecnlab.validate.packets import OWN_CASES
 from helpers import Outcome
 
@@ -67,3 +69,30 @@ def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Comma
     assert done.code == 1
     assert done.out.startswith("FAIL")
     assert done.out.splitlines()[-1] == "1 cases, 0 exact, 1 different"
+
+
+@pytest.fixture
+def one_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = next(check for check in formula_checks.checks() if check.formula == "DCTCP's maximum")
+    monkeypatch.setattr(formula_checks, "checks", lambda quick=False: [replace(chosen, seeds=2, predicted=41.0 if quick else 4.0)])
+
+
+@pytest.mark.usefixtures("one_formula")
+def test_formulas_are_listed_with_their_verdict_and_a_failure_is_exit_code_1(command: Command) -> None:
+    done = command("validate", "formulas", "--quick")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "1 checks, 1 agree, 0 fail")
+    assert "DCTCP's maximum" in done.out
+    done = command("validate", "formulas")
+    assert (done.code, done.out.splitlines()[-1]) == (1, "1 checks, 0 agree, 1 fail")
+
+
+@pytest.mark.usefixtures("one_formula")
+def test_formulas_as_json_and_as_a_page(command: Command, tmp_path: Path) -> None:
+    tree = json.loads(command("validate", "formulas", "--json", "--write", tmp_path / "page.md").out)
+    assert (tree["failed"], tree["checks"][0]["judge"], tree["checks"][0]["measured"]["seeds"]) == (1, "formula", 2)
+    assert "| DCTCP's maximum | N = 1" in (tmp_path / "page.md").read_text()
+
+
+def test_a_page_of_formulas_needs_all_checks_and_a_folder(command: Command, tmp_path: Path) -> None:
+    assert command("validate", "formulas", "--quick", "--write", tmp_path / "page.md").code == 2
+    assert command("validate", "formulas", "--write", tmp_path / "none" / "page.md").code == 2

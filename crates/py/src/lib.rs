@@ -210,6 +210,7 @@ fn recorded_tables(recorder: Recorder, scenario: &Sound) -> Vec<(&'static str, T
         ("flow", Column::Index(w.flow)),
         ("cwnd_packets", Column::Real(w.cwnd_packets)),
         ("ssthresh_packets", Column::Real(w.ssthresh_packets)),
+        ("alpha", Column::Real(w.alpha)),
     ]);
     let rates = table(vec![
         ("time_s", Column::Real(r.time_s)),

@@ -87,6 +87,7 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("\"5 ms\"", "\"-5 ms\"", "link.bottleneck.delay", 10, "between 0"),
         ("delay = \"5 ms\"\n", "delay = \"5 ms\"\necn = \"bleech\"\n", "link.bottleneck.ecn", 11, "must be one of keep, bleach, drop"),
         ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nloss = 1.5\n", "link.bottleneck.loss", 11, "0 .. 1"),
+        ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nloss_every = 0.5\n", "link.bottleneck.loss_every", 11, "whole number"),
         ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { loss = -1 }\n", "link.bottleneck.reverse.loss", 11, "0 .. 1"),
         ("delay = \"5 ms\"\n", "delay = \"5 ms\"\nreverse = { los = 1 }\n", "link.bottleneck.reverse.los", 11, "did you mean \"loss\"?"),
         ("limit = 120", "limit = 20", "link.bottleneck.queue.limit", 11, "must be at least max_th 30"),
@@ -218,10 +219,11 @@ fn an_override_may_add_a_key_or_a_table() {
 
 #[test]
 fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_they_are() {
-    let scenario = sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25")]).unwrap();
+    let scenario =
+        sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25"), ("link.bottleneck.loss_every", "7")]).unwrap();
     let treatments: Vec<_> = scenario.network.links.iter().map(|link| link.treatment.as_deref()).collect();
-    assert_eq!(Some((EcnPath::Bleach, 0.0)), treatments[0].map(|path| (path.ecn, path.loss)));
-    assert_eq!(Some((EcnPath::Keep, 0.25)), treatments[1].map(|path| (path.ecn, path.loss)));
+    assert_eq!(Some((EcnPath::Bleach, 0.0, 7)), treatments[0].map(|path| (path.ecn, path.loss, path.loss_every)));
+    assert_eq!(Some((EcnPath::Keep, 0.25, 0)), treatments[1].map(|path| (path.ecn, path.loss, path.loss_every)));
     assert!(treatments[2..].iter().all(Option::is_none));
     let link = &scenario.resolved["links"][0];
     assert_eq!(["bleach", "0", "keep", "0.25"], [&link["ecn"], &link["loss"], &link["reverse"]["ecn"], &link["reverse"]["loss"]]);
@@ -280,6 +282,7 @@ fn any_parameter_changes_the_hash() {
         ("link.bottleneck.reverse.limit", "5"),
         ("link.bottleneck.ecn", "bleach"),
         ("link.bottleneck.loss", "0.01"),
+        ("link.bottleneck.loss_every", "100"),
         ("link.bottleneck.reverse.ecn", "clear-flags"),
         ("link.bottleneck.reverse.loss", "0.01"),
         ("link.bottleneck.queue.limit", "121"),

@@ -12,7 +12,7 @@ pub enum Deed {
     /// By a script at the link's entry.
     ScriptMarked,
     ScriptDropped,
-    /// Lost at random before the queue.
+    /// Lost before the queue, at random or by its number.
     Lost,
     /// Dropped before the queue for its ECN bits.
     EcnRefused,
@@ -30,7 +30,8 @@ pub trait Probe {
     fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {}
     fn window(&mut self, _now: Time, _flow: u32, _window: &Window) {}
     fn queue_sample(&mut self, _now: Time, _queue: u32, _packets: u32, _average: Option<f64>) {}
-    fn window_sample(&mut self, _now: Time, _flow: u32, _window: &Window) {}
+    /// `alpha` is DCTCP's, where there is one.
+    fn window_sample(&mut self, _now: Time, _flow: u32, _window: &Window, _alpha: Option<f64>) {}
     /// A one-second bin of a group has ended.
     fn rates(&mut self, _start: Time, _group: u32, _bin: &Bin) {}
     /// A flow delivered nothing from one time to another, for longer than its threshold.
@@ -83,6 +84,7 @@ pub struct WindowSeries {
     pub flow: Vec<u32>,
     pub cwnd_packets: Vec<f64>,
     pub ssthresh_packets: Vec<f64>,
+    pub alpha: Vec<f64>,
 }
 
 #[derive(Default)]
@@ -140,11 +142,12 @@ impl Probe for Recorder {
         self.queue.average_packets.push(average.unwrap_or(f64::NAN));
     }
 
-    fn window_sample(&mut self, now: Time, flow: u32, window: &Window) {
+    fn window_sample(&mut self, now: Time, flow: u32, window: &Window, alpha: Option<f64>) {
         self.window.time_s.push(now.seconds());
         self.window.flow.push(flow);
         self.window.cwnd_packets.push(window.cwnd);
         self.window.ssthresh_packets.push(window.ssthresh);
+        self.window.alpha.push(alpha.unwrap_or(f64::NAN));
     }
 
     fn rates(&mut self, start: Time, group: u32, bin: &Bin) {

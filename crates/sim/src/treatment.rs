@@ -1,4 +1,4 @@
-//! What a path does to packets at the entry of a link, before its queue: a treatment of ECN, random loss, and a script.
+//! What a path does to packets at the entry of a link, before its queue: a treatment of ECN, random or periodic loss, and a script.
 //!
 //! The treatments of ECN are those that were met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
@@ -25,6 +25,13 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "Probability that a packet is lost before the queue, each independently of the others.",
         source: "ns-2 2.35, ErrorModel",
     },
+    Parameter {
+        name: "loss_every",
+        kind: Kind::Count { min: 0, max: 1_000_000_000_000, unit: "packets" },
+        default: "0",
+        doc: "One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.",
+        source: "RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic",
+    },
 ];
 
 /// What a path does to ECN.
@@ -48,6 +55,8 @@ pub struct Treatment {
     pub ecn: EcnPath,
     /// Probability of a random loss.
     pub loss: f64,
+    /// Of each so many packets the last is lost; 0 loses none.
+    pub loss_every: u64,
     pub script: Script,
 }
 
@@ -55,14 +64,16 @@ pub struct Treatment {
 pub struct Path {
     treatment: Treatment,
     rng: Rng,
+    /// Packets since the last periodic loss.
+    passed: u64,
     losses: Losses,
     before: Losses,
 }
 
-/// Packets that never came to the queue: lost at random, and dropped for their ECN bits.
+/// Packets that never came to the queue: lost at random or by their number, and dropped for their ECN bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    pub random: u64,
+    pub lost: u64,
     pub ecn: u64,
 }
 
@@ -77,8 +88,9 @@ impl Treatment {
             "drop-setup" => EcnPath::DropSetup,
             other => unreachable!("ecn = {other} is not declared"),
         };
-        let loss = values.number("loss");
-        (ecn != EcnPath::Keep || loss > 0.0).then(|| Box::new(Treatment { ecn, loss, script: Script::default() }))
+        let (loss, loss_every) = (values.number("loss"), values.count("loss_every"));
+        let treats = ecn != EcnPath::Keep || loss > 0.0 || loss_every > 0;
+        treats.then(|| Box::new(Treatment { ecn, loss, loss_every, script: Script::default() }))
     }
 
     /// A script and nothing else.
@@ -89,7 +101,7 @@ impl Treatment {
 
 impl Path {
     pub fn new(treatment: Treatment, rng: Rng) -> Path {
-        Path { treatment, rng, losses: Losses::default(), before: Losses::default() }
+        Path { treatment, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
     }
 
     /// Treats a packet; returns the deed that is to be counted. All but a mark lose it.
@@ -98,8 +110,8 @@ impl Path {
             self.losses.ecn += 1;
             return Some(Deed::EcnRefused);
         }
-        if self.treatment.loss > 0.0 && self.rng.uniform() < self.treatment.loss {
-            self.losses.random += 1;
+        if self.is_lost() {
+            self.losses.lost += 1;
             return Some(Deed::Lost);
         }
         match self.treatment.script.fate(packet.seq) {
@@ -110,6 +122,15 @@ impl Path {
                 Some(Deed::ScriptMarked)
             }
         }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.passed += 1;
+        let due = self.passed == self.treatment.loss_every;
+        if due {
+            self.passed = 0;
+        }
+        due || self.treatment.loss > 0.0 && self.rng.uniform() < self.treatment.loss
     }
 
     /// True if the path drops the packet for what it says of ECN.
@@ -133,7 +154,7 @@ impl Path {
 
     /// What was lost in the measured interval.
     pub fn losses(&self) -> Losses {
-        Losses { random: self.losses.random - self.before.random, ecn: self.losses.ecn - self.before.ecn }
+        Losses { lost: self.losses.lost - self.before.lost, ecn: self.losses.ecn - self.before.ecn }
     }
 }
 
@@ -194,7 +215,15 @@ mod tests {
         let mut path = Path::new(Treatment { loss: 0.1, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
         let lost = (0..100_000).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
-        assert_eq!(Losses { random: lost as u64, ecn: 0 }, path.losses());
+        assert_eq!(Losses { lost: lost as u64, ecn: 0 }, path.losses());
+    }
+
+    #[test]
+    fn periodic_losses_take_the_last_of_each_so_many() {
+        let mut path = Path::new(Treatment { loss_every: 4, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
+        let lost: Vec<usize> = (1..=12).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).collect();
+        assert_eq!(vec![4, 8, 12], lost);
+        assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""`ecnlab validate`: comparison with ns-2."""
+"""`ecnlab validate`: comparison with ns-2 and with formulas."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import typer
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.validate.formulas import Outcome
     from ecnlab.validate.tables import Comparison
 
 _HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
 
-app = typer.Typer(help="Comparison with ns-2.", no_args_is_help=True)
+app = typer.Typer(help="Comparison with ns-2 and with formulas.", no_args_is_help=True)
 
 
 @app.command("packet-exact")
@@ -58,6 +59,42 @@ def tables(
     else:
         _print_tables([c for c in comparisons if every or c.verdict != "agrees"], counted)
     raise typer.Exit(1 if counted["total"]["open"] else 0)
+
+
+@app.command()
+def formulas(
+    quick: Annotated[bool, typer.Option("--quick", help="only the checks that take seconds")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print everything as JSON and nothing else")] = False,
+    write: Annotated[Path | None, typer.Option(metavar="FILE", help="write the page of formulas with the measured values")] = None,
+) -> None:
+    """Compare throughput, windows and queues with formulas; exit code 1 if a check fails."""
+    from ecnlab.validate import formula_page
+    from ecnlab.validate.formula_checks import checks
+    from ecnlab.validate.formulas import AGREES, run_checks
+
+    if write is not None and quick:
+        raise UsageError("--write needs all checks: leave out --quick")
+    if write is not None and not write.parent.is_dir():
+        raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
+    outcomes = run_checks(checks(quick=quick), progress=True)
+    failed = sum(outcome.verdict != AGREES for outcome in outcomes)
+    if write is not None:
+        write.write_text(formula_page.page(outcomes), encoding="utf-8")
+    if json:
+        from ecnlab.cli import output
+
+        output.print_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
+    else:
+        _print_formulas(outcomes, failed)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _print_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
+    from ecnlab.cli import output
+    from ecnlab.validate import formula_page
+
+    output.console().print(output.table("formulas", formula_page.HEADER, map(formula_page.cells, outcomes)))
+    print(f"{len(outcomes)} checks, {len(outcomes) - failed} agree, {failed} fail")
 
 
 def _print_json(comparisons: Sequence[Comparison], counted: dict[str, dict[str, int]]) -> None:

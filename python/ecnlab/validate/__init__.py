@@ -1,1 +1,1 @@
-"""Comparison with ns-2: packet by packet, and table by table."""
+"""Comparison with ns-2, packet by packet and table by table, and with formulas."""

@@ -85,7 +85,7 @@ impl<P: Probe> Engine<'_, P> {
 
     fn sample_windows(&mut self) {
         for (at, flow) in self.flows.iter().enumerate() {
-            self.probe.window_sample(self.now, at as u32, flow.sender.window());
+            self.probe.window_sample(self.now, at as u32, flow.sender.window(), flow.sender.alpha());
         }
         if let Some(every) = self.options.sample_windows {
             self.deadlines.set(self.parts.clock + SAMPLE_WINDOWS, self.now, self.now + every);

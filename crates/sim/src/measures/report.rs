@@ -172,7 +172,7 @@ fn queue_table(material: &Material) -> Table {
     let since = |of: fn(&ecnlab_queue::Counters) -> u64| rows.iter().map(move |row| of(&row.counters) - of(&row.measures.before));
     table.index("queue", 0..rows.len() as u32);
     let lost = |of: fn(&Losses) -> u64| rows.iter().map(move |row| of(&row.lost));
-    let all_lost = || lost(|lost| lost.random + lost.ecn);
+    let all_lost = || lost(|lost| lost.lost + lost.ecn);
     table.count("arrivals", since(|c| c.arrived.packets).zip(all_lost()).map(|(queue, path)| queue + path));
     table.count("departures", since(|c| c.departed.packets));
     table.count("marks", since(|c| c.marked.iter().sum()));
@@ -181,7 +181,7 @@ fn queue_table(material: &Material) -> Table {
     table.count("drops_early", since(|c| c.dropped[0].packets));
     table.count("drops_forced", since(|c| c.dropped[1].packets));
     table.count("drops_overflow", since(|c| c.dropped[2].packets));
-    table.count("drops_lost", lost(|lost| lost.random));
+    table.count("drops_lost", lost(|lost| lost.lost));
     table.count("drops_ecn", lost(|lost| lost.ecn));
     table.real("length_mean_packets", rows.iter().map(|row| row.measures.length_mean(now)));
     table.real("length_at_arrival_packets", rows.iter().map(|row| row.measures.length_at_arrival()));

@@ -1,0 +1,267 @@
+"""The checks of docs/FORMULAS.md: which formula, in which setting, with how much slack."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ecnlab.results import Result
+from ecnlab.studies.aecn.network import Tree
+from ecnlab.validate import laws
+from ecnlab.validate.formulas import Check
+from ecnlab.validate.samples import Sample
+
+OWN_NS2 = Path(__file__).parent.parent / "reference" / "ns2" / "formulas.csv"
+
+_RTT_S = 0.1
+_PACKET_BITS = 8000
+# The smallest timeout of profile ns2. At a steady 100 ms its arithmetic alone gives 130 ms.
+_TIMEOUT_S = 0.2
+_LOSSES = (0.02, 0.01, 0.001)
+_RECOVERIES = {"Sack1": "sack1", "Newreno": "newreno", "Reno": "reno"}
+# RFC 6675's recovery, and a window that is halved as a real number, not to whole packets as ns-2 does.
+_MODERN = {"recovery": "sack", "halving": "real"}
+# Formulas for periodic losses leave out a round trip for each loss and half a packet of each window; see the page.
+_ROUNDS_LEFT_OUT = 1.5
+
+
+def checks(*, quick: bool = False) -> list[Check]:
+    """All checks, or the quick set."""
+    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp()]
+    return [check for check in listed if check.quick or not quick]
+
+
+def _utilisation() -> Iterator[Check]:
+    for buffer, ns2 in ((0.048, 0.782), (0.096, 0.812), (0.248, 0.886), (0.496, 0.961), (1.0, 1.000)):
+        yield Check(
+            "utilisation",
+            f"buffer {buffer:g} BDP",
+            "1",
+            laws.utilisation(buffer),
+            0.01,
+            _path("10 Mbps", "49.6 ms", round(buffer * 125), {"max_window": 100_000}, (500, 2500)),
+            lambda result: result.values("utilisation", queue="bottleneck"),
+            ns2=Sample(ns2, 0.0, 1),
+            quick=True,
+        )
+
+
+def _mathis() -> Iterator[Check]:
+    for loss in (0.001, 0.0001):
+        rounds = laws.reno_rounds(loss)
+        yield Check(
+            "Mathis",
+            f"periodic, p = {loss:g}",
+            "1",
+            laws.MATHIS_PERIODIC,
+            laws.MATHIS_PERIODIC * _ROUNDS_LEFT_OUT / rounds,
+            _lossy(_MODERN, (300, 3300), loss_every=round(1 / loss)),
+            _constant(loss),
+            quick=loss > 0.0005,
+        )
+    for (agent, loss), ns2 in ns2_rates().items():
+        yield Check(
+            "Mathis",
+            f"random, p = {loss:g}, {agent}",
+            "1",
+            laws.MATHIS_PERIODIC,
+            None,
+            _random(agent, loss),
+            _constant(loss),
+            seeds=20,
+            ns2=_scaled(ns2, _RTT_S * sqrt(loss)),
+            quick=agent == "Sack1" and loss > 0.005,
+        )
+    yield Check(
+        "Mathis",
+        "random, p = 0.0001",
+        "1",
+        laws.MATHIS_RANDOM,
+        laws.MATHIS_RANDOM * _ROUNDS_LEFT_OUT / laws.reno_rounds(1e-4),
+        _lossy(_MODERN, (500, 8500), loss=1e-4),
+        _constant(1e-4),
+        seeds=8,
+    )
+
+
+def _pftk() -> Iterator[Check]:
+    known = ns2_rates()
+    for loss in _LOSSES:
+        yield Check(
+            "PFTK",
+            f"random, p = {loss:g}, Sack1",
+            "packets/s",
+            laws.pftk(loss, _RTT_S, _TIMEOUT_S),
+            None,
+            _random("Sack1", loss),
+            _rate,
+            seeds=20,
+            ns2=known["Sack1", loss],
+            quick=loss > 0.005,
+        )
+
+
+def _reno() -> Iterator[Check]:
+    times = {100: (100, 1000), 1_000: (300, 3000), 10_000: (1000, 6000), 100_000: (1000, 6000), 1_000_000: (1500, 4000)}
+    for every, span in times.items():
+        window, rounds = laws.reno_window(1 / every), laws.reno_rounds(1 / every)
+        epochs = (span[1] - span[0]) / (rounds * _RTT_S)
+        yield Check(
+            "Reno's response",
+            f"periodic, p = {1 / every:g}",
+            "packets",
+            window,
+            window * (_ROUNDS_LEFT_OUT / rounds + 0.1 / epochs),
+            _lossy(_MODERN | {"max_window": 20_000}, span, loss_every=every),
+            _window,
+            quick=every <= 10_000,
+        )
+
+
+def _cubic() -> Iterator[Check]:
+    yield from (_cubic_as_reno(every) for every in (100, 1000))
+    times = {1_000: (1000, 4000), 10_000: (4000, 14_000), 100_000: (4000, 9000), 1_000_000: (1000, 1600)}
+    yield from (_cubic_periodic(every, span) for every, span in times.items())
+    for loss, span, seeds in ((1e-3, (100, 2100), 8), (1e-4, (500, 4500), 8), (1e-5, (500, 3000), 4)):
+        window = laws.CUBIC_RANDOM * (_RTT_S / loss) ** 0.75
+        yield Check(
+            "CUBIC's response",
+            f"random, p = {loss:g}",
+            "packets",
+            window,
+            window * _ROUNDS_LEFT_OUT / laws.cubic_rounds(loss, _RTT_S),
+            _lossy(_plain_cubic(), span, loss=loss),
+            _window,
+            seeds=seeds,
+            quick=loss > 5e-4,
+        )
+
+
+def _cubic_as_reno(every: int) -> Check:
+    window, rounds = laws.reno_window(1 / every), laws.reno_rounds(1 / every)
+    tree = _lossy(_plain_cubic() | {"cubic_reno_friendly": True}, (300, 3000), loss_every=every)
+    setting = f"periodic, p = {1 / every:g}, as friendly as Reno"
+    return Check("CUBIC's response", setting, "packets", window, window * _ROUNDS_LEFT_OUT / rounds, tree, _window, quick=True)
+
+
+def _cubic_periodic(every: int, span: tuple[float, float]) -> Check:
+    window, rounds = laws.cubic_window(1 / every, _RTT_S), laws.cubic_rounds(1 / every, _RTT_S)
+    # A first maximum too high by any share is too high by 0.94 / sqrt(n) after n losses: the page derives it.
+    memory = 0.94 / sqrt(span[0] / (rounds * _RTT_S))
+    tree = _lossy(_plain_cubic(), span, loss_every=every)
+    slack = window * (_ROUNDS_LEFT_OUT / rounds + memory)
+    return Check("CUBIC's response", f"periodic, p = {1 / every:g}", "packets", window, slack, tree, _window, quick=every == 1000)
+
+
+def _dctcp() -> Iterator[Check]:
+    settings = ((1, 100, 40, 0.0625), (2, 100, 40, 0.0625), (4, 100, 40, 0.0625), (10, 100, 40, 0.0625), (2, 500, 65, 0.03125))
+    for flows, rtt_us, threshold, gain in settings:
+        pipe = 10e9 * rtt_us * 1e-6 / 12_000
+        tree = _marked(flows, rtt_us, threshold, gain)
+        place = f"N = {flows}, RTT {rtt_us} us, K = {threshold}"
+        window = (pipe + threshold) / flows
+        alpha = laws.dctcp_alpha(window)
+        amplitude = laws.dctcp_amplitude(pipe, threshold, flows)
+        cycle = amplitude / flows * rtt_us * 1e-6
+        queue = flows + 1.0
+        yield Check("DCTCP's alpha", place, "1", alpha, 2 / window, tree, _alpha, 4, quick=True)
+        yield Check("DCTCP's swing", place, "packets", amplitude, queue, tree, _swing(2 * cycle), 4, quick=True)
+        yield Check("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest, 4, quick=True)
+
+
+def ns2_rates(path: Path = OWN_NS2) -> dict[tuple[str, float], Sample]:
+    """ns-2's acknowledged packets per second by agent and loss probability."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            (row["agent"], float(row["loss"])): Sample(float(row["packets_per_s"]), float(row["packets_per_s_sd"]), int(row["seeds"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def _scaled(sample: Sample, factor: float) -> Sample:
+    return Sample(sample.mean * factor, sample.sd * factor, sample.n)
+
+
+def _random(agent: str, loss: float) -> Tree:
+    return _lossy({"recovery": _RECOVERIES[agent]}, (100, 5100), loss=loss)
+
+
+def _plain_cubic() -> Tree:
+    return {"variant": "cubic", "cubic_fast_convergence": False, "cubic_reno_friendly": False} | _MODERN
+
+
+def _lossy(tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
+    """A path on which nothing queues and packets are lost."""
+    return _path("10 Gbps", "50 ms", 1_000_000, {"max_window": 100_000} | tcp, span, **treatment)
+
+
+def _path(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
+    link = {"name": "bottleneck", "from": "source", "to": "sink", "rate": rate, "delay": delay}
+    queue = {"aqm": "droptail", "limit": limit}
+    return {
+        "name": "one flow",
+        "duration": f"{span[1]} s",
+        "measure_from": f"{span[0]} s",
+        "link": [link | {"queue": queue} | treatment],
+        "flows": [{"name": "flow", "from": "source", "to": "sink", "tcp": {"profile": "ns2"} | tcp}],
+    }
+
+
+def _marked(flows: int, rtt_us: int, threshold: int, gain: float) -> Tree:
+    """DCTCP flows over a queue that marks while `threshold` packets wait: RED without an average or a ramp."""
+    step = {"min_th": threshold, "max_th": threshold + 1e-6, "max_p": 1, "w_q": 1, "wait": False, "floor": 0}
+    hop = {"delay": f"{rtt_us / 4} us"}
+    tcp = {"profile": "ns2", "variant": "dctcp", "packet_size": 1500, "max_window": 100_000, "dctcp_g": gain}
+    link = {"name": "bottleneck", "from": "switch", "to": "sink", "rate": "10 Gbps"} | hop
+    access = {"to": "switch", "rate": "20 Gbps", "spread": "1 us", "limit": 100_000} | hop
+    return {
+        "name": "DCTCP",
+        "duration": "0.5 s",
+        "measure_from": "0.1 s",
+        "link": [link | {"queue": {"aqm": "ecnm", "limit": 2000} | step}],
+        "flows": [{"name": "flows", "count": flows, "to": "sink", "access": access, "tcp": tcp}],
+        "record": {"queue": f"{rtt_us / 20} us", "window": f"{rtt_us} us"},
+    }
+
+
+def _rate(result: Result) -> list[float]:
+    return [goodput / _PACKET_BITS for goodput in result.values("goodput_bps")]
+
+
+def _window(result: Result) -> list[float]:
+    """Time-averaged window by Little's law: what arrives in a round trip."""
+    return [rate * _RTT_S for rate in _rate(result)]
+
+
+def _constant(loss: float) -> Callable[[Result], list[float]]:
+    return lambda result: [window * sqrt(loss) for window in _window(result)]
+
+
+def _alpha(result: Result) -> list[float]:
+    return _by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
+
+
+def _longest(result: Result) -> list[float]:
+    return result.values("length_max_packets", queue="bottleneck")
+
+
+def _swing(every_s: float) -> Callable[[Result], list[float]]:
+    """Mean over spells of `every_s` of the longest queue less the shortest."""
+
+    def swing(part: pl.DataFrame) -> float:
+        spell = (part["time_s"] / every_s).floor()
+        length = part["length_packets"].cast(pl.Float64)
+        spells = pl.DataFrame({"spell": spell, "length": length}).group_by("spell").agg(pl.max("length") - pl.min("length"))
+        return float(spells["length"].to_numpy().mean())
+
+    return lambda result: _by_seed(result, result.series.queue, swing)
+
+
+def _by_seed(result: Result, series: pl.DataFrame, of: Callable[[pl.DataFrame], float]) -> list[float]:
+    measured = series.filter(pl.col("time_s") >= result.header["measure_from_s"])
+    return [of(measured.filter(pl.col("seed") == seed)) for seed in result.seeds]
