@@ -31,6 +31,7 @@ struct Hop {
     ecn: EcnPath,
     /// There and back.
     loss: [f64; 2],
+    loss_every: u64,
 }
 
 /// A flow as it is drawn: it enters the chain at one link and leaves it after another.
@@ -64,9 +65,10 @@ fn hop() -> impl Strategy<Value = Hop> {
     let faulty = select(vec![EcnPath::Bleach, EcnPath::Drop, EcnPath::ClearFlags, EcnPath::DropSetup]);
     let ecn = prop_oneof![4 => Just(EcnPath::Keep), 1 => faulty];
     let loss = || prop_oneof![2 => Just(0.0), 1 => 0.0..0.2];
+    let losses = ([loss(), loss()], prop_oneof![3 => Just(0), 1 => 8u64..60]);
     let buffer = (0..AQMS.len(), 1u32..40, any::<bool>());
-    (50u64..5_000, 0u64..60_000, buffer, drop_numbers, drops, ecn, [loss(), loss()]).prop_map(
-        |(kbps, delay_us, (aqm, limit, in_bytes), drop_numbers, drops, ecn, loss)| Hop {
+    (50u64..5_000, 0u64..60_000, buffer, drop_numbers, drops, ecn, losses).prop_map(
+        |(kbps, delay_us, (aqm, limit, in_bytes), drop_numbers, drops, ecn, (loss, loss_every))| Hop {
             kbps,
             delay_us,
             aqm,
@@ -76,6 +78,7 @@ fn hop() -> impl Strategy<Value = Hop> {
             drops,
             ecn,
             loss,
+            loss_every,
         },
     )
 }
@@ -156,7 +159,7 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        let treatment = Treatment { ecn: self.ecn, loss: self.loss[0], script };
+        let treatment = Treatment { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
         let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
         LinkSpec { treatment: Some(Box::new(treatment)), ..link }
     }
