@@ -17,6 +17,7 @@ use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::test_runner::RngSeed;
 
 /// A link of a chain as it is drawn.
 #[derive(Clone, Debug)]
@@ -245,8 +246,16 @@ impl Probe for Watch {
     }
 }
 
+/// The same 300 cases every time, unless PROPTEST_CASES or PROPTEST_RNG_SEED ask for others.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = if config.rng_seed == RngSeed::Random { RngSeed::Fixed(1) } else { config.rng_seed };
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { config.cases } else { 300 };
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
