@@ -171,10 +171,10 @@ impl Arena {
     }
 
     #[inline]
-    pub fn insert_ack(&mut self, ack: Ack, origin: Origin) -> PacketId {
-        let mut packet = Packet::of_ack(&ack, origin);
+    pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
+        let mut packet = Packet::of_ack(ack, origin);
         if !ack.sacks.is_empty() {
-            packet.note = self.keep(ack.sacks);
+            packet.note = self.keep(std::mem::take(&mut ack.sacks));
         }
         self.insert(packet)
     }

@@ -191,6 +191,7 @@ const HOST_2_0: &[Member] = host![
     ("rto_max", "120 s", "Linux 2.0: 120 HZ"),
     ("rto_initial", "3 s", "Linux 2.0: TCP_TIMEOUT_INIT, 3 s; RFC 1122, section 4.2.3.1"),
     ("delayed_ack_time", "200 ms", "Linux 2.0: at most HZ/5 on a quick path"),
+    ("quick_acks", "2", "the first data at once: a window of one and a delayed ACK would wait for each other beyond the minimum timeout"),
 ];
 
 const HOST_2_2: &[Member] = host![
@@ -210,6 +211,7 @@ const HOST_2_2: &[Member] = host![
     ("rto_max", "120 s", "Linux 2.2: 120 HZ"),
     ("rto_initial", "3 s", "Linux 2.2: TCP_TIMEOUT_INIT; RFC 1122"),
     ("delayed_ack_time", "200 ms", "Linux 2.2: HZ/5 at most"),
+    ("quick_acks", "2", "Linux 2.2: quick acknowledgements at the start"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Profile> {

@@ -22,7 +22,7 @@ impl<P: Probe> Engine<'_, P> {
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
         let before = flow.receiver.deadline();
-        let arrival = flow.receiver.receive(&segment, packet.sent, self.now);
+        let mut arrival = flow.receiver.receive(&segment, packet.sent, self.now);
         if packet.kind != Kind::Pure {
             let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
             let first_bytes = if segment.retransmission { 0 } else { carried };
@@ -33,10 +33,10 @@ impl<P: Probe> Engine<'_, P> {
             self.groups[flow.group as usize].delay.record(delivery.delay);
         }
         self.keep_receiver_deadline(packet.flow, before);
-        if let Some(ack) = arrival.held {
-            self.send_ack(packet.flow, *ack);
+        if let Some(ack) = &mut arrival.held {
+            self.send_ack(packet.flow, ack);
         }
-        if let Some(ack) = arrival.ack {
+        if let Some(ack) = &mut arrival.ack {
             self.send_ack(packet.flow, ack);
         }
     }
@@ -46,8 +46,8 @@ impl<P: Probe> Engine<'_, P> {
     pub(super) fn wake_receiver(&mut self, flow: u32) {
         let ack = self.flows[flow as usize].receiver.expire(self.now);
         self.keep_receiver_deadline(flow, None);
-        if let Some(ack) = ack {
-            self.send_ack(flow, ack);
+        if let Some(mut ack) = ack {
+            self.send_ack(flow, &mut ack);
         }
     }
 
@@ -61,8 +61,9 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
-    fn send_ack(&mut self, flow: u32, ack: Ack) {
-        self.probe.ack_sent(self.now, flow, &ack);
+    /// Puts an acknowledgement into the network, which takes its SACK blocks.
+    fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
+        self.probe.ack_sent(self.now, flow, ack);
         let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
         let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection });
         self.enter(self.hops[cursor as usize], id);
@@ -141,10 +142,11 @@ impl<P: Probe> Engine<'_, P> {
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
         let origin = Origin { flow: at, cursor: flow.forward, connection: flow.connection };
         let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
-        for segment in segments.drain(..) {
-            self.probe.sent(self.now, at, &segment);
-            self.send(&segment, origin, rtt_us);
+        for segment in &segments {
+            self.probe.sent(self.now, at, segment);
+            self.send(segment, origin, rtt_us);
         }
+        segments.clear();
         self.scratch = segments;
         match after {
             Some(due) if after != before => self.deadlines.set(self.parts.timers + at, self.now, due),

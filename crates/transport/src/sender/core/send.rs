@@ -42,7 +42,7 @@ impl Core {
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let retransmission = seq < self.high;
         let nothing_outstanding = self.una == self.high;
-        let mut segment = Segment {
+        let segment = Segment {
             seq,
             size: self.settings.packet_size,
             kind: Kind::Plain,
@@ -52,10 +52,13 @@ impl Core {
             retransmission,
         };
         if seq == 0 || seq >= self.first_special {
-            self.specialise(&mut segment);
+            let special = self.specialised(segment);
+            self.cwr_due &= !special.cwr;
+            out.send(special);
+        } else {
+            self.cwr_due &= !segment.cwr;
+            out.send(segment);
         }
-        self.cwr_due &= !segment.cwr;
-        out.send(segment);
         self.counters.sent += 1;
         self.last_sent = now;
         if retransmission {
@@ -83,15 +86,15 @@ impl Core {
         self.settings.cwr_on_retransmission || is_new
     }
 
-    /// Makes a segment the first one, the FIN, or one with less than a full payload.
+    /// The segment as the first one, the FIN, or one with less than a full payload.
     #[cold]
-    fn specialise(&self, segment: &mut Segment) {
+    fn specialised(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
         if let Some(&(_, size)) = self.short.iter().find(|short| short.0 == segment.seq) {
             segment.size = size;
         }
         if self.fin == Some(segment.seq) {
-            *segment = Segment { size: settings.ack_size, kind: Kind::Fin, ecn: Ecn::NotEct, cwr: false, ..*segment };
+            segment = Segment { size: settings.ack_size, kind: Kind::Fin, ecn: Ecn::NotEct, cwr: false, ..segment };
         }
         if segment.seq == 0 {
             segment.ecn = Ecn::NotEct;
@@ -102,6 +105,7 @@ impl Core {
                 segment.size = settings.first_packet_size;
             }
         }
+        segment
     }
 
     /// An acknowledgement without data, which closes a handshake.
