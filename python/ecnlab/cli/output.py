@@ -28,6 +28,7 @@ _BY_GROUP = (
     "timeouts",
     "lockouts",
 )
+_TRANSACTIONS = ("transactions", "transaction_mean_s", "transaction_p95_s")
 _WHOLE = ("jain_goodput", "jain_goodput_first", "jain_1s_goodput", "jain_1s_goodput_first", "max_min_gap")
 _QUEUE = (
     "utilisation",
@@ -39,6 +40,7 @@ _QUEUE = (
     "drops_forced",
     "drops_overflow",
 )
+_PATH = ("drops_lost", "drops_ecn")
 
 
 def console() -> Console:
@@ -77,14 +79,20 @@ def result_tables(result: Result) -> list[Table]:
     """A result as tables: rates, delays and counts by group; fairness; each queue."""
     title = f"{result.name}: {len(result.seeds)} seed{'s' * (len(result.seeds) != 1)}, mean ± 95 % interval"
     header = ["quantity", "unit", "all", *result.groups_order]
-    groups = table(title, header, [_by_group(result, quantity) for quantity in _BY_GROUP])
+    by_group = _BY_GROUP + (_TRANSACTIONS if math.isfinite(result.estimate("transaction_mean_s").mean) else ())
+    groups = table(title, header, [_by_group(result, quantity) for quantity in by_group])
     fairness = table("fairness over all flows", ["quantity", "value"], [[q, number(result.estimate(q))] for q in _WHOLE])
     queues = table(
         "queues",
         ["quantity", "unit", *result.queues_order],
-        [_by_queue(result, quantity) for quantity in _QUEUE],
+        [_by_queue(result, quantity) for quantity in (*_QUEUE, *_path_losses(result))],
     )
     return [groups, fairness, queues]
+
+
+def _path_losses(result: Result) -> list[str]:
+    """The losses on a path, of those kinds that there were."""
+    return [quantity for quantity in _PATH if any(result.estimate(quantity, queue=queue).mean > 0 for queue in result.queues_order)]
 
 
 def number(value: Estimate, factor: float = 1.0) -> str:

@@ -35,6 +35,7 @@ impl Core {
         self.rto_at = None;
         self.ecn &= !self.settings.ecn_fallback;
         self.estimator.back_off(&self.settings);
+        self.counters.timeouts += 1;
         self.transmit(0, now, out);
     }
 }
