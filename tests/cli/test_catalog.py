@@ -10,7 +10,7 @@ Command = Callable[..., Outcome]
 REGISTRY = json.loads(_core.registry())
 
 
-@pytest.mark.parametrize("kind", ["aqm", "tcp", "app"])
+@pytest.mark.parametrize("kind", ["aqm", "tcp", "variant", "app"])
 def test_list_names_everything_in_the_registry(command: Command, kind: str) -> None:
     done = command("list", kind)
     assert done.code == 0
@@ -31,6 +31,15 @@ def test_show_names_every_parameter(command: Command, entry: dict) -> None:
     assert done.code == 0
     for parameter in entry["parameters"]:
         assert parameter["name"] in done.out
+
+
+@pytest.mark.parametrize("name", ["linux", "ns2-2001", "cubic"])
+def test_what_a_profile_or_a_variant_sets_is_a_table_of_values_that_fits_120_columns(command: Command, name: str) -> None:
+    lines = command("show", name).out.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("┃"))
+    assert lines[head].replace("┃", " ").split() == ["name", "value", "meaning", "source"]
+    end = next(number for number, line in enumerate(lines) if line.startswith("└"))
+    assert max(len(line) for line in lines[head : end + 1]) <= 120
 
 
 def test_every_parameter_says_what_it_is_and_where_it_comes_from() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +11,14 @@ import typer
 from ecnlab.errors import UnknownName
 
 _KINDS = ("aqm", "tcp", "variant", "app", "study")
-_PARAMETER = ("name", "kind", "unit", "default", "bounds", "doc", "source")
+
+# A table's headings and the keys of the registry that stand under them.
+_DECLARED = {"name": "name", "kind": "kind", "unit": "unit", "default": "default", "bounds": "bounds", "meaning": "doc", "source": "source"}
+_IN_FORCE = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "doc", "source": "source"}
+_SET = {"name": "name", "value": "default", "meaning": "doc", "source": "source"}
+_WIDEST = {"meaning": 42, "source": 30}  # so that a table of what is set fits 120 columns
+
+_Parameters = list[dict[str, Any]]
 
 
 def list_(kind: Annotated[str, typer.Argument(help="aqm, tcp, variant, app or study", show_default=False)]) -> None:
@@ -88,23 +95,24 @@ def show_entry(kind: str, entry: dict[str, Any]) -> None:
     console.print(f"{entry['name']} ({kind}): {entry['title']}", markup=False)
     console.print(entry["summary"], markup=False)
     console.print(f"source: {entry['source']}", markup=False)
-    for title, parameters in _tables(kind, entry["parameters"]):
-        rows = [[_text(parameter.get(key)) for key in _PARAMETER] for parameter in parameters]
-        made = output.table(title, _PARAMETER, rows)
-        for column in made.columns:
+    for title, columns, parameters in _tables(kind, entry["parameters"]):
+        rows = [[_text(parameter.get(key)) for key in columns.values()] for parameter in parameters]
+        made = output.table(title, tuple(columns), rows)
+        for heading, column in zip(columns, made.columns, strict=True):
             column.justify = "left"
+            column.max_width = _WIDEST.get(heading) if columns is _SET else None
         console.print(made)
     for heading, title in entry.get("items", []):
         console.print(f"  {heading:<12} {title}", markup=False)
 
 
-def _tables(kind: str, parameters: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _tables(kind: str, parameters: Sequence[dict[str, Any]]) -> list[tuple[str, Mapping[str, str], _Parameters]]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
-    if kind != "tcp":
-        return [("", list(parameters))] if parameters else []
-    members = [parameter for parameter in parameters if parameter["set"]]
-    others = [parameter for parameter in parameters if not parameter["set"]]
-    return [(title, rows) for title, rows in (("set by the profile", members), ("as everywhere", others)) if rows]
+    members = [parameter for parameter in parameters if parameter["set"]] if kind == "tcp" else []
+    others = [parameter for parameter in parameters if parameter not in members]
+    columns = {"tcp": _IN_FORCE, "variant": _SET}.get(kind, _DECLARED)
+    title = "as everywhere" if kind == "tcp" else ""
+    return [table for table in (("set by the profile", _SET, members), (title, columns, others)) if table[2]]
 
 
 def _text(value: Any) -> str:
