@@ -261,6 +261,32 @@ mod tests {
         assert_eq!(5.0, sender.window().ssthresh);
     }
 
+    /// A host with segments outstanding, at the end of the handshake, which agreed on ECN.
+    fn host(settings: Settings, segments: u64) -> (Sender, Sent) {
+        let settings = Settings { ecn: true, ..settings };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(segments), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        let syn_ack = Ack { kind: Kind::Syn, ece: true, ..Ack::plain(1, 40) };
+        sender.acknowledge(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
+        (sender, sent)
+    }
+
+    #[test]
+    fn a_timeout_in_a_later_window_than_a_mark_s_cuts_the_threshold() {
+        for (acknowledged, timeouts) in [(2, 0), (40, 1)] {
+            let (mut sender, mut sent) = host(profile::settings("rfc"), 1000);
+            let now = Time::ZERO + Span::from_secs(1);
+            sender.acknowledge(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
+            let cut = sender.window().ssthresh;
+            (3..=acknowledged).for_each(|next| sender.acknowledge(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
+            let flight = sender.core.outstanding() as f64;
+            sender.expire(sender.deadline().unwrap(), &mut sent);
+            let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
+            assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
+        }
+    }
+
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
         let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };

@@ -6,7 +6,7 @@ use super::{Core, LastCut};
 use crate::response;
 use crate::segment::Ack;
 use crate::sender::Output;
-use crate::settings::{CutFrom, Echo, RecoveryName};
+use crate::settings::{CutFrom, Echo, Handshake, RecoveryName};
 use crate::window::{Cause, CongestionControl};
 
 impl Core {
@@ -135,6 +135,9 @@ impl Core {
         self.rto_at = None;
         self.duplicates = 0;
         self.inflation = 0;
+        // ns-2 takes the threshold for cut by a mark as long as nothing else has cut it since.
+        let host = self.settings.handshake == Handshake::ThreeWay;
+        let marked = self.last_cut == LastCut::Mark && self.una < self.high && (self.una < self.recover || !host);
         self.recover = self.high;
         if self.window.cwnd < 1.0 && self.settings.recovery != RecoveryName::Vegas {
             self.window.cwnd = 1.0;
@@ -146,7 +149,7 @@ impl Core {
             self.initial_window = 1;
         }
         if outstanding || self.settings.slow_start_restart {
-            self.collapse(idle, now, out);
+            self.collapse(idle, marked, now, out);
         }
         if !idle {
             self.hystart = None;
@@ -157,10 +160,9 @@ impl Core {
         self.last_cut = LastCut::Timeout;
     }
 
-    /// The window after a timeout. After a cut for a mark, and with nothing outstanding, the threshold stays.
-    fn collapse(&mut self, idle: bool, now: Time, out: &mut impl Output) {
+    /// The window after a timeout. In a window that was cut for a mark, and with nothing outstanding, the threshold stays.
+    fn collapse(&mut self, idle: bool, marked: bool, now: Time, out: &mut impl Output) {
         let again = self.settings.threshold_once && self.resent.replace(self.una) == Some(self.una);
-        let marked = self.last_cut == LastCut::Mark && self.una < self.high;
         if !idle && !marked {
             self.counters.timeouts += 1;
         }
