@@ -127,7 +127,9 @@ impl Sender {
 
     fn expire_one(&mut self, now: Time, out: &mut impl Output) {
         let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        if due(self.core.rto_at) {
+        // A tail loss probe that the retransmission timer limits goes in its place (RFC 8985, section 7.2).
+        let first = self.recovery.deadline().is_some_and(|own| self.core.rto_at.is_some_and(|rto| own <= rto));
+        if due(self.core.rto_at) && !first {
             if self.opening {
                 return self.core.syn_timed_out(now, out);
             }
@@ -285,6 +287,25 @@ mod tests {
             let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
             assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
         }
+    }
+
+    #[test]
+    fn a_probe_that_the_retransmission_timer_limits_goes_in_its_place() {
+        let (mut sender, mut sent) = host(profile::settings("linux"), 1);
+        let mut now = Time::ZERO + Span::from_millis(500);
+        for next in 2..100 {
+            let echo = now;
+            now += Span::from_millis(500);
+            sender.acknowledge(&Ack { echo, ..Ack::plain(next, 52) }, now, &mut sent);
+            sender.produce(&Demand::segments(1), now, &mut sent);
+        }
+        let at = sender.deadline().unwrap();
+        assert!(at.since(now) < Span::from_millis(800), "two round trips are more than the timeout");
+        sent.0.clear();
+        sender.expire(at, &mut sent);
+        assert_eq!((0, vec![99]), (sender.counters().timeouts, sent.0.iter().map(|segment| segment.seq).collect()));
+        sender.expire(sender.deadline().unwrap(), &mut sent);
+        assert_eq!(1, sender.counters().timeouts);
     }
 
     #[test]
