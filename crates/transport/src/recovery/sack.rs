@@ -171,6 +171,10 @@ impl Sack {
     }
 
     fn transmit(&mut self, core: &mut Core, seq: u64, now: Time, out: &mut impl Output) {
+        if seq < core.high {
+            // What is timed is sent again, or its acknowledgement waits for what is (Karn's algorithm, RFC 6298, section 3).
+            core.timed = None;
+        }
         if seq < core.high && self.phase != Phase::Loss {
             core.retransmit(seq, now, out);
         } else {
@@ -336,5 +340,20 @@ impl Recovery for Sack {
             self.probe().into_iter().for_each(Probe::cancel);
             self.send_probe(core, now, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::recovery::testing::Wire;
+    use crate::settings::RecoveryName;
+
+    #[test]
+    fn a_retransmission_ends_the_timing_of_what_was_sent_before() {
+        let mut wire = Wire::new(RecoveryName::Sack, 8);
+        assert!(wire.core.timed.is_some_and(|(seq, _)| seq <= 8));
+        [3, 4, 5].into_iter().for_each(|end| wire.duplicate_with(1, &[(2, end)]));
+        assert_eq!(Some(&1), wire.sent().first());
+        assert!(wire.core.timed.is_none_or(|(seq, _)| seq > 8));
     }
 }
