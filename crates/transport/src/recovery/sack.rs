@@ -24,6 +24,8 @@ pub struct Sack {
     detection: Detection,
     threshold: u64,
     phase: Phase,
+    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves `Core::recover` on.
+    ends: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,
     /// The last segment of this recovery was sent once more to draw an acknowledgement (RFC 6675, NextSeg rule 4).
@@ -57,6 +59,7 @@ impl Sack {
             detection,
             threshold: u64::from(settings.duplicate_threshold),
             phase: Phase::Open,
+            ends: 0,
             prr: None,
             rescued: false,
         }
@@ -100,7 +103,7 @@ impl Sack {
 
     /// Moves between the phases after an acknowledgement of `newly` segments that delivered `delivered`.
     fn step(&mut self, core: &mut Core, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl Output) {
-        if self.phase != Phase::Open && core.una >= core.recover {
+        if self.phase != Phase::Open && core.una >= self.ends {
             self.leave(core, out);
         }
         if self.phase == Phase::Open && self.board.has_losses() {
@@ -126,6 +129,7 @@ impl Sack {
             core.cut_for_loss(core.loss_base(), now, out);
         }
         core.recover = core.high;
+        self.ends = core.high;
         core.last_cut = LastCut::Duplicates;
         keep_two(core, out);
         self.phase = Phase::Recovery;
@@ -167,7 +171,10 @@ impl Sack {
             rack.recovered();
         }
         self.phase = Phase::Open;
-        core.last_cut = LastCut::None;
+        // The acknowledgement that ends it may bring the next window's mark.
+        if core.last_cut != LastCut::Mark {
+            core.last_cut = LastCut::None;
+        }
     }
 
     fn transmit(&mut self, core: &mut Core, seq: u64, now: Time, out: &mut impl Output) {
@@ -281,6 +288,7 @@ impl Recovery for Sack {
     #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.phase = Phase::Loss;
+        self.ends = core.high;
         self.prr = None;
         core.next = core.high;
         let (una, min_rtt, srtt) = (core.una, core.rtt.min(), core.rtt.smoothed());

@@ -309,6 +309,27 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_the_next_window_does_not_prolong_recovery() {
+        let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_window: 100, ..profile::settings("ns2") };
+        let settings = Settings { ecn: true, handshake: Handshake::None, delay_growth: false, ..settings };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        for to in 3..=14 {
+            let mut sacks = crate::Sacks::default();
+            sacks.push(2, to.min(sender.core.high));
+            sender.acknowledge(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
+        }
+        let (recover, high) = (sender.core.recover, sender.core.high);
+        assert!(high > recover + 2, "recovery has sent new segments from {recover} to {high}");
+        sender.acknowledge(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
+        let cwnd = sender.window().cwnd;
+        assert_eq!((2.0, 1), (sender.window().ssthresh, sender.counters().ecn_reactions));
+        sender.acknowledge(&Ack::plain(recover + 2, 40), Time::ZERO, &mut sent);
+        assert_eq!(cwnd + 1.0 / cwnd, sender.window().cwnd, "recovery is over");
+    }
+
+    #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
         let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };
         let (mut sender, mut sent) = avoiding(mecn);
