@@ -330,6 +330,15 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_without_a_response_grows_through_echoes() {
+        let (mut sender, mut sent) = avoiding(Settings { response: ResponseName::None, ..profile::settings("ns2") });
+        for next in [1, 2] {
+            sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
+        }
+        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
+    }
+
+    #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
         let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };
         let (mut sender, mut sent) = avoiding(mecn);

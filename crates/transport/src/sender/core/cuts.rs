@@ -6,7 +6,7 @@ use super::{Core, LastCut};
 use crate::response;
 use crate::segment::Ack;
 use crate::sender::Output;
-use crate::settings::{CutFrom, Echo, Handshake, RecoveryName};
+use crate::settings::{CutFrom, Echo, Handshake, RecoveryName, ResponseName};
 use crate::window::{Cause, CongestionControl};
 
 impl Core {
@@ -24,7 +24,8 @@ impl Core {
     #[inline]
     pub fn hear(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         self.echoed = false;
-        if !self.ecn {
+        // Without a response nothing says CWR, and the echo that stays on must not keep the window from growing.
+        if !self.ecn || self.settings.response == ResponseName::None {
             return;
         }
         let level = match self.settings.ecn_echo {
