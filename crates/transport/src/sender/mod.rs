@@ -339,6 +339,17 @@ mod tests {
     }
 
     #[test]
+    fn a_heavier_echo_of_a_window_that_timed_out_cuts_no_more() {
+        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, mark_after_timeout: false, ..profile::settings("ns2") };
+        let (mut sender, mut sent) = avoiding(mecn);
+        sender.acknowledge(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        let at = sender.deadline().unwrap();
+        sender.expire(at, &mut sent);
+        sender.acknowledge(&Ack { cwr: true, ece: true, echo: at, ..Ack::plain(3, 40) }, at, &mut sent);
+        assert_eq!(8.0, sender.window().ssthresh);
+    }
+
+    #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
         let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };
         let (mut sender, mut sent) = avoiding(mecn);

@@ -167,10 +167,11 @@ impl Core {
         if !idle && !marked {
             self.counters.timeouts += 1;
         }
+        // No heavier echo of the same window cuts what the timeout has left.
+        self.kept = 0.0;
         if idle || marked || again {
             self.restart_window(out);
         } else {
-            self.kept = 0.0;
             self.control.cut(&self.window, Cause::Timeout, now);
             self.cut_to_one(out);
         }
