@@ -1,7 +1,7 @@
 //! Recovery by a scoreboard (RFC 6675), with three ways to tell a loss.
 //!
 //! - sack: three segments above it are sacked (RFC 6675, IsLost)
-//! - fack: the highest sacked segment is more than three above it (Mathis and Mahdavi 1996)
+//! - fack: the highest sacked segment is three above it, or more (Mathis and Mahdavi 1996)
 //! - rack: a segment that was sent later has arrived (RFC 8985), with a probe for losses at the tail
 //!
 //! A loss cuts the window once; then lost segments go first and new ones next, as long as the pipe is below the window, or as proportional
