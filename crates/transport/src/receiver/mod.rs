@@ -96,7 +96,9 @@ impl Receiver {
         self.store(segment.seq);
         let delivered = self.next - before;
         if let Some(delay) = self.delay {
-            let in_order = self.next == segment.seq + 1 && !fills_gap && !twice;
+            // A host answers what has come before at once (RFC 9293, section 3.10.7.4); ns-2 may delay that of the last segment.
+            let is_new = delivered > 0 || self.connection.is_none();
+            let in_order = self.next == segment.seq + 1 && !fills_gap && is_new && !twice;
             if in_order && !changes && self.held.is_none() && self.may_wait(segment) {
                 self.held = Some(Held { segment: *segment, sent, until: now + delay });
                 return Arrival { delivered, held: before_change, ack: None };
@@ -289,6 +291,14 @@ mod tests {
         assert_eq!(Some(Time::ZERO + Span::from_millis(100)), receiver.deadline());
         assert_eq!(Some(4), receiver.expire(Time::ZERO).map(|ack| ack.next));
         assert_eq!(None, receiver.deadline());
+    }
+
+    #[test]
+    fn a_delaying_host_answers_a_segment_that_came_before_at_once() {
+        let mut receiver = Receiver::new(&profile::settings("rfc"));
+        receiver.receive(&Segment { kind: Kind::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
+        let answers = [1, 2, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
+        assert_eq!([None, Some(3), Some(3), None], answers);
     }
 
     #[test]

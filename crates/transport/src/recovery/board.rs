@@ -108,11 +108,16 @@ impl Board {
         count
     }
 
-    /// Takes SACK blocks in. Shows every segment that they bring news of, and returns their number.
+    /// Takes SACK blocks in. Shows every segment that they bring news of, in ascending order, and returns their number.
     pub fn sack(&mut self, blocks: &Sacks, mut delivered: impl FnMut(u64, &Slot)) -> u64 {
         let known = std::mem::replace(&mut self.known, blocks.clone());
         let mut count = 0;
-        for &(from, to) in blocks.as_slice() {
+        // They come the latest first; reordering is told by ascending numbers (RFC 8985, section 6.2, step 3).
+        let mut ascending = [(0, 0); Sacks::MOST];
+        let ascending = &mut ascending[..blocks.as_slice().len()];
+        ascending.copy_from_slice(blocks.as_slice());
+        ascending.sort_unstable();
+        for &mut (from, to) in ascending {
             let (from, to) = (from.max(self.base), to.min(self.end()));
             match known.as_slice().iter().find(|known| known.0 < to && from < known.1) {
                 Some(&(old_from, old_to)) => {
@@ -254,6 +259,13 @@ mod tests {
         assert_eq!((6, 9), (board.sacked(), board.fack()));
         assert_eq!(1, board.advance(2, |_, _| ()));
         assert_eq!(5, board.sacked());
+    }
+
+    #[test]
+    fn news_of_several_blocks_is_shown_in_ascending_order() {
+        let mut shown = Vec::new();
+        board(10).sack(&blocks(&[(8, 9), (2, 4), (6, 7)]), |seq, _| shown.push(seq));
+        assert_eq!(vec![2, 3, 6, 8], shown);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Rack {
     reordering: bool,
     /// The window for reordering in quarters of the smallest round trip, which grows with every DSACK of a round trip.
     quarters: u64,
-    /// Round trips without a DSACK after which it falls back.
+    /// Recoveries without a DSACK after which it falls back.
     persist: u32,
     /// One past the highest segment sent when it grew last.
     grew: u64,

@@ -1,7 +1,7 @@
 //! Recovery by a scoreboard (RFC 6675), with three ways to tell a loss.
 //!
 //! - sack: three segments above it are sacked (RFC 6675, IsLost)
-//! - fack: the highest sacked segment is more than three above it (Mathis and Mahdavi 1996)
+//! - fack: the highest sacked segment is three above it, or more (Mathis and Mahdavi 1996)
 //! - rack: a segment that was sent later has arrived (RFC 8985), with a probe for losses at the tail
 //!
 //! A loss cuts the window once; then lost segments go first and new ones next, as long as the pipe is below the window, or as proportional
@@ -24,6 +24,8 @@ pub struct Sack {
     detection: Detection,
     threshold: u64,
     phase: Phase,
+    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves `Core::recover` on.
+    ends: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,
     /// The last segment of this recovery was sent once more to draw an acknowledgement (RFC 6675, NextSeg rule 4).
@@ -57,6 +59,7 @@ impl Sack {
             detection,
             threshold: u64::from(settings.duplicate_threshold),
             phase: Phase::Open,
+            ends: 0,
             prr: None,
             rescued: false,
         }
@@ -100,7 +103,7 @@ impl Sack {
 
     /// Moves between the phases after an acknowledgement of `newly` segments that delivered `delivered`.
     fn step(&mut self, core: &mut Core, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl Output) {
-        if self.phase != Phase::Open && core.una >= core.recover {
+        if self.phase != Phase::Open && core.una >= self.ends {
             self.leave(core, out);
         }
         if self.phase == Phase::Open && self.board.has_losses() {
@@ -126,6 +129,7 @@ impl Sack {
             core.cut_for_loss(core.loss_base(), now, out);
         }
         core.recover = core.high;
+        self.ends = core.high;
         core.last_cut = LastCut::Duplicates;
         keep_two(core, out);
         self.phase = Phase::Recovery;
@@ -167,10 +171,17 @@ impl Sack {
             rack.recovered();
         }
         self.phase = Phase::Open;
-        core.last_cut = LastCut::None;
+        // The acknowledgement that ends it may bring the next window's mark.
+        if core.last_cut != LastCut::Mark {
+            core.last_cut = LastCut::None;
+        }
     }
 
     fn transmit(&mut self, core: &mut Core, seq: u64, now: Time, out: &mut impl Output) {
+        if seq < core.high {
+            // What is timed is sent again, or its acknowledgement waits for what is (Karn's algorithm, RFC 6298, section 3).
+            core.timed = None;
+        }
         if seq < core.high && self.phase != Phase::Loss {
             core.retransmit(seq, now, out);
         } else {
@@ -277,6 +288,7 @@ impl Recovery for Sack {
     #[inline(never)]
     fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
         self.phase = Phase::Loss;
+        self.ends = core.high;
         self.prr = None;
         core.next = core.high;
         let (una, min_rtt, srtt) = (core.una, core.rtt.min(), core.rtt.smoothed());
@@ -336,5 +348,20 @@ impl Recovery for Sack {
             self.probe().into_iter().for_each(Probe::cancel);
             self.send_probe(core, now, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::recovery::testing::Wire;
+    use crate::settings::RecoveryName;
+
+    #[test]
+    fn a_retransmission_ends_the_timing_of_what_was_sent_before() {
+        let mut wire = Wire::new(RecoveryName::Sack, 8);
+        assert!(wire.core.timed.is_some_and(|(seq, _)| seq <= 8));
+        [3, 4, 5].into_iter().for_each(|end| wire.duplicate_with(1, &[(2, end)]));
+        assert_eq!(Some(&1), wire.sent().first());
+        assert!(wire.core.timed.is_none_or(|(seq, _)| seq > 8));
     }
 }

@@ -127,7 +127,9 @@ impl Sender {
 
     fn expire_one(&mut self, now: Time, out: &mut impl Output) {
         let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        if due(self.core.rto_at) {
+        // A tail loss probe that the retransmission timer limits goes in its place (RFC 8985, section 7.2).
+        let first = self.recovery.deadline().is_some_and(|own| self.core.rto_at.is_some_and(|rto| own <= rto));
+        if due(self.core.rto_at) && !first {
             if self.opening {
                 return self.core.syn_timed_out(now, out);
             }
@@ -259,6 +261,92 @@ mod tests {
             sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
         }
         assert_eq!(5.0, sender.window().ssthresh);
+    }
+
+    /// A host with segments outstanding, at the end of the handshake, which agreed on ECN.
+    fn host(settings: Settings, segments: u64) -> (Sender, Sent) {
+        let settings = Settings { ecn: true, ..settings };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(segments), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        let syn_ack = Ack { kind: Kind::Syn, ece: true, ..Ack::plain(1, 40) };
+        sender.acknowledge(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
+        (sender, sent)
+    }
+
+    #[test]
+    fn a_timeout_in_a_later_window_than_a_mark_s_cuts_the_threshold() {
+        for (acknowledged, timeouts) in [(2, 0), (40, 1)] {
+            let (mut sender, mut sent) = host(profile::settings("rfc"), 1000);
+            let now = Time::ZERO + Span::from_secs(1);
+            sender.acknowledge(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
+            let cut = sender.window().ssthresh;
+            (3..=acknowledged).for_each(|next| sender.acknowledge(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
+            let flight = sender.core.outstanding() as f64;
+            sender.expire(sender.deadline().unwrap(), &mut sent);
+            let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
+            assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
+        }
+    }
+
+    #[test]
+    fn a_probe_that_the_retransmission_timer_limits_goes_in_its_place() {
+        let (mut sender, mut sent) = host(profile::settings("linux"), 1);
+        let mut now = Time::ZERO + Span::from_millis(500);
+        for next in 2..100 {
+            let echo = now;
+            now += Span::from_millis(500);
+            sender.acknowledge(&Ack { echo, ..Ack::plain(next, 52) }, now, &mut sent);
+            sender.produce(&Demand::segments(1), now, &mut sent);
+        }
+        let at = sender.deadline().unwrap();
+        assert!(at.since(now) < Span::from_millis(800), "two round trips are more than the timeout");
+        sent.0.clear();
+        sender.expire(at, &mut sent);
+        assert_eq!((0, vec![99]), (sender.counters().timeouts, sent.0.iter().map(|segment| segment.seq).collect()));
+        sender.expire(sender.deadline().unwrap(), &mut sent);
+        assert_eq!(1, sender.counters().timeouts);
+    }
+
+    #[test]
+    fn a_mark_of_the_next_window_does_not_prolong_recovery() {
+        let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_window: 100, ..profile::settings("ns2") };
+        let settings = Settings { ecn: true, handshake: Handshake::None, delay_growth: false, ..settings };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        for to in 3..=14 {
+            let mut sacks = crate::Sacks::default();
+            sacks.push(2, to.min(sender.core.high));
+            sender.acknowledge(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
+        }
+        let (recover, high) = (sender.core.recover, sender.core.high);
+        assert!(high > recover + 2, "recovery has sent new segments from {recover} to {high}");
+        sender.acknowledge(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
+        let cwnd = sender.window().cwnd;
+        assert_eq!((2.0, 1), (sender.window().ssthresh, sender.counters().ecn_reactions));
+        sender.acknowledge(&Ack::plain(recover + 2, 40), Time::ZERO, &mut sent);
+        assert_eq!(cwnd + 1.0 / cwnd, sender.window().cwnd, "recovery is over");
+    }
+
+    #[test]
+    fn a_sender_without_a_response_grows_through_echoes() {
+        let (mut sender, mut sent) = avoiding(Settings { response: ResponseName::None, ..profile::settings("ns2") });
+        for next in [1, 2] {
+            sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
+        }
+        assert_eq!(10.0 + 0.1 + 1.0 / 10.1, sender.window().cwnd);
+    }
+
+    #[test]
+    fn a_heavier_echo_of_a_window_that_timed_out_cuts_no_more() {
+        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, mark_after_timeout: false, ..profile::settings("ns2") };
+        let (mut sender, mut sent) = avoiding(mecn);
+        sender.acknowledge(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        let at = sender.deadline().unwrap();
+        sender.expire(at, &mut sent);
+        sender.acknowledge(&Ack { cwr: true, ece: true, echo: at, ..Ack::plain(3, 40) }, at, &mut sent);
+        assert_eq!(8.0, sender.window().ssthresh);
     }
 
     #[test]

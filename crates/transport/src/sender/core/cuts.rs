@@ -6,7 +6,7 @@ use super::{Core, LastCut};
 use crate::response;
 use crate::segment::Ack;
 use crate::sender::Output;
-use crate::settings::{CutFrom, Echo, RecoveryName};
+use crate::settings::{CutFrom, Echo, Handshake, RecoveryName, ResponseName};
 use crate::window::{Cause, CongestionControl};
 
 impl Core {
@@ -24,7 +24,8 @@ impl Core {
     #[inline]
     pub fn hear(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         self.echoed = false;
-        if !self.ecn {
+        // Without a response nothing says CWR, and the echo that stays on must not keep the window from growing.
+        if !self.ecn || self.settings.response == ResponseName::None {
             return;
         }
         let level = match self.settings.ecn_echo {
@@ -135,6 +136,9 @@ impl Core {
         self.rto_at = None;
         self.duplicates = 0;
         self.inflation = 0;
+        // ns-2 takes the threshold for cut by a mark as long as nothing else has cut it since.
+        let host = self.settings.handshake == Handshake::ThreeWay;
+        let marked = self.last_cut == LastCut::Mark && self.una < self.high && (self.una < self.recover || !host);
         self.recover = self.high;
         if self.window.cwnd < 1.0 && self.settings.recovery != RecoveryName::Vegas {
             self.window.cwnd = 1.0;
@@ -146,7 +150,7 @@ impl Core {
             self.initial_window = 1;
         }
         if outstanding || self.settings.slow_start_restart {
-            self.collapse(idle, now, out);
+            self.collapse(idle, marked, now, out);
         }
         if !idle {
             self.hystart = None;
@@ -157,17 +161,17 @@ impl Core {
         self.last_cut = LastCut::Timeout;
     }
 
-    /// The window after a timeout. After a cut for a mark, and with nothing outstanding, the threshold stays.
-    fn collapse(&mut self, idle: bool, now: Time, out: &mut impl Output) {
+    /// The window after a timeout. In a window that was cut for a mark, and with nothing outstanding, the threshold stays.
+    fn collapse(&mut self, idle: bool, marked: bool, now: Time, out: &mut impl Output) {
         let again = self.settings.threshold_once && self.resent.replace(self.una) == Some(self.una);
-        let marked = self.last_cut == LastCut::Mark && self.una < self.high;
         if !idle && !marked {
             self.counters.timeouts += 1;
         }
+        // No heavier echo of the same window cuts what the timeout has left.
+        self.kept = 0.0;
         if idle || marked || again {
             self.restart_window(out);
         } else {
-            self.kept = 0.0;
             self.control.cut(&self.window, Cause::Timeout, now);
             self.cut_to_one(out);
         }
