@@ -206,7 +206,7 @@ const HOST_2_2: &[Member] = host![
     ("max_window", "22", "Linux 2.2: 32 KB, 22 segments"),
     ("halving", "integer", "Linux 2.2: whole segments"),
     ("min_window", "2", "Linux 2.2: tcp_recalc_ssthresh"),
-    ("estimator", "linux", "Linux 2.2: tcp_rtt_estimator"),
+    ("estimator", "rfc6298", "Linux 2.2: the bounds are of the whole timeout; its allowance for small windows is left out"),
     ("rto_min", "200 ms", "Linux 2.2: HZ/5"),
     ("rto_max", "120 s", "Linux 2.2: 120 HZ"),
     ("rto_initial", "3 s", "Linux 2.2: TCP_TIMEOUT_INIT; RFC 1122"),

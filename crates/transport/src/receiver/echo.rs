@@ -44,6 +44,7 @@ impl Echo {
                 self.on = segment.ecn == Ecn::Ce;
                 Bits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
             }
+            settings::Echo::Mecn if self.agreed == Some(false) => Bits::default(),
             settings::Echo::Mecn => mecn(segment, held),
         }
     }

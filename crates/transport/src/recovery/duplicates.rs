@@ -48,6 +48,8 @@ pub fn fast_retransmit(core: &mut Core, reaction: Reaction, now: Time, out: &mut
     core.last_cut = LastCut::Duplicates;
     if cut {
         core.cut_for_loss(base, now, out);
+    } else {
+        core.cut_after_mark(base, out);
     }
     retransmit_first(core, now, out);
 }

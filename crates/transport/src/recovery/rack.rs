@@ -6,11 +6,10 @@ use ecnlab_units::{Span, Time};
 
 use super::board::{Board, Slot};
 
-/// Segments sacked before any reordering was seen that make the window for reordering zero.
-const DUPLICATE_THRESHOLD: u64 = 3;
-
 #[derive(Debug, Default)]
 pub struct Rack {
+    /// Segments sacked before any reordering was seen that make the window for reordering zero.
+    threshold: u64,
     /// The most recently sent segment that has arrived: when it was sent, and its number.
     newest: Option<(Time, u64)>,
     rtt: Span,
@@ -30,6 +29,10 @@ pub struct Rack {
 }
 
 impl Rack {
+    pub fn new(threshold: u32) -> Rack {
+        Rack { threshold: u64::from(threshold), ..Rack::default() }
+    }
+
     pub fn sent(&mut self, seq: u64, now: Time) {
         self.order.push_back((now, seq));
     }
@@ -70,7 +73,7 @@ impl Rack {
     }
 
     fn reordering_window(&self, board: &Board, recovering: bool, min_rtt: Span, srtt: Span) -> Span {
-        if !self.reordering && (recovering || board.sacked() >= DUPLICATE_THRESHOLD) {
+        if !self.reordering && (recovering || board.sacked() >= self.threshold) {
             return Span::ZERO;
         }
         Span::from_picos((self.quarters.max(1) * min_rtt.picos() / 4).min(srtt.picos()))

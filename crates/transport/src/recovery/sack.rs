@@ -51,7 +51,9 @@ impl Sack {
     pub fn new(settings: &Settings) -> Sack {
         let detection = match settings.recovery {
             RecoveryName::Fack => Detection::Fack,
-            RecoveryName::Rack => Detection::Rack { rack: Rack::default(), probe: settings.tlp.then(Probe::default) },
+            RecoveryName::Rack => {
+                Detection::Rack { rack: Rack::new(settings.duplicate_threshold), probe: settings.tlp.then(Probe::default) }
+            }
             _ => Detection::Sack,
         };
         Sack {
@@ -124,7 +126,7 @@ impl Sack {
         let flight = core.outstanding();
         let already_cut = core.una < core.recover && core.last_cut == LastCut::Mark;
         if already_cut {
-            core.cut_after_mark(now, out);
+            core.cut_after_mark(core.loss_base(), out);
         } else {
             core.cut_for_loss(core.loss_base(), now, out);
         }
@@ -135,6 +137,7 @@ impl Sack {
         self.phase = Phase::Recovery;
         self.rescued = false;
         self.prr = core.settings.prr.then(|| Prr::new(flight));
+        core.restart_timer(now);
         self.send_again_at_once(core, now, out);
         if let Some(probe) = self.probe() {
             probe.forget();
@@ -154,7 +157,6 @@ impl Sack {
         if self.prr.is_none()
             && let Some(seq) = self.board.next_lost()
         {
-            core.restart_timer(now);
             self.transmit(core, seq, now, out);
         }
     }

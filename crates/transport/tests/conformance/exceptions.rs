@@ -160,7 +160,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "mark_before_a_loss_is_known",
         ONCE,
         ALL,
-        |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s)),
+        |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
     except("lost_cwr", "the loss of CWR cuts again, once", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),

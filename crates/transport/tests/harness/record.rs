@@ -71,10 +71,11 @@ pub struct Run {
 }
 
 impl Step {
-    /// The retransmission timer expired: the first segment outstanding goes again. What a pacer lets go later is none.
+    /// The retransmission timer expired: the first segment outstanding goes again, in a window of one, Vegas' of two. What a pacer
+    /// lets go later is none.
     pub fn timed_out(&self) -> bool {
         let (before, after) = self.counters;
-        let first_again = self.sent.first().is_some_and(|sent| sent.segment.seq == self.una);
+        let first_again = self.sent.first().is_some_and(|sent| sent.segment.seq == self.una && sent.window.cwnd <= 2.0);
         let again = after.retransmitted_timeout > before.retransmitted_timeout && first_again;
         self.cause == Cause::Timer && (after.timeouts > before.timeouts || again)
     }

@@ -88,12 +88,12 @@ impl Core {
     }
 
     /// A loss in the window of a mark that has cut already: the cut is deepened to that of a loss, if it was smaller.
-    pub fn cut_after_mark(&mut self, now: Time, out: &mut impl Output) {
+    /// Congestion control knows of the mark's cut, and is not told of a second one.
+    pub fn cut_after_mark(&mut self, from: f64, out: &mut impl Output) {
         let keep = self.control.keep() / self.kept;
         if keep < 1.0 {
             self.kept = 0.0;
-            self.control.cut(&self.window, Cause::Loss, now);
-            self.cut(self.cut_base(), keep, out);
+            self.cut(from, keep, out);
         }
     }
 
