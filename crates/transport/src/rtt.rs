@@ -15,17 +15,18 @@ use ecnlab_units::{Span, Time};
 use crate::settings::{EstimatorName, Settings, TimerStyle};
 
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Estimator {
-    arithmetic: Arithmetic,
     rto: Span,
     backoff: u64,
+    arithmetic: Arithmetic,
 }
 
 #[derive(Clone, Debug)]
 enum Arithmetic {
     Ticks(Ticks),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Linux),
+    Linux(Box<Linux>),
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ impl Estimator {
         let arithmetic = match settings.estimator {
             EstimatorName::Ticks => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, boot }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Linux::default()),
+            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
         Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
     }

@@ -36,11 +36,11 @@ pub struct Flow {
     tcp: Arc<Settings>,
     /// Phase of the sender's clock.
     boot: Span,
-    past: Past,
+    /// What the connections before this one have counted.
+    past: Option<Box<Past>>,
 }
 
 /// What a flow's connections that are over have counted.
-#[derive(Default)]
 struct Past {
     sent: Counters,
     min_rtt: Span,
@@ -83,13 +83,13 @@ impl Flow {
             sender: Sender::new(tcp.clone(), &spec.traffic.first, boot),
             tcp,
             boot,
-            past: Past::default(),
+            past: None,
         }
     }
 
     /// Puts a new connection in the place of one that is over. What is left of that one in the network belongs to nobody.
     pub fn reconnect(&mut self, demand: &Demand) {
-        self.past = Past { sent: self.counters(), min_rtt: self.min_rtt() };
+        self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
         self.sender = Sender::new(self.tcp.clone(), demand, self.boot);
         self.receiver = Receiver::new(&self.tcp);
         self.payloads = Payloads::new(&self.tcp, demand);
@@ -98,12 +98,13 @@ impl Flow {
 
     /// What the senders of all its connections have done.
     pub fn counters(&self) -> Counters {
-        sum(&self.past.sent, self.sender.counters())
+        self.past.as_ref().map_or(*self.sender.counters(), |past| sum(&past.sent, self.sender.counters()))
     }
 
     /// Smallest round-trip time over all its connections; zero before the first.
     fn min_rtt(&self) -> Span {
-        let known = [self.past.min_rtt, self.sender.min_rtt()].into_iter().filter(|&rtt| rtt > Span::ZERO);
+        let past = self.past.as_ref().map_or(Span::ZERO, |past| past.min_rtt);
+        let known = [past, self.sender.min_rtt()].into_iter().filter(|&rtt| rtt > Span::ZERO);
         known.min().unwrap_or(Span::ZERO)
     }
 

@@ -15,12 +15,6 @@ impl Blocks {
         Blocks { recent: Vec::new(), most: usize::from(most).min(Sacks::MOST) }
     }
 
-    /// Whether there are blocks to report at all.
-    #[inline]
-    pub fn wanted(&self) -> bool {
-        self.most > 0
-    }
-
     /// The blocks to report when `seq` has arrived, perhaps for the second time, all before `next` and the runs `beyond` it having
     /// arrived. What came twice is reported first (RFC 2883, section 4).
     pub fn report(&mut self, seq: u64, twice: bool, next: u64, beyond: &[(u64, u64)]) -> Sacks {

@@ -31,6 +31,9 @@ pub struct Receiver {
     echo_earlier: bool,
     /// A segment that comes twice is reported (RFC 2883).
     reports_twice: bool,
+    reports_blocks: bool,
+    /// Nothing is delayed and there is no handshake: the receiver is never woken.
+    answers_at_once: bool,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
     held: Option<Held>,
@@ -75,6 +78,8 @@ impl Receiver {
             sack_option: settings.sack_option,
             blocks: Blocks::new(settings.sack_blocks),
             reports_twice: settings.dsack && settings.sack_blocks > 0,
+            reports_blocks: settings.sack_blocks > 0,
+            answers_at_once: settings.delayed_ack.is_none() && !three_way,
         }
     }
 
@@ -104,7 +109,8 @@ impl Receiver {
                 return Arrival { delivered, held: before_change, ack: None };
             }
         }
-        let ack = match self.held.take() {
+        let held = if self.delay.is_some() { self.held.take() } else { None };
+        let ack = match held {
             None => self.acknowledge(segment, None, sent, twice),
             held => self.acknowledge_both(segment, held.as_ref(), sent, twice),
         };
@@ -122,6 +128,9 @@ impl Receiver {
     /// When the receiver is to be woken.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
+        if self.answers_at_once {
+            return None;
+        }
         let connection = self.connection.as_ref().and_then(|connection| connection.deadline());
         earlier(self.held.map(|held| held.until), connection)
     }
@@ -168,7 +177,7 @@ impl Receiver {
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.next, self.ack_size)
         };
-        if self.blocks.wanted() && (twice || !self.beyond.is_empty()) {
+        if self.reports_blocks && (twice || !self.beyond.is_empty()) {
             self.report_blocks(segment.seq, twice, &mut ack);
         }
         ack

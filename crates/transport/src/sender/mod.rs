@@ -40,13 +40,14 @@ pub struct Counters {
 }
 
 /// The sending end of a connection.
+#[repr(C)]
 pub struct Sender {
-    core: Core,
     recovery: Algorithm,
     /// The SYN of a three-way handshake is on its way.
     opening: bool,
     /// The retransmission timer is the only one.
     one_timer: bool,
+    core: Core,
 }
 
 impl Sender {

@@ -7,6 +7,7 @@ use crate::settings::RttReport;
 
 /// Round-trip times as the segments' own echoes show them.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct RttSeen {
     min: Span,
     last: Span,

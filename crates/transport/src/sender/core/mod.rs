@@ -14,7 +14,7 @@ use super::{Counters, Output};
 use crate::response::Response;
 use crate::rtt::Estimator;
 use crate::segment::Ack;
-use crate::settings::{GrowthBy, ResponseName, Settings, TimerRestart};
+use crate::settings::{GrowthBy, ResponseName, RttReport, Settings, TimerRestart};
 use crate::source::Demand;
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
@@ -67,9 +67,9 @@ pub struct Core {
     /// Governs the first slow start as long as that goes on.
     hystart: Option<Box<HyStart>>,
     pub pacer: Option<Box<Pacer>>,
-    pub rtt: RttSeen,
     pub counters: Counters,
     last_sent: Time,
+    pub rtt: RttSeen,
     pub estimator: Estimator,
     response: Response,
     /// What cuts for marks have kept of the window in this round trip; nothing after a loss.
@@ -179,7 +179,9 @@ impl Core {
         self.una = ack.next;
         self.next = self.next.max(self.una);
         self.take_sample(ack, now);
-        self.rtt.end_round(ack, self.next, self.settings.max_window, now);
+        if self.settings.rtt_report == RttReport::Base {
+            self.rtt.end_round(ack, self.next, self.settings.max_window, now);
+        }
         match self.settings.timer_restart {
             TimerRestart::AfterSample => self.restart_timer(now),
             TimerRestart::Rfc6298 if self.una < self.high => self.restart_timer(now),
