@@ -56,6 +56,14 @@ struct Entry {
     component: u32,
 }
 
+impl Entry {
+    /// The order of entries, with the deadline asked first: ties are rare.
+    #[inline]
+    fn is_before(&self, other: &Entry) -> bool {
+        self.due < other.due || self.due == other.due && self < other
+    }
+}
+
 impl Deadlines {
     /// Deadlines for components `0..components`, none of them set.
     pub fn new(components: usize) -> Deadlines {
@@ -221,7 +229,7 @@ impl Deadlines {
     #[inline]
     fn insert_ready(&mut self, entry: Entry) {
         let mut at = self.ready.len();
-        while at > 0 && self.ready[at - 1] < entry {
+        while at > 0 && self.ready[at - 1].is_before(&entry) {
             at -= 1;
         }
         self.ready.insert(at, entry);
