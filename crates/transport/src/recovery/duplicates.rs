@@ -40,7 +40,7 @@ pub fn reaction(core: &Core, again: bool) -> Reaction {
 /// Reno's fast retransmit, which NewReno shares: the first unacknowledged segment goes again, the window falls to its share and is then
 /// inflated by the duplicates.
 pub fn fast_retransmit(core: &mut Core, reaction: Reaction, now: Time, out: &mut impl Output) {
-    let base = core.loss_base();
+    let base = core.cut_base();
     if reaction != Reaction::Wait || !core.settings.strict_inflation {
         core.inflation = u64::from(core.settings.duplicate_threshold);
     }

@@ -35,8 +35,11 @@ pub trait Recovery {
     /// An acknowledgement has come, new, duplicate or old; its echo of marks is already answered. Sends what is to be sent.
     fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O);
 
-    /// The retransmission timer has expired and the window is cut. Sends what is to be sent.
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O);
+    /// The retransmission timer has expired and the window is cut. Sends what is to be sent: from the first unacknowledged segment on.
+    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+        core.next = core.una;
+        core.send_window(u64::MAX, now, out);
+    }
 
     /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
     fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {

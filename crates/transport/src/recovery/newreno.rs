@@ -108,12 +108,6 @@ impl Recovery for NewReno {
             core.send_window(BURST, now, out);
         }
     }
-
-    #[inline(never)]
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        core.next = core.una;
-        core.send_window(u64::MAX, now, out);
-    }
 }
 
 #[cfg(test)]

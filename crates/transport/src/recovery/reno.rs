@@ -47,9 +47,4 @@ impl Recovery for Reno {
             core.send_window(u64::MAX, now, out);
         }
     }
-
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        core.next = core.una;
-        core.send_window(u64::MAX, now, out);
-    }
 }

@@ -126,9 +126,9 @@ impl Sack {
         let flight = core.outstanding();
         let already_cut = core.una < core.recover && core.last_cut == LastCut::Mark;
         if already_cut {
-            core.cut_after_mark(core.loss_base(), out);
+            core.cut_after_mark(core.cut_base(), out);
         } else {
-            core.cut_for_loss(core.loss_base(), now, out);
+            core.cut_for_loss(core.cut_base(), now, out);
         }
         core.recover = core.high;
         self.ends = core.high;
@@ -251,7 +251,7 @@ impl Sack {
         let phase = self.phase;
         let repaired = self.probe().is_some_and(|probe| probe.acknowledged(ack, delivered == 0) == Outcome::Repaired);
         if repaired && phase == Phase::Open {
-            core.cut_for_loss(core.loss_base(), now, out);
+            core.cut_for_loss(core.cut_base(), now, out);
             core.last_cut = LastCut::Duplicates;
             keep_two(core, out);
         }

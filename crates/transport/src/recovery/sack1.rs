@@ -57,7 +57,7 @@ impl Sack1 {
         self.pipe = core.outstanding() as i64 - i64::from(self.threshold);
         self.board.mark_resent(core.una);
         if cut {
-            core.cut_for_loss(core.loss_base(), now, out);
+            core.cut_for_loss(core.cut_base(), now, out);
         }
         duplicates::retransmit_first(core, now, out);
     }

@@ -60,12 +60,6 @@ impl Recovery for Tahoe {
         }
         core.send_window(u64::MAX, now, out);
     }
-
-    #[inline(never)]
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        core.next = core.una;
-        core.send_window(u64::MAX, now, out);
-    }
 }
 
 #[cfg(test)]

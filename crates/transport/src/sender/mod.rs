@@ -241,6 +241,18 @@ mod tests {
         assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
     }
 
+    #[test]
+    fn any_cut_ends_the_first_slow_start_for_good() {
+        for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
+            let settings = Settings { recovery, hystart: true, ..profile::settings("ns2") };
+            let (mut sender, mut sent) = avoiding(settings);
+            for _ in 0..4 {
+                sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
+            }
+            assert!(!sender.core.in_first_slow_start(), "{recovery:?}");
+        }
+    }
+
     /// A sender in congestion avoidance with ten segments outstanding.
     fn avoiding(settings: Settings) -> (Sender, Sent) {
         let settings =

@@ -123,7 +123,7 @@ impl CongestionControl for Cubic {
         self.updated = now;
     }
 
-    fn resumed(&mut self, _since: Time, now: Time) {
+    fn resumed(&mut self, now: Time) {
         self.not_used(now);
     }
 }
@@ -320,11 +320,10 @@ mod tests {
         let mut idle = cut_from_1000(RFC);
         busy.round(1);
         idle.round(1);
-        let since = idle.now;
         idle.now += Span::from_secs(30);
         idle.cubic.not_used(idle.now);
         idle.now += Span::from_secs(30);
-        idle.cubic.resumed(since, idle.now);
+        idle.cubic.resumed(idle.now);
         // The first acknowledgement of the round before was a tick ago.
         let tick = busy.now.since(busy.cubic.updated);
         idle.now += tick;

@@ -81,8 +81,8 @@ pub trait CongestionControl {
     /// An acknowledgement of new data while the application, and not the window, limits what is sent.
     fn not_used(&mut self, _now: Time) {}
 
-    /// Sending goes on after a spell with nothing outstanding, which began at `since`.
-    fn resumed(&mut self, _since: Time, _now: Time) {}
+    /// Sending goes on after a spell with nothing outstanding.
+    fn resumed(&mut self, _now: Time) {}
 }
 
 /// The algorithms, told apart without a pointer on a packet's way.
@@ -133,8 +133,8 @@ impl CongestionControl for Control {
         each!(self, algorithm => algorithm.not_used(now));
     }
 
-    fn resumed(&mut self, since: Time, now: Time) {
-        each!(self, algorithm => algorithm.resumed(since, now));
+    fn resumed(&mut self, now: Time) {
+        each!(self, algorithm => algorithm.resumed(now));
     }
 }
 

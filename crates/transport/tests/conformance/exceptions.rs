@@ -86,7 +86,14 @@ const END: &str = "recovery ends at the threshold";
 pub const EXCEPTIONS: &[Exception] = &[
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
-    except("one_loss", END, ALL, tahoe, "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)"),
+    // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.
+    except(
+        "one_loss",
+        END,
+        ALL,
+        |s| tahoe(s) && s.growth == GrowthBy::Acks,
+        "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)",
+    ),
     except("one_loss", END, SOME, |s| s.growth == GrowthBy::Segments && !vegas(s) && !tahoe(s), COUNTS_ALL),
     except(
         "one_loss",

@@ -11,7 +11,7 @@ use crate::window::{Cause, CongestionControl};
 
 impl Core {
     /// What a cut is taken of.
-    fn cut_base(&self) -> f64 {
+    pub fn cut_base(&self) -> f64 {
         match self.settings.cut_from {
             CutFrom::Window => self.usable_window_exact(),
             CutFrom::Flight if self.una < self.high => self.window.cwnd.min(self.settings.max_window as f64).min(self.outstanding() as f64),
@@ -63,7 +63,7 @@ impl Core {
         } else {
             self.marked_at_one = true;
         }
-        self.control.cut(&self.window, Cause::Mark, now);
+        self.foretell(Cause::Mark, now);
         self.cut(self.cut_base(), keep, out);
     }
 
@@ -83,7 +83,7 @@ impl Core {
     pub fn note_loss(&mut self, now: Time) {
         self.recover = self.high;
         self.kept = 0.0;
-        self.control.cut(&self.window, Cause::Loss, now);
+        self.foretell(Cause::Loss, now);
         self.cwr_due = true;
     }
 
@@ -97,9 +97,10 @@ impl Core {
         }
     }
 
-    /// What a loss cuts the window from.
-    pub fn loss_base(&self) -> f64 {
-        self.cut_base()
+    /// Congestion control is told of a cut to come, and the first slow start is over (RFC 9406, section 4.3).
+    fn foretell(&mut self, cause: Cause, now: Time) {
+        self.control.cut(&self.window, cause, now);
+        self.hystart = None;
     }
 
     fn cut(&mut self, from: f64, keep: f64, out: &mut impl Output) {
@@ -107,7 +108,6 @@ impl Core {
         cut.cwnd = cut.cwnd.max(self.settings.min_window);
         cut.apply(&mut self.window, |window| out.window(window));
         self.cwr_due = true;
-        self.hystart = None;
     }
 
     fn cut_to_one(&mut self, out: &mut impl Output) {
@@ -172,7 +172,7 @@ impl Core {
         if idle || marked || again {
             self.restart_window(out);
         } else {
-            self.control.cut(&self.window, Cause::Timeout, now);
+            self.foretell(Cause::Timeout, now);
             self.cut_to_one(out);
         }
     }

@@ -142,11 +142,17 @@ impl Core {
         if self.una < self.high || self.high == 0 {
             return;
         }
-        self.control.resumed(self.last_sent, now);
+        self.control.resumed(now);
         if self.settings.idle_restart && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
             self.window.cwnd = self.window.cwnd.min(self.initial_window as f64);
             out.window(&self.window);
         }
+    }
+
+    /// HyStart++ still looks for the end of the first slow start.
+    #[cfg(test)]
+    pub fn in_first_slow_start(&self) -> bool {
+        self.hystart.is_some()
     }
 
     /// Segments sent and not yet acknowledged by number.
