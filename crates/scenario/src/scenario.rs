@@ -222,15 +222,20 @@ fn sound_link(
     });
     describe_treatment(&mut description, treatment);
     describe_treatment(&mut description["reverse"], &reverse_treatment);
-    let forward =
-        LinkSpec { rate, delay, buffer: Buffer::Queue(Box::new(queue)), spread: Span::ZERO, treatment: Treatment::new(treatment) };
+    let forward = LinkSpec {
+        rate,
+        delay,
+        buffer: Buffer::Queue(Box::new(queue)),
+        spread: Span::ZERO,
+        treatment: Treatment::new(treatment::Settings::of(treatment)),
+    };
     Some(SoundLink { forward, reverse, description })
 }
 
 /// The way back: as the link itself, with a plain buffer.
 fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<(LinkSpec, Values)> {
     let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
-    let mut values = Values::defaults(treatment::PARAMETERS);
+    let mut values = Values::defaults(treatment::Settings::PARAMETERS);
     if let Some(section) = reader.section(link, "reverse", "{ rate = \"10 Mbps\" }") {
         reader.only(&section, &with_treatment(REVERSE_KEYS));
         values = treatment(reader, &section);
@@ -240,17 +245,17 @@ fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Optio
         delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
         limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
     }
-    let treatment = Treatment::new(&values);
+    let treatment = Treatment::new(treatment::Settings::of(&values));
     Some((LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment }, values))
 }
 
 /// The keys of a link, and those of what its path does to packets.
 fn with_treatment<'a>(keys: &[&'a str]) -> Vec<&'a str> {
-    keys.iter().copied().chain(treatment::PARAMETERS.iter().map(|parameter| parameter.name)).collect()
+    keys.iter().copied().chain(treatment::Settings::PARAMETERS.iter().map(|parameter| parameter.name)).collect()
 }
 
 fn treatment(reader: &mut Reader, link: &Section) -> Values {
-    let mut values = Values::defaults(treatment::PARAMETERS);
+    let mut values = Values::defaults(treatment::Settings::PARAMETERS);
     reader.parameters(link, &mut values);
     values
 }
@@ -495,7 +500,7 @@ fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)>
 }
 
 /// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
-fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::Entry, Values)> {
+fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::SourceEntry, Values)> {
     let section = flow.section("app");
     let word = match &section {
         Some(section) => reader.text(section, "kind", "\"bulk\"")?,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::Entry;
+use ecnlab_queue::registry::AqmEntry;
 use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
@@ -45,7 +45,7 @@ pub enum Buffer {
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    pub aqm: &'static Entry,
+    pub aqm: &'static AqmEntry,
     pub values: Values,
     pub limit: Limit,
 }

@@ -4,49 +4,44 @@
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
 
 use ecnlab_transport::Kind as Role;
-use ecnlab_units::{Dialect, Ecn, Kind, Parameter, Rng, Values};
+use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
 use crate::probe::Deed;
 use crate::script::{Fate, Script};
 
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "ecn",
-        kind: Kind::Choice(&["keep", "bleach", "drop", "clear-flags", "drop-setup"]),
-        default: "keep",
-        doc: "What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs.",
-        source: "Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1",
-    },
-    Parameter {
-        name: "loss",
-        kind: Kind::Number { min: 0.0, max: 1.0, unit: "" },
-        default: "0",
-        doc: "Probability that a packet is lost before the queue, each independently of the others.",
-        source: "ns-2 2.35, ErrorModel",
-    },
-    Parameter {
-        name: "loss_every",
-        kind: Kind::Count { min: 0, max: 1_000_000_000_000, unit: "packets" },
-        default: "0",
-        doc: "One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.",
-        source: "RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic",
-    },
-];
+parameters! {
+    /// What a link does to packets as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
+        /// ECN-setup SYNs.
+        #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
+        pub ecn: EcnPath = "keep";
+        /// Probability that a packet is lost before the queue, each independently of the others.
+        #[source("ns-2 2.35, ErrorModel")]
+        pub loss: f64 = "0", 0..=1;
+        /// One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.
+        #[source("RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic")]
+        pub loss_every: u64 = "0", 0..=1e12, "packets";
+    }
+}
 
-/// What a path does to ECN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EcnPath {
-    #[default]
-    Keep,
-    /// Clears ECT and CE to Not-ECT.
-    Bleach,
-    /// Drops packets that carry ECT or CE.
-    Drop,
-    /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
-    ClearFlags,
-    /// Drops ECN-setup SYNs.
-    DropSetup,
+words! {
+    /// What a path does to ECN.
+    #[derive(Default)]
+    pub enum EcnPath {
+        #[default]
+        Keep = "keep",
+        /// Clears ECT and CE to Not-ECT.
+        Bleach = "bleach",
+        /// Drops packets that carry ECT or CE.
+        Drop = "drop",
+        /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
+        ClearFlags = "clear-flags",
+        /// Drops ECN-setup SYNs.
+        DropSetup = "drop-setup",
+    }
 }
 
 /// What a link's path does to packets.
@@ -78,17 +73,9 @@ pub struct Losses {
 }
 
 impl Treatment {
-    /// From checked values of [`PARAMETERS`]; nothing if packets pass as they are.
-    pub fn new(values: &Values) -> Option<Box<Treatment>> {
-        let ecn = match values.word("ecn") {
-            "keep" => EcnPath::Keep,
-            "bleach" => EcnPath::Bleach,
-            "drop" => EcnPath::Drop,
-            "clear-flags" => EcnPath::ClearFlags,
-            "drop-setup" => EcnPath::DropSetup,
-            other => unreachable!("ecn = {other} is not declared"),
-        };
-        let (loss, loss_every) = (values.number("loss"), values.count("loss_every"));
+    /// As a scenario sets it; nothing if packets pass as they are.
+    pub fn new(settings: Settings) -> Option<Box<Treatment>> {
+        let Settings { ecn, loss, loss_every } = settings;
         let treats = ecn != EcnPath::Keep || loss > 0.0 || loss_every > 0;
         treats.then(|| Box::new(Treatment { ecn, loss, loss_every, script: Script::default() }))
     }
