@@ -1,7 +1,7 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
-use ecnlab_sim::treatment;
+use ecnlab_sim::impairment;
 use ecnlab_transport::{profile, settings, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
@@ -80,9 +80,9 @@ pub fn schema() -> Json {
             ("rate", word.clone()),
             ("delay", word.clone()),
             ("queue", json!({ "oneOf": queues })),
-            ("reverse", pipe(scenario::REVERSE_KEYS, treatment::Settings::PARAMETERS)),
+            ("reverse", pipe(scenario::REVERSE_KEYS, impairment::Settings::PARAMETERS)),
         ],
-        treatment::Settings::PARAMETERS,
+        impairment::Settings::PARAMETERS,
         &["name", "from", "to", "rate", "delay", "queue"],
     );
     let flows = table(

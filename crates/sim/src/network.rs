@@ -8,7 +8,7 @@ use ecnlab_queue::registry::AqmEntry;
 use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::treatment::Treatment;
+use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub struct LinkSpec {
     /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    /// What the path does to packets before they wait, if anything.
-    pub treatment: Option<Box<Treatment>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<ImpairmentSpec>>,
 }
 
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
