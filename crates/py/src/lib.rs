@@ -81,7 +81,7 @@ impl Scenario {
     #[pyo3(signature = (seed, stop = None))]
     fn run(&self, py: Python<'_>, seed: i64, stop: Option<Py<PyAny>>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
-        let recorded = self.0.record != Default::default();
+        let recorded = self.0.record.watches();
         let began = Instant::now();
         let mut asker = Asker::new(stop);
         let outcome = py.detach(|| {
@@ -105,8 +105,8 @@ impl Scenario {
             duration: ecnlab_units::Time::ZERO + self.0.duration,
             measure_from: ecnlab_units::Time::ZERO + self.0.measure_from,
             seed,
-            sample_queues: self.0.record.queue,
-            sample_windows: self.0.record.window,
+            sample_queues: self.0.record.queue.every(),
+            sample_windows: self.0.record.window.every(),
         };
         run(&self.0.network, &options, probe, &mut |_| asker.wants_stop()).ok()
     }
@@ -231,9 +231,9 @@ fn recorded_tables(recorder: Recorder, scenario: &Sound) -> Vec<(&'static str, T
     let lockouts = table(vec![("flow", Column::Index(l.flow)), ("start_s", Column::Real(l.start_s)), ("end_s", Column::Real(l.end_s))]);
     let record = &scenario.record;
     let all = [
-        (record.queue.is_some(), "series_queue", queue),
+        (record.queue.every().is_some(), "series_queue", queue),
         (record.rates, "series_rate", rates),
-        (record.window.is_some(), "series_window", window),
+        (record.window.every().is_some(), "series_window", window),
         (record.events, "events", events),
         (record.events, "lockouts", lockouts),
     ];
