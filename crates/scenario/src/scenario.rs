@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry as aqms};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec, Treatment, treatment};
+use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Treatment, treatment};
 use ecnlab_transport::{Settings, Traffic, profile, settings, source};
 use ecnlab_units::quantity::{self, Amount};
 use ecnlab_units::{Rate, Span, Time, Values};
@@ -195,7 +195,7 @@ fn link(reader: &mut Reader, section: &Section) -> Option<Declared> {
     let rate = reader.rate(section, "rate");
     let delay = reader.span(section, "delay", "\"5 ms\"");
     let treatment = treatment(reader, section);
-    let reverse = reverse(reader, section, rate, delay);
+    let reverse = reverse(reader, section, name.unwrap_or_default(), rate, delay);
     if from.is_some() && from == to {
         reader.report_at(section, "to", "a link must lead to another node than it comes from".to_owned());
     }
@@ -222,13 +222,19 @@ fn sound_link(
     });
     describe_treatment(&mut description, treatment);
     describe_treatment(&mut description["reverse"], &reverse_treatment);
-    let forward =
-        LinkSpec { rate, delay, buffer: Buffer::Queue(Box::new(queue)), spread: Span::ZERO, treatment: Treatment::new(treatment) };
+    let forward = LinkSpec {
+        name: LinkName::shared(name, Direction::Forward),
+        rate,
+        delay,
+        buffer: Buffer::Queue(Box::new(queue)),
+        spread: Span::ZERO,
+        treatment: Treatment::new(treatment),
+    };
     Some(SoundLink { forward, reverse, description })
 }
 
 /// The way back: as the link itself, with a plain buffer.
-fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Option<Span>) -> Option<(LinkSpec, Values)> {
+fn reverse(reader: &mut Reader, link: &Section, name: &str, rate: Option<Rate>, delay: Option<Span>) -> Option<(LinkSpec, Values)> {
     let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
     let mut values = Values::defaults(treatment::PARAMETERS);
     if let Some(section) = reader.section(link, "reverse", "{ rate = \"10 Mbps\" }") {
@@ -240,8 +246,8 @@ fn reverse(reader: &mut Reader, link: &Section, rate: Option<Rate>, delay: Optio
         delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
         limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
     }
-    let treatment = Treatment::new(&values);
-    Some((LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment }, values))
+    let (name, treatment) = (LinkName::shared(name, Direction::Back), Treatment::new(&values));
+    Some((LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment }, values))
 }
 
 /// The keys of a link, and those of what its path does to packets.
@@ -395,7 +401,9 @@ fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkS
     let delay = reader.span(&section, "delay", "\"5 ms\"");
     let limit = if section.node.get("limit").is_some() { reader.count_if(&section, "limit", MAX_PACKETS)? as u32 } else { PIPE_LIMIT };
     let spread = reader.span_if(&section, "spread", "\"1 ms\"").unwrap_or(Span::ZERO);
-    let back = LinkSpec { rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment: None };
+    // Each flow's own name comes with its place in the group.
+    let name = LinkName::Access { group: "".into(), member: 0, direction: Direction::Back };
+    let back = LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment: None };
     Some(Some((LinkSpec { spread, ..back.clone() }, back)))
 }
 
@@ -544,7 +552,7 @@ fn starts(reader: &mut Reader, flow: &Section) -> Option<Vec<Time>> {
 
 /// Numbers the links: first the declared ones, then their ways back, then each flow's own two.
 fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Network, Vec<String>) {
-    let mut network = Network { groups: groups.len() as u32, ..Network::default() };
+    let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
     if !reader.problems.is_empty() {
         return (network, Vec::new());
     }
@@ -557,7 +565,11 @@ fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Net
     network.links.reserve_exact(own_links);
     network.flows.reserve_exact(flows);
     for (number, group) in groups.iter().enumerate() {
-        for member in 0..group.count {
+        let own = |link: &LinkSpec, member, direction| LinkSpec {
+            name: LinkName::Access { group: network.groups[number].clone(), member, direction },
+            ..link.clone()
+        };
+        for member in 0..group.count as u32 {
             let mut forward = Vec::with_capacity(group.route.len() + 1);
             let mut back = Vec::with_capacity(group.route.len() + 1);
             if group.access.is_some() {
@@ -567,10 +579,11 @@ fn assemble(reader: &mut Reader, links: &[Declared], groups: Vec<Group>) -> (Net
             back.extend(group.route.iter().rev().map(|&link| link as u32 + declared));
             if let Some((there, here)) = &group.access {
                 back.push(network.links.len() as u32 + 1);
-                network.links.extend([there.clone(), here.clone()]);
+                network.links.extend([own(there, member, Direction::Forward), own(here, member, Direction::Back)]);
             }
             network.flows.push(FlowSpec {
                 group: number as u32,
+                member,
                 forward,
                 back,
                 tcp: group.tcp.clone(),

@@ -3,6 +3,7 @@
 //! [`run`] takes a [`Network`], a seed and a [`Probe`] and returns what was measured. It reads no clock, opens no file
 //! and starts no thread: the same network and seed give the same bytes on any machine.
 
+mod component;
 pub mod deadlines;
 mod engine;
 mod link;
@@ -16,7 +17,7 @@ pub mod treatment;
 
 pub use engine::{Options, Run, Stopped, run};
 pub use measures::Report;
-pub use network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
 pub use script::Script;
 pub use treatment::Treatment;

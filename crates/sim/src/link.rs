@@ -23,6 +23,8 @@ pub struct Link {
     /// Packets from `head` to `tail`: on the wire, in transmission and, in a pipe, waiting.
     count: u32,
     limit: u32,
+    /// Its place in the calendar.
+    pub deadline: u32,
     /// The first packet of a pipe not known to be in transmission or beyond, and how many come from there.
     first_waiting: PacketId,
     waiting: u32,
@@ -39,7 +41,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, path: Option<Box<Path>>) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, path: Option<Box<Path>>, deadline: u32) -> Link {
         Link {
             rate,
             delay,
@@ -50,6 +52,7 @@ impl Link {
             tail: NONE,
             count: 0,
             limit,
+            deadline,
             first_waiting: NONE,
             waiting: 0,
             queue,
@@ -153,6 +156,8 @@ pub struct Queue {
     pub fifo: Fifo<Waiting>,
     pub rng: Rng,
     pub link: u32,
+    /// The transmitter's place in the calendar.
+    pub deadline: u32,
     pub transmitting: bool,
     pub measures: QueueMeasures,
 }

@@ -32,6 +32,7 @@ fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
     let tcp = Settings { ecn: true, max_window: 30, ..profile::settings(profile) };
     let flow = FlowSpec {
         group: 0,
+        member: 0,
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(tcp),
@@ -39,7 +40,7 @@ fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
         start: Time::ZERO,
         boot: Some(Span::ZERO),
     };
-    run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: 1 }, &options(100, 1))
+    run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: vec!["all".into()] }, &options(100, 1))
 }
 
 fn ecn(ecn: EcnPath) -> Treatment {

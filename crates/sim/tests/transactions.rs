@@ -27,9 +27,17 @@ fn tcp() -> Settings {
 
 /// One flow over a link of 100 Mbps and 20 ms each way.
 fn network(tcp: Settings, traffic: Traffic) -> Network {
-    let flow =
-        FlowSpec { group: 0, forward: vec![0], back: vec![1], tcp: Arc::new(tcp), traffic, start: Time::ZERO, boot: Some(Span::ZERO) };
-    Network { links: vec![pipe(100_000, 20_000, 1_000); 2], flows: vec![flow], groups: 1 }
+    let flow = FlowSpec {
+        group: 0,
+        member: 0,
+        forward: vec![0],
+        back: vec![1],
+        tcp: Arc::new(tcp),
+        traffic,
+        start: Time::ZERO,
+        boot: Some(Span::ZERO),
+    };
+    Network { links: vec![pipe(100_000, 20_000, 1_000); 2], flows: vec![flow], groups: vec!["all".into()] }
 }
 
 fn of(run: &Run, column: &str) -> f64 {
