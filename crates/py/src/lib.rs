@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use ecnlab_scenario::{Problem, Scenario as Sound, packet_exact, registry};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Buffer, Off, Options, Probe, Run, run};
+use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, RecordingFull, Run, Simulation};
+use ecnlab_units::Time;
 use numpy::IntoPyArray;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
@@ -81,47 +81,53 @@ impl Scenario {
     #[pyo3(signature = (seed, stop = None))]
     fn run(&self, py: Python<'_>, seed: i64, stop: Option<Py<PyAny>>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
-        let recorded = self.0.record != Default::default();
+        let (recording, duration) = (self.recording(), Time::ZERO + self.0.duration);
         let began = Instant::now();
         let mut asker = Asker::new(stop);
         let outcome = py.detach(|| {
-            if recorded {
-                let mut recorder = self.recorder();
-                self.execute(seed, &mut recorder, &mut asker).map(|run| (run, recorded_tables(recorder, &self.0)))
-            } else {
-                self.execute(seed, &mut Off, &mut asker).map(|run| (run, Vec::new()))
+            if recording == Recording::default() {
+                let (run, Off) = self.execute(seed, Off, &mut asker)?;
+                return Ok((run, Vec::new()));
             }
+            let (run, recorder) = self.execute(seed, Recorder::new(recording, duration), &mut asker)?;
+            let more = recorder.tables(&run.names).map_err(Ended::Full)?;
+            Ok((run, more))
         });
         match outcome {
-            Some((run, more)) => RunResult::new(py, run, more, began.elapsed().as_secs_f64()),
-            None => Err(asker.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
+            Ok((run, more)) => RunResult::new(py, run, more, began.elapsed().as_secs_f64()),
+            Err(Ended::Stopped) => Err(asker.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
+            Err(Ended::Full(full)) => Err(PyValueError::new_err(full.to_string())),
         }
     }
 }
 
+/// Why a run has ended before its time.
+enum Ended {
+    Stopped,
+    Full(RecordingFull),
+}
+
+/// Events between two looks at the clock.
+const SLICE: u64 = 1 << 16;
+
 impl Scenario {
-    fn execute(&self, seed: u64, probe: &mut impl Probe, asker: &mut Asker) -> Option<Run> {
-        let options = Options {
-            duration: ecnlab_units::Time::ZERO + self.0.duration,
-            measure_from: ecnlab_units::Time::ZERO + self.0.measure_from,
-            seed,
-            sample_queues: self.0.record.queue,
-            sample_windows: self.0.record.window,
-        };
-        run(&self.0.network, &options, probe, &mut |_| asker.wants_stop()).ok()
+    fn execute<P: Probe>(&self, seed: u64, probe: P, asker: &mut Asker) -> Result<(Run, P), Ended> {
+        let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
+        let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
+        while !simulation.advance(duration, SLICE) {
+            if let Some(full) = simulation.probe().full() {
+                return Err(Ended::Full(full));
+            }
+            if asker.wants_stop() {
+                return Err(Ended::Stopped);
+            }
+        }
+        Ok(simulation.finish())
     }
 
-    fn recorder(&self) -> Recorder {
-        let mut queues = 0;
-        let mut number = |buffer: &Buffer| match buffer {
-            Buffer::Queue(_) => {
-                queues += 1;
-                queues - 1
-            }
-            Buffer::Pipe { .. } => u32::MAX,
-        };
-        let queue_of_link = self.0.network.links.iter().map(|link| number(&link.buffer)).collect();
-        Recorder { events: self.0.record.events, queue_of_link, ..Recorder::default() }
+    fn recording(&self) -> Recording {
+        let record = &self.0.record;
+        Recording { queue: record.queue, window: record.window, rates: record.rates, events: record.events, distributions: false }
     }
 }
 
@@ -191,53 +197,8 @@ fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     match column {
         Column::Real(values) => values.into_pyarray(py).into_any(),
         Column::Count(values) => values.into_pyarray(py).into_any(),
-        Column::Index(values) => values.into_pyarray(py).into_any(),
-        Column::Code(values) => values.into_pyarray(py).into_any(),
+        Column::Index(values) | Column::Name { index: values, .. } => values.into_pyarray(py).into_any(),
     }
-}
-
-fn recorded_tables(recorder: Recorder, scenario: &Sound) -> Vec<(&'static str, Table)> {
-    let table = |columns: Vec<(&'static str, Column)>| Table { columns };
-    let (q, w, r, d, l) = (recorder.queue, recorder.window, recorder.rates, recorder.deeds, recorder.lockouts);
-    let queue = table(vec![
-        ("time_s", Column::Real(q.time_s)),
-        ("queue", Column::Index(q.queue)),
-        ("length_packets", Column::Index(q.length_packets)),
-        ("average_packets", Column::Real(q.average_packets)),
-    ]);
-    let window = table(vec![
-        ("time_s", Column::Real(w.time_s)),
-        ("flow", Column::Index(w.flow)),
-        ("cwnd_packets", Column::Real(w.cwnd_packets)),
-        ("ssthresh_packets", Column::Real(w.ssthresh_packets)),
-        ("alpha", Column::Real(w.alpha)),
-    ]);
-    let rates = table(vec![
-        ("time_s", Column::Real(r.time_s)),
-        ("group", Column::Index(r.group)),
-        ("throughput_bps", Column::Real(r.throughput_bps)),
-        ("goodput_bps", Column::Real(r.goodput_bps)),
-        ("goodput_first_bps", Column::Real(r.goodput_first_bps)),
-        ("marks", Column::Count(r.marks)),
-        ("drops", Column::Count(r.drops)),
-    ]);
-    let events = table(vec![
-        ("time_s", Column::Real(d.time_s)),
-        ("queue", Column::Index(d.queue)),
-        ("flow", Column::Index(d.flow)),
-        ("kind", Column::Code(d.kind)),
-        ("cause", Column::Code(d.cause)),
-    ]);
-    let lockouts = table(vec![("flow", Column::Index(l.flow)), ("start_s", Column::Real(l.start_s)), ("end_s", Column::Real(l.end_s))]);
-    let record = &scenario.record;
-    let all = [
-        (record.queue.is_some(), "series_queue", queue),
-        (record.rates, "series_rate", rates),
-        (record.window.is_some(), "series_window", window),
-        (record.events, "events", events),
-        (record.events, "lockouts", lockouts),
-    ];
-    all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect()
 }
 
 fn scenario_error(py: Python<'_>, problems: Vec<Problem>) -> PyErr {
@@ -261,6 +222,12 @@ fn schema() -> String {
     registry::schema().to_string()
 }
 
+#[pyfunction]
+#[pyo3(name = "columns")]
+fn columns_text() -> String {
+    registry::columns().to_string()
+}
+
 /// Judges one of ns-2's packet-exact cases; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]
 #[pyo3(name = "packet_exact")]
@@ -282,5 +249,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RunResult>()?;
     module.add_function(wrap_pyfunction!(registry_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)
 }

@@ -1,6 +1,7 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
+use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_sim::treatment;
 use ecnlab_transport::{profile, settings, source};
 use ecnlab_units::{Kind, Parameter};
@@ -26,6 +27,17 @@ const LIMIT: Parameter = Parameter {
     doc: "Buffer: how much may wait, the packet in transmission not counted. Must be given.",
     source: "ns-2 2.35, queue-limit",
 };
+
+/// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
+/// that stand in it where they are known beforehand.
+pub fn columns() -> Json {
+    let column = |column: &ColumnText| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
+    let table = |table: &TableText| {
+        let columns: Vec<_> = table.columns.iter().map(column).collect();
+        json!({ "name": table.name, "doc": table.doc, "columns": columns })
+    };
+    ecnlab_sim::tables().iter().map(table).collect()
+}
 
 fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
     let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members)).collect();

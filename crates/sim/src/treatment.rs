@@ -7,7 +7,7 @@ use ecnlab_transport::Kind as Role;
 use ecnlab_units::{Dialect, Ecn, Kind, Parameter, Rng, Values};
 
 use crate::packet::Packet;
-use crate::probe::Deed;
+use crate::probe::MarkOrDrop;
 use crate::script::{Fate, Script};
 
 pub const PARAMETERS: &[Parameter] = &[
@@ -104,22 +104,22 @@ impl Path {
         Path { treatment, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
     }
 
-    /// Treats a packet; returns the deed that is to be counted. All but a mark lose it.
-    pub fn treat(&mut self, packet: &mut Packet) -> Option<Deed> {
+    /// Treats a packet; returns what is to be counted. All but a mark lose it.
+    pub fn treat(&mut self, packet: &mut Packet) -> Option<MarkOrDrop> {
         if self.treat_ecn(packet) {
             self.losses.ecn += 1;
-            return Some(Deed::EcnRefused);
+            return Some(MarkOrDrop::EcnRefused);
         }
         if self.is_lost() {
             self.losses.lost += 1;
-            return Some(Deed::Lost);
+            return Some(MarkOrDrop::Lost);
         }
         match self.treatment.script.fate(packet.seq) {
             Fate::Pass => None,
-            Fate::Drop => Some(Deed::ScriptDropped),
+            Fate::Drop => Some(MarkOrDrop::ScriptDropped),
             Fate::Mark(level) => {
                 packet.ecn = Dialect::Mecn.mark(packet.ecn, level);
-                Some(Deed::ScriptMarked)
+                Some(MarkOrDrop::ScriptMarked)
             }
         }
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn random_losses_are_as_frequent_as_declared() {
         let mut path = Path::new(Treatment { loss: 0.1, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
-        let lost = (0..100_000).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).count();
+        let lost = (0..100_000).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
         assert_eq!(Losses { lost: lost as u64, ecn: 0 }, path.losses());
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn periodic_losses_take_the_last_of_each_so_many() {
         let mut path = Path::new(Treatment { loss_every: 4, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
-        let lost: Vec<usize> = (1..=12).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).collect();
+        let lost: Vec<usize> = (1..=12).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).collect();
         assert_eq!(vec![4, 8, 12], lost);
         assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
     }
@@ -235,6 +235,6 @@ mod tests {
             let mut packet = data(Ecn::Ect0);
             (path.treat(&mut packet), packet.ecn)
         });
-        assert_eq!([(Some(Deed::ScriptMarked), Ecn::Ect1), (Some(Deed::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
+        assert_eq!([(Some(MarkOrDrop::ScriptMarked), Ecn::Ect1), (Some(MarkOrDrop::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
     }
 }
