@@ -13,7 +13,7 @@ use ecnlab_sim::probe::Recorder;
 use ecnlab_sim::treatment::EcnPath;
 use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, Run, Script, Treatment};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
+use ecnlab_transport::{Demand, Role, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -233,7 +233,7 @@ impl Probe for Watch {
     fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *Watch::at(&mut self.sent, flow) += 1;
         let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + u64::from(segment.kind != Kind::Pure));
+        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::Pure));
     }
 
     fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {

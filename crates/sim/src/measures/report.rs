@@ -1,6 +1,6 @@
 //! The tables of a finished run. Rates are in bit/s, times in seconds, over the measured interval unless a name says `run`.
 
-use ecnlab_transport::sender::Counters;
+use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
 use crate::treatment::Losses;
@@ -41,7 +41,7 @@ pub struct Material<'a> {
 pub struct FlowRow<'a> {
     pub group: u32,
     pub measures: &'a FlowMeasures,
-    pub sender: Counters,
+    pub sender: SendCounters,
     pub base_rtt_s: f64,
     pub min_rtt_s: f64,
     pub started: Time,

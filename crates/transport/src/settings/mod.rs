@@ -32,7 +32,7 @@ choice!(/// Loss recovery.
 choice!(/// The response to marks.
     ResponseName, "response": "none" => None, "halve" => Halve, "abe" => Abe, "dctcp" => Dctcp, "mecn" => Mecn);
 choice!(/// How the receiver echoes marks.
-    Echo, "ecn_echo": "classic" => Classic, "dctcp" => Dctcp, "mecn" => Mecn);
+    EchoStyle, "ecn_echo": "classic" => Classic, "dctcp" => Dctcp, "mecn" => Mecn);
 choice!(/// How a connection opens.
     Handshake, "handshake": "none" => None, "first-packet" => FirstPacket, "three-way" => ThreeWay);
 choice!(/// How a window is cut: what of it is a whole number.
@@ -79,7 +79,11 @@ pub struct Settings {
     pub partial_ack_timer_every: bool,
     pub partial_deflation: bool,
     pub exit_to_flight: bool,
+    pub duplicates_when_idle: bool,
+    pub first_packet_offers_ecn: bool,
     pub cwr_on_retransmission: bool,
+    pub cwr_on_highest: bool,
+    pub cwr_without_ecn: bool,
     pub ect_on_retransmission: bool,
     pub slow_start_restart: bool,
     pub idle_threshold: bool,
@@ -97,6 +101,7 @@ pub struct Settings {
     pub response: ResponseName,
     pub threshold_once: bool,
     pub mark_after_timeout: bool,
+    pub mark_spares_later_timeouts: bool,
     pub prr: bool,
     pub tlp: bool,
     pub pacing: bool,
@@ -109,7 +114,9 @@ pub struct Settings {
     pub vegas: VegasSettings,
     pub receiver_ecn: bool,
     pub ecn_fallback: bool,
-    pub ecn_echo: Echo,
+    pub ecn_echo: EchoStyle,
+    pub echo_on_capable_only: bool,
+    pub delay_repeated: bool,
     pub delayed_ack: Option<Span>,
     pub quick_acks: u64,
     /// Most SACK blocks in an acknowledgement; 0 where recovery makes no use of them.
@@ -173,7 +180,11 @@ impl Settings {
             partial_ack_timer_every: values.word("partial_ack_timer") == "every",
             partial_deflation: values.flag("partial_deflation"),
             exit_to_flight: values.flag("exit_to_flight"),
+            duplicates_when_idle: values.flag("duplicates_when_idle"),
+            first_packet_offers_ecn: values.flag("first_packet_offers_ecn"),
             cwr_on_retransmission: values.flag("cwr_on_retransmission"),
+            cwr_on_highest: values.flag("cwr_on_highest"),
+            cwr_without_ecn: values.flag("cwr_without_ecn"),
             ect_on_retransmission: values.flag("ect_on_retransmission"),
             slow_start_restart: values.flag("slow_start_restart"),
             idle_threshold: values.flag("idle_threshold"),
@@ -191,6 +202,7 @@ impl Settings {
             response: ResponseName::of(values),
             threshold_once: values.flag("threshold_once"),
             mark_after_timeout: values.flag("mark_after_timeout"),
+            mark_spares_later_timeouts: values.flag("mark_spares_later_timeouts"),
             prr: values.flag("prr"),
             tlp: values.flag("tlp"),
             pacing: values.flag("pacing"),
@@ -212,7 +224,9 @@ impl Settings {
             },
             receiver_ecn: values.flag("receiver_ecn"),
             ecn_fallback: values.flag("ecn_fallback"),
-            ecn_echo: Echo::of(values),
+            ecn_echo: EchoStyle::of(values),
+            echo_on_capable_only: values.flag("echo_on_capable_only"),
+            delay_repeated: values.flag("delay_repeated"),
             delayed_ack: values.flag("delayed_ack").then(|| values.span("delayed_ack_time")),
             quick_acks: values.count("quick_acks"),
             sack_blocks: if recovery.wants_sack() { values.count("sack_blocks") as u8 } else { 0 },
@@ -224,6 +238,11 @@ impl Settings {
     /// Whether segment 0 opens the connection and carries no data.
     pub fn syn(&self) -> bool {
         self.handshake != Handshake::None
+    }
+
+    /// Whether segment 0 asks for ECN, so that the other side's answer settles or confirms it.
+    pub fn offers_ecn(&self) -> bool {
+        self.handshake == Handshake::ThreeWay || self.first_packet_offers_ecn
     }
 
     /// Application data in a full segment, in bytes.

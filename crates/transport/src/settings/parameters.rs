@@ -51,11 +51,25 @@ pub const PARAMETERS: &[Parameter] = &[
         "RFC 3168, section 6.1.5; ns-2 2.35"
     ),
     parameter!(
+        "first_packet_offers_ecn",
+        Kind::Flag,
+        "true",
+        "Without a three-way handshake: the first packet asks for ECN by ECE and is not ECN-capable, and ECE on its ACK says that the receiver echoes marks; else both ends know.",
+        "ns-2 2.35 tcp.cc, output"
+    ),
+    parameter!(
         "ecn_echo",
         Kind::Choice(&["classic", "dctcp", "mecn"]),
         "classic",
         "How the receiver echoes marks: until CWR, each packet's own mark, or MECN's two bits.",
         "RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001"
+    ),
+    parameter!(
+        "echo_on_capable_only",
+        Kind::Flag,
+        "true",
+        "Without a three-way handshake: the receiver echoes marks only when it acknowledges an ECN-capable packet.",
+        "ns-2 2.35 tcp-sink.cc; RFC 3168, section 6.1.3, echoes until CWR"
     ),
     parameter!(
         "abe_beta",
@@ -186,6 +200,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "After a timeout answer marks at once, those of packets sent before it too.",
         "ns-2 2.35; RFC 3168, section 6.1.2, answers once a window"
     ),
+    parameter!(
+        "mark_spares_later_timeouts",
+        Kind::Flag,
+        "true",
+        "A timeout leaves a threshold that a mark has cut also when all that was sent before the mark is acknowledged.",
+        "ns-2 2.35 tcp.cc, timeout; RFC 5681, section 3.1, cuts it"
+    ),
     parameter!("prr", Kind::Flag, "false", "Proportional rate reduction: send in recovery in step with what is delivered.", "RFC 6937"),
     parameter!("tlp", Kind::Flag, "true", "Tail loss probe, where recovery is rack.", "RFC 8985, section 7"),
     parameter!(
@@ -288,6 +309,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "RFC 5681, section 3.2"
     ),
     parameter!(
+        "duplicates_when_idle",
+        Kind::Flag,
+        "true",
+        "ACKs with nothing outstanding count as duplicates, of which the last one sends what is next.",
+        "ns-2 2.35 tcp-reno.cc, dupack_action; RFC 5681, section 2, takes them for none"
+    ),
+    parameter!(
         "max_burst",
         Kind::Count { min: 0, max: MAX_PACKETS, unit: "packets" },
         "0",
@@ -330,6 +358,20 @@ pub const PARAMETERS: &[Parameter] = &[
         "ns-2 exitFastRetrans_"
     ),
     parameter!("cwr_on_retransmission", Kind::Flag, "true", "CWR may go on a retransmitted packet.", "ns-2 SetCWRonRetransmit_"),
+    parameter!(
+        "cwr_on_highest",
+        Kind::Flag,
+        "true",
+        "CWR may go on the highest packet sent, also when that is sent again.",
+        "ns-2 2.35 tcp.cc, output; RFC 3168, section 6.1.2, asks for new data"
+    ),
+    parameter!(
+        "cwr_without_ecn",
+        Kind::Flag,
+        "true",
+        "Tell of a cut by CWR where ECN is not in use too.",
+        "ns-2 2.35 tcp.cc, output; RFC 3168, section 6.1.2"
+    ),
     parameter!(
         "slow_start_restart",
         Kind::Flag,
@@ -395,6 +437,13 @@ pub const PARAMETERS: &[Parameter] = &[
         "100 ms",
         "Longest delay of an acknowledgement.",
         "ns-2 TCPSink/DelAck interval_"
+    ),
+    parameter!(
+        "delay_repeated",
+        Kind::Flag,
+        "true",
+        "The ACK of the last packet in order may be delayed when that packet comes a second time.",
+        "ns-2 2.35 tcp-sink.cc, DelAckSink; RFC 9293, section 3.10.7.4, answers at once"
     ),
     parameter!(
         "quick_acks",

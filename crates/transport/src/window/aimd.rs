@@ -22,7 +22,7 @@ impl CongestionControl for Aimd {
         }
     }
 
-    fn keep(&self) -> f64 {
+    fn loss_share(&self) -> f64 {
         1.0 - self.b
     }
 }
@@ -38,6 +38,6 @@ mod tests {
         let mut aimd = Aimd::new((2.0, 0.125));
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         aimd.acknowledged(&mut window, &acked(1, Time::ZERO, Span::ZERO));
-        assert_eq!((10.2, 0.875), (window.cwnd, aimd.keep()));
+        assert_eq!((10.2, 0.875), (window.cwnd, aimd.loss_share()));
     }
 }
