@@ -85,7 +85,7 @@ impl LastCut {
 
     /// Whether the cut answers for the mark that the acknowledgement of all before `next` echoes; `but_timeouts` are taken not to.
     pub fn answers_mark(&self, next: u64, but_timeouts: bool) -> bool {
-        !self.is_passed(next) && !(but_timeouts && self.cause == CutFor::Timeout)
+        next <= self.recover && !(but_timeouts && self.cause == CutFor::Timeout)
     }
 
     /// The window is cut for a mark, to this share, when all before `high` is sent.
