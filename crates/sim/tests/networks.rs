@@ -13,7 +13,7 @@ use ecnlab_sim::impairment::EcnPath;
 use ecnlab_sim::probe::Recorder;
 use ecnlab_sim::{Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Run, Script};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Role, Settings, Traffic, profile, settings};
+use ecnlab_transport::{Demand, Role, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -199,7 +199,7 @@ impl Draw {
             values.read("fin", "true").unwrap();
         }
         values.read("max_window", &self.max_window.to_string()).unwrap();
-        Arc::new(Settings::new(&values))
+        Arc::new(Settings::of(&values))
     }
 }
 
@@ -365,14 +365,14 @@ fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
     let aqm = find("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
-    let mut values = Values::defaults(settings::PARAMETERS);
+    let mut values = Values::defaults(Settings::PARAMETERS);
     values.read("max_window", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(Settings::new(&values)),
+        tcp: Arc::new(Settings::of(&values)),
         traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: None,

@@ -2,7 +2,7 @@
 
 use ecnlab_units::Values;
 
-use crate::settings::{PARAMETERS, Settings};
+use crate::settings::Settings;
 
 /// A named bundle of parameters.
 pub struct Profile {
@@ -252,7 +252,7 @@ impl Profile {
     /// # Panics
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn values(&self) -> Values {
-        let mut values = Values::defaults(PARAMETERS);
+        let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text, _) in self.members {
             values.read(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
         }
@@ -265,7 +265,7 @@ impl Profile {
 /// # Panics
 /// If there is no such profile.
 pub fn settings(name: &str) -> Settings {
-    Settings::new(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+    Settings::of(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Response {
             ResponseName::Halve => Response::Halve,
             ResponseName::Abe => Response::Abe { share: settings.abe_beta },
             ResponseName::Dctcp => Response::Dctcp(Dctcp { g: settings.dctcp_g, alpha: 1.0, acked: 0, marked: 0, ends: 0 }),
-            ResponseName::Mecn => Response::Mecn { share: settings.mecn.map(|cut| 1.0 - cut) },
+            ResponseName::Mecn => Response::Mecn { share: [1.0 - settings.mecn_incipient, 1.0 - settings.mecn_moderate] },
         }
     }
 

@@ -68,7 +68,7 @@ impl Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
-            delay: settings.delayed_ack,
+            delay: settings.ack_delay(),
             quick_acks: settings.quick_acks,
             echo_earlier: settings.timestamps,
             agrees_to_ecn: settings.receiver_ecn,
@@ -79,10 +79,10 @@ impl Receiver {
             replies: three_way.then(|| Box::new(Replies::new(settings.rto_initial))),
             delays_repeated: settings.delay_repeated,
             sack_option: settings.sack_option,
-            recent_blocks: RecentBlocks::new(settings.sack_blocks),
-            reports_twice: settings.dsack && settings.sack_blocks > 0,
-            reports_blocks: settings.sack_blocks > 0,
-            answers_at_once: settings.delayed_ack.is_none() && !three_way,
+            recent_blocks: RecentBlocks::new(settings.reported_blocks()),
+            reports_twice: settings.dsack && settings.reported_blocks() > 0,
+            reports_blocks: settings.reported_blocks() > 0,
+            answers_at_once: !settings.delayed_ack && !three_way,
         }
     }
 
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_acknowledges_every_second_packet_or_after_its_time() {
-        let settings = Settings { delayed_ack: Some(Span::from_millis(100)), ..profile::settings("ns2") };
+        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = Receiver::new(&settings);
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
@@ -318,8 +318,7 @@ mod tests {
     #[test]
     fn the_last_segment_may_wait_again_when_it_comes_again_where_that_is_asked_for() {
         let answers = |delay_repeated| {
-            let delayed_ack = Some(Span::from_millis(100));
-            let mut receiver = Receiver::new(&Settings { delayed_ack, delay_repeated, ..profile::settings("ns2") });
+            let mut receiver = Receiver::new(&Settings { delayed_ack: true, delay_repeated, ..profile::settings("ns2") });
             [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
         };
         assert_eq!([[true, false, true, false], [true, false, true, true]], [answers(true), answers(false)]);
@@ -327,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_delaying_receiver_answers_a_gap_at_once() {
-        let settings = Settings { delayed_ack: Some(Span::from_millis(100)), ..profile::settings("ns2") };
+        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = Receiver::new(&settings);
         let answers = [0, 2, 1].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), Some(1), Some(3)], answers);

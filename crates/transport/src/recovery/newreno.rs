@@ -8,7 +8,7 @@ use ecnlab_units::Time;
 
 use super::{Recovery, duplicates};
 use crate::segment::Ack;
-use crate::settings::Settings;
+use crate::settings::{PartialAckTimer, Settings};
 use crate::tcb::{CutFor, Output, Tcb};
 
 /// Most segments that an acknowledgement in recovery sends.
@@ -23,7 +23,11 @@ pub struct NewReno {
 
 impl NewReno {
     pub fn new(settings: &Settings) -> NewReno {
-        NewReno { threshold: settings.duplicate_threshold, every: settings.partial_ack_timer_every, partial_seen: false }
+        NewReno {
+            threshold: settings.duplicate_threshold,
+            every: settings.partial_ack_timer == PartialAckTimer::Every,
+            partial_seen: false,
+        }
     }
 
     fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {

@@ -217,7 +217,7 @@ impl Sack {
     /// Sets the probe's timer while nothing is known to be missing (RFC 8985, section 7.2).
     fn schedule_probe(&mut self, tcb: &Tcb, now: Time) {
         let quiet = self.phase == Phase::Open && self.board.sacked() == 0;
-        let delay = tcb.settings().delayed_ack.unwrap_or(Span::ZERO);
+        let delay = tcb.settings().ack_delay().unwrap_or(Span::ZERO);
         let Some(probe) = self.probe() else { return };
         if quiet {
             probe.schedule(now, tcb.rtt().smoothed(), tcb.outstanding(), delay, tcb.retransmit_at());

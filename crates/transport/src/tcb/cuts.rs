@@ -118,7 +118,7 @@ impl Tcb {
 
     fn cut(&mut self, from: f64, share: f64, out: &mut impl Output) {
         let mut left = response::cut(from, share, self.settings.halving);
-        left.cwnd = left.cwnd.max(self.settings.min_window);
+        left.cwnd = left.cwnd.max(self.settings.min_window as f64);
         left.apply(&mut self.window, |window| out.window(window));
         self.ecn.owe_cwr();
     }

@@ -9,7 +9,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    pub fn new((a, b): (f64, f64)) -> Aimd {
+    pub fn new(a: f64, b: f64) -> Aimd {
         Aimd { a, b }
     }
 }
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn a_is_the_growth_of_a_round_trip_and_b_the_share_that_goes() {
-        let mut aimd = Aimd::new((2.0, 0.125));
+        let mut aimd = Aimd::new(2.0, 0.125);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         aimd.acknowledged(&mut window, &acked(1, Time::ZERO, Span::ZERO));
         assert_eq!((10.2, 0.875), (window.cwnd, aimd.loss_share()));

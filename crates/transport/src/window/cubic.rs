@@ -17,10 +17,30 @@
 use ecnlab_units::{Span, Time, math};
 
 use super::{Acked, CongestionControl, CutCause, Window};
-use crate::settings::CubicSettings;
+use crate::settings::Settings;
 
 /// Most that the window aims at for the next round trip, as a multiple of what it is (section 4.2).
 const MOST_GROWTH: f64 = 1.5;
+
+/// The RFC's constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicSettings {
+    pub c: f64,
+    pub beta: f64,
+    pub fast_convergence: bool,
+    pub reno_friendly: bool,
+}
+
+impl CubicSettings {
+    pub fn of(settings: &Settings) -> CubicSettings {
+        CubicSettings {
+            c: settings.cubic_c,
+            beta: settings.cubic_beta,
+            fast_convergence: settings.cubic_fast_convergence,
+            reno_friendly: settings.cubic_reno_friendly,
+        }
+    }
+}
 
 pub struct Cubic {
     settings: CubicSettings,

@@ -9,10 +9,10 @@ mod vegas;
 use ecnlab_units::{Span, Time};
 
 pub use aimd::Aimd;
-pub use cubic::Cubic;
+pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use reno::Reno;
-pub use vegas::Vegas;
+pub use vegas::{Vegas, VegasSettings};
 
 use crate::settings::{CongestionName, Settings};
 
@@ -117,9 +117,9 @@ impl Control {
     pub fn new(settings: &Settings) -> Control {
         match settings.congestion {
             CongestionName::Reno => Control::Reno(Reno),
-            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
-            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(settings.cubic))),
-            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(settings.vegas))),
+            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd_a, settings.aimd_b)),
+            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(CubicSettings::of(settings)))),
+            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(VegasSettings::of(settings)))),
         }
     }
 }

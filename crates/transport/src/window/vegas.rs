@@ -12,12 +12,26 @@
 use ecnlab_units::Time;
 
 use super::{Acked, CongestionControl, Window};
-use crate::settings::VegasSettings;
+use crate::settings::Settings;
 
 /// The window does not shrink below this, nor the threshold that ends slow start for good.
 const LEAST: f64 = 2.0;
 /// How far the window may be ahead of what is in flight and still grow.
 const AHEAD: f64 = 2.0;
+
+/// Thresholds in queued packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasSettings {
+    pub alpha: f64,
+    pub beta: f64,
+    pub gamma: f64,
+}
+
+impl VegasSettings {
+    pub fn of(settings: &Settings) -> VegasSettings {
+        VegasSettings { alpha: settings.vegas_alpha, beta: settings.vegas_beta, gamma: settings.vegas_gamma }
+    }
+}
 
 pub struct Vegas {
     settings: VegasSettings,

@@ -66,7 +66,7 @@ const NO_RETRANSMISSION: Rule = rule("a mark retransmits nothing", "RFC 3168, se
 /// ECE from the first marked segment on until one with CWR, as the receiver sees them. An ACK follows the arrival that causes it, so that
 /// the state after all arrivals of its time is what it shows; times of both kinds of arrivals are left out.
 fn echo_is_classic(settings: &Settings, run: &Run) -> Verdict {
-    if settings.ecn_echo != EchoStyle::Classic || settings.delayed_ack.is_some() {
+    if settings.ecn_echo != EchoStyle::Classic || settings.delayed_ack {
         return Ok(());
     }
     let mut on = false;
@@ -260,7 +260,7 @@ fn mecn_levels() {
         &[rule("the cut is the level's", "Durresi et al. 2001, section 2", |settings, run| {
             let cuts: Vec<&Step> = run.mark_cuts().collect();
             ensure!(cuts.len() == 2, "{} cuts", cuts.len());
-            for (cut, share) in cuts.iter().zip(settings.mecn) {
+            for (cut, share) in cuts.iter().zip([settings.mecn_incipient, settings.mecn_moderate]) {
                 is_cut_to(run, cut, 1.0 - share)?;
             }
             Ok(())

@@ -4,7 +4,7 @@
 //! more fails the test.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{GrowthBy, RecoveryName, ResponseName, TimerStyle};
+use ecnlab_transport::settings::{GrowthBy, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
 
 /// Who does not follow a rule, and why.
 pub struct Exception {
@@ -54,7 +54,7 @@ fn rescues(settings: &Settings) -> bool {
 }
 
 fn impatient(settings: &Settings) -> bool {
-    newreno(settings) && !settings.partial_ack_timer_every
+    newreno(settings) && settings.partial_ack_timer == PartialAckTimer::First
 }
 
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
@@ -135,7 +135,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         BACK_OFF,
         "each timeout doubles the next",
         ALL,
-        |s| s.timer == TimerStyle::BackoffFirst,
+        |s| s.rto_order == RtoOrder::BackoffFirst,
         "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
     ),
     except("idle_restart", "a restart window after an idle time", SOME, vegas, VEGAS_TWO),
@@ -177,7 +177,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "all_marked",
         "at one segment the timer sends",
         ALL,
-        |s| s.min_window >= 2.0,
+        |s| s.min_window >= 2,
         "these hosts keep a window of two segments (Linux net/ipv4/tcp*.c)",
     ),
 ];
