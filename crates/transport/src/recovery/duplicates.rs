@@ -1,15 +1,16 @@
-//! What duplicate acknowledgements call for (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
+//! What a sender does about duplicate acknowledgements (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
 //!
-//! One cut a window: duplicates of a window that was already cut call for nothing. A window that was cut for a mark may have lost
+//! A window is cut once: duplicates in a window that was cut for a loss change nothing. A window that was cut for a mark may have lost
 //! segments too; then the first of them is sent again without a second cut.
 
 use ecnlab_units::Time;
 
 use crate::tcb::{CutFor, Output, Tcb};
 
-/// What the duplicate at the threshold calls for.
+/// What a sender does when as many duplicates have come as mean a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
+    /// Nothing.
     Wait,
     /// Send the first unacknowledged segment again, and cut the window or leave it.
     Retransmit {
@@ -17,10 +18,10 @@ pub enum Reaction {
     },
 }
 
-/// The reaction of a sender; `again` allows a cut for duplicates of a window that was already cut.
+/// The reaction to the duplicate that reaches the threshold; `again` allows a second cut for losses of one window.
 pub fn reaction(tcb: &Tcb, again: bool) -> Reaction {
     let settings = tcb.settings();
-    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2); ns-2 sends for it what is next, if there is anything.
+    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment for a loss.
     let end = if settings.duplicates_when_idle { tcb.available() } else { tcb.high() };
     if tcb.una() >= end {
         return Reaction::Wait;

@@ -205,12 +205,12 @@ impl VegasRecovery {
     fn cut(&mut self, tcb: &mut Tcb, again: bool, now: Time, out: &mut impl Output) {
         let window = tcb.usable_window();
         tcb.begin_cut_for_loss(now);
-        let kept = match window {
+        let left = match window {
             0..=3 => 2,
             _ if again => window / 2,
             _ => window - window / 4,
         };
-        self.deflated = kept as f64;
+        self.deflated = left as f64;
         tcb.set_cwnd(self.deflated + f64::from(tcb.duplicates()), out);
     }
 

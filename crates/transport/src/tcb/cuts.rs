@@ -37,7 +37,7 @@ impl Tcb {
 
     #[inline(never)]
     fn respond_to_mark(&mut self, level: Level, ack: &Ack, now: Time, out: &mut impl Output) {
-        if self.last_cut.answers_mark(ack.next, self.settings.mark_after_timeout) {
+        if self.last_cut.covers_mark(ack.next, self.settings.mark_after_timeout) {
             if let Some(further) = self.response.heavier(level).and_then(|share| self.last_cut.deepen(share)) {
                 self.cut(self.cut_base(), further, out);
             }
@@ -90,12 +90,12 @@ impl Tcb {
         self.last_cut.leave_recovery();
     }
 
-    /// The last cut answers for all that is sent so far.
+    /// The last cut covers all that is sent so far.
     pub fn extend_cut(&mut self) {
         self.last_cut.extend(self.high);
     }
 
-    /// The last cut answers for nothing any more.
+    /// The last cut covers nothing any more.
     pub fn forget_cut(&mut self) {
         self.last_cut.forget();
     }

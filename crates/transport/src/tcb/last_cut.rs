@@ -1,26 +1,26 @@
-//! The last cut of the window: what it was for, which segments it answers for, and how deep it went.
+//! The last cut of the window: what it was for, which segments it covers, and how deep it went.
 //!
 //! A window is cut once for what was sent in it (RFC 5681, section 3.2; RFC 3168, section 6.1.2; RFC 6582's `recover`). So before anything
-//! cuts, it asks here whether the last cut answers for it already.
+//! cuts, it asks here whether the last cut covers it already.
 //!
 //! ```text
-//!               echo of a mark                    duplicates or a scoreboard
-//!  +---------+ ----------------> +--------+ ------------------------------------> +------------+
-//!  | Nothing |                   |  Mark  |   the cut deepens to a loss's share   | Duplicates |
-//!  +---------+ ------------------+--------+-------------------------------------> +------------+
-//!    ^   ^        duplicates or a scoreboard       |                               |    |
-//!    |   |                                         |  the timer expires            |    |
-//!    |   |          +---------+ <------------------+-------------------------------+    |
-//!    |   +----------| Timeout |                                                         |
-//!    |  scoreboard  +---------+                                                         |
-//!    |  repaired      | an echo of a mark or duplicates, of segments that no cut has answered for
-//!    |                +--> Mark or Duplicates                                           |
-//!    +----------------------------------------------------------------------------------+
-//!                 new data is acknowledged, or with a scoreboard all that the cut answers for
+//!  +---------+   echo of a mark    +------+   acknowledgements show a loss   +------------+
+//!  |         | ------------------> | Mark | -------------------------------> |            |
+//!  |         |                     +------+                                  |            |
+//!  | Nothing |            acknowledgements show a loss                       | Duplicates |
+//!  |         | ------------------------------------------------------------> |            |
+//!  |         | <------------------------------------------------------------ |            |
+//!  +---------+   new data is acknowledged; with a scoreboard, all of the cut +------------+
+//!       ^
+//!       | with a scoreboard: all that the cut covers is acknowledged
+//!  +---------+
+//!  | Timeout | <-- from every state, when the retransmission timer expires
+//!  +---------+ --> to Mark or Duplicates, for segments that the cut does not cover
 //! ```
 //!
-//! How deep: `share` is what marks have left of the window. A heavier mark or a loss in the same window deepens the cut to its own share
-//! instead of adding a second one; after a loss nothing deepens it any more.
+//! A mark leads to Mark from every state, and nothing leads back from there by itself: whether it is still the mark's window is asked of
+//! `recover`. How deep: `share` is what marks have left of the window. A heavier mark or a loss in the same window deepens the cut to its own
+//! share instead of adding a second one; after a loss nothing deepens it any more.
 
 /// What the window was last cut for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum CutFor {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct LastCut {
-    /// One past the highest segment sent when the window was cut: the cut answers for all below.
+    /// One past the highest segment sent when the window was cut: the cut covers all below.
     recover: u64,
     /// Segments known by their duplicates to have left the network, which recovery lends to the window.
     inflation: u64,
@@ -73,18 +73,18 @@ impl LastCut {
         self.inflation
     }
 
-    /// Whether more is acknowledged than the cut answers for: a loss now is one of a new window (RFC 6582, section 3.2, step 1).
+    /// Whether more is acknowledged than the cut covers: a loss now is one of a new window (RFC 6582, section 3.2, step 1).
     pub fn is_passed(&self, una: u64) -> bool {
         una > self.recover
     }
 
-    /// Whether all that the cut answers for is acknowledged, which ends a recovery.
+    /// Whether all that the cut covers is acknowledged, which ends a recovery.
     pub fn is_repaired(&self, una: u64) -> bool {
         una >= self.recover
     }
 
-    /// Whether the cut answers for the mark that the acknowledgement of all before `next` echoes; `but_timeouts` are taken not to.
-    pub fn answers_mark(&self, next: u64, but_timeouts: bool) -> bool {
+    /// Whether the cut covers the mark that the acknowledgement of all before `next` echoes; with `but_timeouts` that of a timeout does not.
+    pub fn covers_mark(&self, next: u64, but_timeouts: bool) -> bool {
         next <= self.recover && !(but_timeouts && self.cause == CutFor::Timeout)
     }
 
@@ -146,12 +146,12 @@ impl LastCut {
         }
     }
 
-    /// The cut answers for all before `high`.
+    /// The cut covers all before `high`.
     pub fn extend(&mut self, high: u64) {
         self.recover = high;
     }
 
-    /// The cut answers for nothing any more, as at the start.
+    /// The cut covers nothing any more, as at the start.
     pub fn forget(&mut self) {
         self.recover = 1;
     }
@@ -170,17 +170,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_answers_for_the_marks_of_what_was_sent_before_it() {
+    fn a_cut_covers_the_marks_of_what_was_sent_before_it() {
         let mut cut = LastCut::none();
         cut.for_mark(0.8, 10);
-        assert_eq!([true, false], [10, 11].map(|next| cut.answers_mark(next, true)));
+        assert_eq!([true, false], [10, 11].map(|next| cut.covers_mark(next, true)));
     }
 
     #[test]
-    fn a_timeout_answers_for_marks_unless_it_is_taken_not_to() {
+    fn a_timeout_covers_marks_unless_it_is_taken_not_to() {
         let mut cut = LastCut::none();
         cut.for_timeout(10);
-        assert_eq!([true, false], [false, true].map(|but_timeouts| cut.answers_mark(10, but_timeouts)));
+        assert_eq!([true, false], [false, true].map(|but_timeouts| cut.covers_mark(10, but_timeouts)));
     }
 
     #[test]

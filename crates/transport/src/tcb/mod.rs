@@ -1,25 +1,27 @@
 //! The transmission control block: the state of a connection's sending end that loss recovery works on, and the deeds that change it.
 //!
 //! ```text
-//!                  una          next           high            una + window          available
-//!  ----------------+-------------+--------------+--------------------+-------------------+
-//!    acknowledged  |      sent, and not yet     |      may go now    |    has to wait    |
-//!                  |       acknowledged         |                    |                   |
-//!                  |<-- what goes back -->|                          |                   |
-//!  window        = min(cwnd + inflation, max_window); inflation lends a segment for each duplicate of a recovery
-//!  una <= next <= high <= available: `next` is the next segment to send; it is below `high` only while a recovery goes back
-//!                     or has passed over what is sent again, and such a segment is a retransmission
+//!                       una           next          high          una + window       available
+//!  ----------------------+-------------+-------------+------------------+------------------+
+//!    acknowledged        |        sent, not yet      |   may be sent    |   has to wait    |
+//!                        |        acknowledged       |                  |                  |
 //!
-//!  after a cut:    una                       recover              high
-//!  ----------------+---------------------------+-------------------+------
-//!                  | sent before the cut: the  | sent after it: a  |
-//!                  | cut answers for its marks | mark or loss cuts |
-//!                  | and losses                | again             |
+//!  una <= next <= high <= available
+//!  window = min(cwnd + inflation, max_window); inflation lends the window a segment for each duplicate of a recovery
+//!  `next` is the next segment to send. It is below `high` only after a recovery has gone back; what is sent below `high` goes again.
+//!
+//!                       una                  recover           high
+//!  ----------------------+----------------------+----------------+
+//!                        |  sent before the cut |  sent after it |
+//!                        |  marks and losses    |  a mark or a   |
+//!                        |  are covered by it   |  loss cuts     |
+//!
+//!  recover is `high` at the time of the last cut
 //! ```
 //!
-//! `recover` is `high` at the time of the cut. What it was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR
-//! is due, [`EcnState`]'s; which segments are short or the FIN, [`Plan`]'s. `cuts` has what cuts the window, `send` what goes out, `opening` the
-//! handshake. Recovery reads the state by questions and changes it by deeds, so what holds between the numbers is settled here.
+//! What the last cut was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR is due, [`EcnState`]'s; which
+//! segments are short or the FIN, [`Plan`]'s. `cuts` has what cuts the window, `send` what goes out, `opening` the handshake. Recovery reads
+//! the state by questions and changes it by deeds, so what holds between the numbers is settled here.
 
 mod cuts;
 mod ecn;
@@ -135,7 +137,7 @@ impl Tcb {
         self.plan.add(demand);
     }
 
-    /// Sending goes on after a spell with nothing to send (RFC 5681, section 4.1).
+    /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
     pub fn resume(&mut self, now: Time, out: &mut impl Output) {
         if self.una < self.high || self.high == 0 {
             return;

@@ -90,7 +90,7 @@ pub trait CongestionControl {
     /// An acknowledgement of new data while the application, and not the window, limits what is sent.
     fn not_used(&mut self, _now: Time) {}
 
-    /// Sending goes on after a spell with nothing outstanding.
+    /// The application has more to send after a time in which nothing was outstanding.
     fn resumed(&mut self, _now: Time) {}
 }
 
