@@ -1,7 +1,8 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
-use ecnlab_transport::{profile, settings, source};
+use ecnlab_sim::measures::table::{ColumnText, TableText};
+use ecnlab_transport::{Settings, profile, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
@@ -12,17 +13,28 @@ pub fn registry() -> Json {
     let aqms: Vec<_> =
         AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[link::QUEUE.keys, e.parameters].concat(), &[])).collect();
     let tcp: Vec<_> =
-        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, settings::PARAMETERS, p.members)).collect();
+        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
     json!({ "section": sections, "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
 }
 
+/// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
+/// that stand in it where they are known beforehand.
+pub fn columns() -> Json {
+    let column = |column: &ColumnText| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
+    let table = |table: &TableText| {
+        let columns: Vec<_> = table.columns.iter().map(column).collect();
+        json!({ "name": table.name, "doc": table.doc, "columns": columns })
+    };
+    ecnlab_sim::tables().iter().map(table).collect()
+}
+
 fn section_text(section: &Section) -> Json {
     let keys = section.keys.iter().map(|parameter| row(parameter, &[]));
     let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
-    json!({ "name": section.name, "doc": section.doc, "parameters": rows })
+    json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "", "parameters": rows })
 }
 
 /// A table among the keys of a section.
@@ -42,7 +54,7 @@ fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Par
 /// A variant with the parameters that it sets.
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
-    let parameters: Vec<_> = settings::PARAMETERS.iter().filter(set).copied().collect();
+    let parameters: Vec<_> = Settings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member(p.name), p.source)).collect();
     entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
@@ -88,7 +100,7 @@ fn held(holds: Holds) -> Json {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::PROFILES.iter().map(|p| p.name).collect());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
-            table(&[("profile", profiles, true), ("variant", variants, false)], settings::PARAMETERS)
+            table(&[("profile", profiles, true), ("variant", variants, false)], Settings::PARAMETERS)
         }
         Holds::App => {
             let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();

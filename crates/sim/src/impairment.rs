@@ -4,11 +4,11 @@
 //! What is done to ECN is what was met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
 
-use ecnlab_transport::Kind as Role;
+use ecnlab_transport::Role;
 use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
-use crate::probe::Deed;
+use crate::probe::MarkOrDrop;
 use crate::script::{Fate, Script};
 
 parameters! {
@@ -92,22 +92,22 @@ impl Impairment {
         Impairment { spec, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
     }
 
-    /// Lets a packet through or not; returns the deed that is to be counted. All but a mark lose it.
-    pub fn impair(&mut self, packet: &mut Packet) -> Option<Deed> {
+    /// Lets a packet through or not; returns what is to be counted. All but a mark lose it.
+    pub fn impair(&mut self, packet: &mut Packet) -> Option<MarkOrDrop> {
         if self.impair_ecn(packet) {
             self.losses.ecn += 1;
-            return Some(Deed::EcnRefused);
+            return Some(MarkOrDrop::EcnRefused);
         }
         if self.is_lost() {
             self.losses.lost += 1;
-            return Some(Deed::Lost);
+            return Some(MarkOrDrop::Lost);
         }
         match self.spec.script.fate(packet.seq) {
             Fate::Pass => None,
-            Fate::Drop => Some(Deed::ScriptDropped),
+            Fate::Drop => Some(MarkOrDrop::ScriptDropped),
             Fate::Mark(level) => {
                 packet.ecn = Dialect::Mecn.mark(packet.ecn, level);
-                Some(Deed::ScriptMarked)
+                Some(MarkOrDrop::ScriptMarked)
             }
         }
     }
@@ -123,7 +123,7 @@ impl Impairment {
 
     /// True if the path drops the packet for what it says of ECN.
     fn impair_ecn(&self, packet: &mut Packet) -> bool {
-        let opens = packet.kind == Role::Syn;
+        let opens = packet.role == Role::Syn;
         match self.spec.ecn {
             EcnPath::Keep => {}
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,
@@ -157,17 +157,17 @@ mod tests {
     const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0 };
 
     fn data(ecn: Ecn) -> Packet {
-        let segment = Segment { seq: 5, size: 1000, kind: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
+        let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
         Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
     }
 
     fn syn() -> Packet {
-        let segment = Segment { seq: 0, size: 40, kind: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
+        let segment = Segment { seq: 0, size: 40, role: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
         Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
     }
 
     fn syn_ack() -> Packet {
-        Packet::of_ack(&Ack { kind: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
+        Packet::of_ack(&Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
     }
 
     /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn random_losses_are_as_frequent_as_declared() {
         let mut path = Impairment::new(ImpairmentSpec { loss: 0.1, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
-        let lost = (0..100_000).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).count();
+        let lost = (0..100_000).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
         assert_eq!(Losses { lost: lost as u64, ecn: 0 }, path.losses());
     }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn periodic_losses_take_the_last_of_each_so_many() {
         let mut path = Impairment::new(ImpairmentSpec { loss_every: 4, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
-        let lost: Vec<usize> = (1..=12).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).collect();
+        let lost: Vec<usize> = (1..=12).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).collect();
         assert_eq!(vec![4, 8, 12], lost);
         assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
     }
@@ -223,6 +223,6 @@ mod tests {
             let mut packet = data(Ecn::Ect0);
             (path.impair(&mut packet), packet.ecn)
         });
-        assert_eq!([(Some(Deed::ScriptMarked), Ecn::Ect1), (Some(Deed::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
+        assert_eq!([(Some(MarkOrDrop::ScriptMarked), Ecn::Ect1), (Some(MarkOrDrop::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
     }
 }

@@ -10,10 +10,11 @@ use common::{options, pipe, queue_link, run_off, run_with};
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::{AQMS, find};
 use ecnlab_sim::impairment::EcnPath;
-use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Run, Script};
+use ecnlab_sim::{
+    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
+};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
+use ecnlab_transport::{Demand, Role, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -199,7 +200,7 @@ impl Draw {
             values.read("fin", "true").unwrap();
         }
         values.read("max_window", &self.max_window.to_string()).unwrap();
-        Arc::new(Settings::new(&values))
+        Arc::new(Settings::of(&values))
     }
 }
 
@@ -235,7 +236,7 @@ impl Probe for Watch {
     fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *Watch::at(&mut self.sent, flow) += 1;
         let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + u64::from(segment.kind != Kind::Pure));
+        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::Pure));
     }
 
     fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {
@@ -261,8 +262,7 @@ proptest! {
 
     #[test]
     fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
-        let mut watch = Watch::default();
-        let finished = run_with(&network, &options(20, seed), &mut watch);
+        let (finished, watch) = run_with(&network, &options(20, seed), Watch::default());
         let reals = |table, column| finished.report.reals(table, column);
         for (table, rows) in [("flows", network.flows.len()), ("groups", 2), ("total", 1)] {
             for row in 0..rows {
@@ -280,8 +280,7 @@ proptest! {
 
     #[test]
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
-        let mut watch = Watch::default();
-        let finished = run_with(&network, &options(30, seed), &mut watch);
+        let (finished, watch) = run_with(&network, &options(30, seed), Watch::default());
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
             if flow.traffic.then.is_some() {
                 continue;
@@ -329,12 +328,12 @@ proptest! {
     fn watching_changes_nothing(network in networks(), seed in any::<u64>()) {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
-        let recorded = run_with(&network, &plain, &mut Recorder { events: true, ..Recorder::default() });
+        let every = Some(Span::from_millis(10));
+        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true };
+        let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));
-        let every = Some(Span::from_millis(10));
-        let sampled = run_with(&network, &Options { sample_queues: every, sample_windows: every, ..plain }, &mut Recorder::default());
-        prop_assert_eq!(tables(&off), tables(&sampled));
+        prop_assert!(recorder.tables(&recorded.names).is_ok());
     }
 
     #[test]
@@ -365,14 +364,14 @@ fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
     let aqm = find("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
-    let mut values = Values::defaults(settings::PARAMETERS);
+    let mut values = Values::defaults(Settings::PARAMETERS);
     values.read("max_window", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(Settings::new(&values)),
+        tcp: Arc::new(Settings::of(&values)),
         traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: None,

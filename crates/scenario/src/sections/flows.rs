@@ -60,6 +60,7 @@ parameters! {
 
 pub const FLOWS: Section = Section {
     name: "flows",
+    title: "A group of flows",
     doc: "A group of TCP connections that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
     keys: Keys::PARAMETERS,
     tables: &[
@@ -89,6 +90,7 @@ pub const FLOWS: Section = Section {
 
 pub const ACCESS: Section = Section {
     name: "flows.access",
+    title: "A private link of each flow",
     doc: "A private link, a plain drop-tail buffer that is not measured, alike in both directions.",
     keys: Access::PARAMETERS,
     tables: &[],
@@ -175,7 +177,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let app = app(reader, &given);
     let (values, tcp, (app, app_values, app_described), route) = (reading.sound()?, tcp?, app?, route?);
     let keys = Keys::of(values);
-    let settings = Settings::new(&tcp.values);
+    let settings = Settings::of(&tcp.values);
     let mut described = described(values);
     if let Some(access) = &beginning.access {
         described.insert("access".to_owned(), Json::Object(super::described(access)));
@@ -272,7 +274,7 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
         return None;
     };
     let profile = reader.entry(&given, "profile", "profile", PROFILES, |profile| profile.name)?;
-    reader.only(&given, ["profile", "variant"].into_iter().chain(settings::PARAMETERS.iter().map(|parameter| parameter.name)));
+    reader.only(&given, ["profile", "variant"].into_iter().chain(Settings::PARAMETERS.iter().map(|parameter| parameter.name)));
     let mut values = profile.values();
     if given.gives("variant") {
         reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?.apply(&mut values);

@@ -46,6 +46,7 @@ impl Typed for Interval {
 
 pub const RECORD: Section = Section {
     name: "record",
+    title: "What is recorded",
     doc: "What is recorded besides the measures. Recording takes memory in proportion to simulated time; measures do not.",
     keys: Record::PARAMETERS,
     tables: &[],
@@ -63,11 +64,6 @@ pub struct Extent {
 }
 
 impl Record {
-    /// Whether a run has to be watched for it.
-    pub fn watches(&self) -> bool {
-        Record { plot: false, ..*self } != Record::default()
-    }
-
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
     pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
