@@ -1,5 +1,6 @@
 //! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
 
+use ecnlab_sim::record::MOST_BYTES;
 use ecnlab_units::parameter::{Kind, Typed};
 use ecnlab_units::{Span, Value, Values, parameters};
 
@@ -52,8 +53,8 @@ pub const RECORD: Section = Section {
     tables: &[],
 };
 
-/// Bytes that the rows of a run's series may take: more would endanger the machine.
-const BOUND: f64 = (1u64 << 30) as f64;
+/// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
+const BOUND: f64 = MOST_BYTES as f64;
 
 /// How much of each thing there is to record.
 pub struct Extent {
