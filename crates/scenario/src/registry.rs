@@ -128,7 +128,7 @@ fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
 fn property(parameter: &Parameter) -> Json {
     let mut schema = match parameter.kind {
         Kind::Number { min, max, .. } => bounded("number", min, max),
-        Kind::Count { min, max, unit } if matches!(unit, "bytes" | "packets") => {
+        Kind::Count { min, max, unit: "bytes" | "packets" } => {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
