@@ -13,9 +13,7 @@ pub enum Reaction {
     /// Nothing.
     Wait,
     /// Send the first unacknowledged segment again, and cut the window or leave it.
-    Retransmit {
-        cut: bool,
-    },
+    Retransmit { cut: bool },
 }
 
 /// The reaction to the duplicate that reaches the threshold; `again` allows a second cut for losses of one window.
