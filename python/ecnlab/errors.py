@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ecnlab import _core
     from ecnlab.results import Result
 
+_LISTED = 40
+
 
 class EcnlabError(Exception):
     """Whatever ecnlab refuses or fails to do."""
@@ -99,4 +101,7 @@ def _remedy(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(names)}"
+    if nearest:
+        return f"did you mean {nearest[0]!r}?"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"known are {', '.join(names[:_LISTED])}{more}"

@@ -20,6 +20,7 @@ from ecnlab.store import Batch, Folder, chosen, header_of
 from ecnlab.tables import Kept
 
 _TICK_S = 0.1
+_SHORT_TICK_S = 0.002
 _FLUSH_S = 0.25
 _MOST_THREADS = 1024
 
@@ -248,7 +249,7 @@ class _Pool:
         """Stop what still runs, and keep what has finished."""
         self._stop.set()
         while any(thread.is_alive() for thread in self._threads) or not self._finished.empty():
-            self._receive(_TICK_S / 10)
+            self._receive(_SHORT_TICK_S)
         self._flush()
 
     def _flush(self) -> None:
