@@ -6,6 +6,7 @@
 mod component;
 pub mod deadlines;
 mod engine;
+pub mod impairment;
 mod link;
 pub mod measures;
 pub mod network;
@@ -13,11 +14,10 @@ mod packet;
 mod payloads;
 pub mod probe;
 pub mod script;
-pub mod treatment;
 
 pub use engine::{Options, Run, Stopped, run};
+pub use impairment::ImpairmentSpec;
 pub use measures::Report;
 pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
 pub use script::Script;
-pub use treatment::Treatment;

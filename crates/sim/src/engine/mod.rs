@@ -18,12 +18,12 @@ use self::clock::{CLOCKS, only_looks};
 use self::flow::{Agenda, Flow};
 use crate::component::{Component, Kind};
 use crate::deadlines::Deadlines;
+use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, Histogram, QueueMeasures, Report};
 use crate::network::{Buffer, Network};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
-use crate::treatment::Path;
 
 /// Events between two looks at whether to stop.
 const LOOK_EVERY: u64 = 1 << 16;
@@ -125,10 +125,10 @@ impl<'a, P: Probe> Engine<'a, P> {
                     }
                 };
                 let stream = |role: &str| Rng::for_role(options.seed, &format!("{role} {}", spec.name));
-                let path = spec.treatment.as_deref().map(|treatment| Box::new(Path::new(treatment.clone(), stream("loss"))));
+                let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
                 let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
                 let deadline = deadlines.add(Component::new(Kind::Link, at));
-                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, path, deadline)
+                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline)
             })
             .collect();
         let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());
