@@ -1,3 +1,4 @@
+import copy
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -125,30 +126,42 @@ def test_progress_grows_within_one_seed(monkeypatch: pytest.MonkeyPatch) -> None
 class _Failing:
     """An engine that fails in some seeds."""
 
-    def __init__(self, core: _core.Scenario, seeds: set[int]) -> None:
+    def __init__(self, core: _core.Scenario, seeds: set[int], failure: Exception) -> None:
         self._core = core
         self._seeds = seeds
+        self._failure = failure
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._core, name)
 
     def run(self, seed: int, watch: Callable[[float], bool]) -> _core.RunResult:
         if seed in self._seeds:
-            fault = _core.EngineFault("panicked at queue.rs: packets were lost")
-            fault.hash, fault.seed = self._core.hash, seed
-            raise fault
+            self._failure.hash, self._failure.seed = self._core.hash, seed  # type: ignore[attr-defined]
+            raise copy.copy(self._failure)
         return self._core.run(seed, watch)
+
+
+def _failing(scenario: ecnlab.Scenario, seeds: set[int], failure: Exception) -> ecnlab.Scenario:
+    scenario._core = _Failing(scenario._core, seeds, failure)  # type: ignore[assignment]
+    return scenario
 
 
 def test_a_fault_of_the_engine_names_the_run_and_costs_no_other(small: ecnlab.Scenario, tmp_path: Path) -> None:
     expected = ecnlab.run(small, [1, 3, 4])
-    small._core = _Failing(small._core, {2, 5})  # type: ignore[assignment]
+    failing = _failing(small, {2, 5}, _core.EngineFault("panicked at queue.rs: packets were lost"))
     with pytest.raises(ecnlab.EngineFault, match=rf"seed 2 of the scenario {small.hash}: panicked at queue\.rs") as raised:
-        ecnlab.run(small, 5, out=tmp_path / "r")
+        ecnlab.run(failing, 5, out=tmp_path / "r")
     assert sorted(raised.value.runs) == [(small.hash, 2), (small.hash, 5)]
     assert isinstance(raised.value.result, ecnlab.Result)
     assert raised.value.result.fingerprints == expected.fingerprints
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 3, 4]
+
+
+def test_a_recording_that_does_not_fit_names_the_seed_and_keeps_the_others(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    failing = _failing(small, {3}, _core.RecordingFull("the recording takes 2 GiB: record less"))
+    with pytest.raises(ecnlab.UsageError, match=r"small, seed 3: the recording takes 2 GiB: record less"):
+        ecnlab.run(failing, 5, out=tmp_path / "r", threads=1)
+    assert {1, 2} <= set(ecnlab.open_result(tmp_path / "r").seeds)
 
 
 def _long() -> ecnlab.Scenario:

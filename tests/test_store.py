@@ -98,11 +98,12 @@ def test_rows_are_in_the_order_of_the_seeds_whichever_batch_they_are_in(small: e
     assert result.summary_json() == whole.summary_json()
 
 
-def test_a_parquet_table_carries_its_units_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_parquet_table_carries_its_units_its_meanings_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     about = pl.read_parquet_metadata(_batch(tmp_path / "r") / "groups.parquet")
     units = json.loads(about["units"])
     assert (units["goodput_bps"], units["delay_mean_s"]) == ("bit/s", "s")
+    assert "goodput" in json.loads(about["meanings"])["goodput_bps"].lower()
     assert about["key"] == small.hash
 
 

@@ -9,10 +9,12 @@ __all__ = [
     "VERSION",
     "EngineFault",
     "Interrupted",
+    "RecordingFull",
     "RunResult",
     "Scenario",
     "ScenarioError",
     "Table",
+    "columns",
     "packet_exact",
     "read_parquet",
     "registry",
@@ -28,6 +30,7 @@ class ScenarioError(Exception):
     problems: list[tuple[str, int | None, str]]
 
 class Interrupted(Exception): ...
+class RecordingFull(Exception): ...
 
 class EngineFault(Exception):
     hash: str
@@ -84,6 +87,7 @@ class Table:
 
 def registry() -> str: ...
 def schema() -> str: ...
+def columns() -> str: ...
 def packet_exact(case_json: str) -> str: ...
 def write_parquet(tables: Sequence[tuple[int, Table]], metadata: Sequence[tuple[str, str]]) -> bytes: ...
 def read_parquet(data: bytes) -> Table: ...

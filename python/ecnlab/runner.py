@@ -242,6 +242,8 @@ class _Pool:
             job.home.runs.append(outcome)
         elif isinstance(outcome, _core.EngineFault):
             self.faults.append(outcome)
+        elif isinstance(outcome, _core.RecordingFull):
+            self._error = UsageError(f"{job.home.request.scenario.name}, seed {job.seed}: {outcome}")
         elif not isinstance(outcome, _core.Interrupted):
             self._error = outcome
 
