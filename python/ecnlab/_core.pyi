@@ -9,7 +9,6 @@ __all__ = [
     "VERSION",
     "EngineFault",
     "Interrupted",
-    "RecordingFull",
     "RunResult",
     "Scenario",
     "ScenarioError",
@@ -30,7 +29,6 @@ class ScenarioError(Exception):
     problems: list[tuple[str, int | None, str]]
 
 class Interrupted(Exception): ...
-class RecordingFull(Exception): ...
 
 class EngineFault(Exception):
     hash: str

@@ -28,11 +28,26 @@ class EcnlabError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a scenario: where (key path, line if known) and what."""
+    """One thing that is wrong with a scenario, or that its author hardly meant.
+
+    Attributes
+    ----------
+    place : str
+        The key's path, as in "link.bottleneck.rate".
+    line : int or None
+        The line of the file, where there is one.
+    message : str
+        What it is, and what would do.
+    """
 
     place: str
     line: int | None
     message: str
+
+    @staticmethod
+    def of(told: tuple[str, int | None, str]) -> Problem:
+        """A problem as the engine tells it."""
+        return Problem(*told)
 
 
 class ScenarioError(EcnlabError):

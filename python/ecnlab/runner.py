@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 
 from ecnlab import _core
-from ecnlab.errors import EngineFault, Interrupted, UsageError
+from ecnlab.errors import EngineFault, Interrupted, Problem, ScenarioError, UsageError
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
@@ -242,8 +242,8 @@ class _Pool:
             job.home.runs.append(outcome)
         elif isinstance(outcome, _core.EngineFault):
             self.faults.append(outcome)
-        elif isinstance(outcome, _core.RecordingFull):
-            self._error = UsageError(f"{job.home.request.scenario.name}, seed {job.seed}: {outcome}")
+        elif isinstance(outcome, _core.ScenarioError):  # told by the run only: the recording does not fit
+            self._error = ScenarioError(map(Problem.of, outcome.problems), job.home.request.scenario.source)
         elif not isinstance(outcome, _core.Interrupted):
             self._error = outcome
 
