@@ -11,8 +11,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> _Terminal:
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> _Terminal:
     seen = _Terminal()
     monkeypatch.setattr("sys.stderr", seen)
     monkeypatch.setattr(progress, "_PATIENCE_S", 0.0)
@@ -33,7 +32,8 @@ def test_the_line_says_how_much_is_done_and_what_is_left(done: float, total: int
     assert line("running", done, total, elapsed_s) == text
 
 
-def test_the_line_is_drawn_over_and_gone_at_the_end(terminal: _Terminal) -> None:
+def test_the_line_is_drawn_over_and_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
     with Progress(2, shown=True, verb="drawing") as bar:
         bar.advance()
         bar.show(1.5)
@@ -44,7 +44,16 @@ def test_the_line_is_drawn_over_and_gone_at_the_end(terminal: _Terminal) -> None
     assert len(blank) == len(second)
 
 
-def test_nothing_is_shown_unasked_or_where_nobody_looks(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_may_be_told_with_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    with Progress(0, shown=True, verb="drawing") as bar:
+        bar.show_of(0, 3)
+        bar.show_of(2, 3)
+    assert "drawing 2 of 3, 67 %" in terminal.getvalue()
+
+
+def test_nothing_is_shown_unasked_or_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
     with Progress(2, shown=False) as bar:
         bar.advance()
     monkeypatch.setattr("sys.stderr", pipe := io.StringIO())

@@ -20,7 +20,7 @@ class Progress:
     def __init__(self, total: int, *, shown: bool, verb: str = "running") -> None:
         self._total = total
         self._verb = verb
-        self._shown = shown and total > 0 and sys.stderr.isatty()
+        self._shown = shown and sys.stderr.isatty()
         self._done = 0.0
         self._begin = monotonic()
         self._next = self._begin + _PATIENCE_S
@@ -40,9 +40,14 @@ class Progress:
         """Tell how many are done."""
         self._done = done
         now = monotonic()
-        if self._shown and now >= self._next:
+        if self._shown and self._total and now >= self._next:
             self._next = now + _PAUSE_S
             self._write(line(self._verb, done, self._total, now - self._begin))
+
+    def show_of(self, done: float, total: int) -> None:
+        """Tell how many are done, and of how many, where that is known only while the work goes on."""
+        self._total = total
+        self.show(done)
 
     def _write(self, text: str) -> None:
         """Put a line in place of the one before."""
