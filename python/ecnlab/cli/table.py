@@ -46,7 +46,9 @@ class Table:
     def _columns(self) -> list[_Column]:
         words = self.words or self.header[:1]
         cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
-        return [_Column(printable(name), list(map(printable, column)), name in words) for name, column in zip(self.header, cells, strict=True)]
+        return [
+            _Column(printable(name), list(map(printable, column)), name in words) for name, column in zip(self.header, cells, strict=True)
+        ]
 
 
 class _Column:
@@ -126,7 +128,7 @@ def _row(columns: Sequence[_Column], cells: Cells, marks: str) -> Iterator[str]:
 
 def _line(columns: Sequence[_Column], cells: Cells, marks: str) -> str:
     """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
-    left, filling, between, right = marks
+    filling = marks[1]
     padded = (pad(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))
     body = (f" {cell} " if filling == " " else filling * (width(cell) + 2) for cell in padded)
-    return left + between.join(body) + right
+    return marks[0] + marks[2].join(body) + marks[3]
