@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::Entry;
+use ecnlab_queue::registry::AqmEntry;
 use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::treatment::Treatment;
+use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +26,11 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
+    /// Each run lengthens the delay by a draw between nothing and this; [`FlowSpec::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    /// What the path does to packets before they wait, if anything.
-    pub treatment: Option<Box<Treatment>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<ImpairmentSpec>>,
 }
 
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
@@ -63,7 +63,7 @@ pub enum Buffer {
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    pub aqm: &'static Entry,
+    pub aqm: &'static AqmEntry,
     pub values: Values,
     pub limit: Limit,
 }
@@ -86,21 +86,19 @@ pub struct FlowSpec {
     pub boot: Option<Span>,
 }
 
-impl Network {
-    /// Names a random stream of a flow by the flow's group and its place there, so that flows of other groups shift no draw.
-    pub fn flow_role(&self, role: &str, flow: &FlowSpec) -> String {
-        format!("{role} {} {}", flow.member, self.groups[flow.group as usize])
+impl FlowSpec {
+    /// Names a random stream of the flow by the name of its group and its place there, so that flows of other groups shift no draw.
+    pub fn role(&self, role: &str, group: &str) -> String {
+        format!("{role} {} {group}", self.member)
     }
 
-    /// Round-trip time of a data packet and its acknowledgement over empty links.
-    pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
+    /// Round-trip time of a data packet and its acknowledgement over empty links of these rates and propagation delays.
+    pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
         let way = |route: &[u32], size| {
-            route
-                .iter()
-                .map(|&link| &self.links[link as usize])
-                .fold(Span::ZERO, |sum, link| sum + link.rate.transmission(size) + link.delay)
+            let hops = route.iter().map(|&link| links[link as usize]);
+            hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission(size) + delay)
         };
-        way(&flow.forward, flow.tcp.packet_size) + way(&flow.back, flow.tcp.ack_size)
+        way(&self.forward, self.tcp.packet_size) + way(&self.back, self.tcp.ack_size)
     }
 }
 
