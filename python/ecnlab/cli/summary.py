@@ -17,6 +17,7 @@ _BY_GROUP = (
     "throughput_bps",
     "goodput_bps",
     "goodput_first_bps",
+    "rtt_mean_s",
     "delay_mean_s",
     "delay_p95_s",
     "marks",
