@@ -25,6 +25,7 @@ _SERIES = {
     "window": "series_window",
     "events": "events",
     "lockouts": "lockouts",
+    "distributions": "distributions",
 }
 _ASKED_BY = {
     "queue": 'record.queue = "10 ms"',
@@ -32,6 +33,7 @@ _ASKED_BY = {
     "window": 'record.window = "100 ms"',
     "events": "record.events = true",
     "lockouts": "record.events = true",
+    "distributions": "record.distributions = true",
 }
 _SUMMARISED = {"total": None, "groups": "group", "queues": "queue"}
 

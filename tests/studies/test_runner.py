@@ -57,12 +57,12 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: P
 
 
 def test_figures_are_saved_beside_the_report(study: Study, tmp_path: Path) -> None:
-    run_study(study, tmp_path / "s", [1], "1.2")
-    assert sorted(path.name for path in (tmp_path / "s" / "figures").iterdir()) == ["figure-1.2.png", "figure-1.2.svg"]
+    run_study(study, tmp_path / "s", [1], ["1.2"])
+    assert sorted(path.name for path in (tmp_path / "s" / "figures").iterdir()) == ["figure-1.2.pdf", "figure-1.2.png", "figure-1.2.svg"]
 
 
 @pytest.mark.parametrize("number", ["5.29", "5.5", "5.28", "4.14", "5.25", "5.1"])
 def test_the_aecn_study_draws(number: str, tmp_path: Path) -> None:
-    html = run_study(STUDY, tmp_path / "s", [1, 2], number).read_text()
+    html = run_study(STUDY, tmp_path / "s", [1, 2], [number]).read_text()
     assert f" {number}:" in html
     assert "nan" not in html.split("<h2>Runs")[0].replace("data:", "").lower().split("base64")[0]

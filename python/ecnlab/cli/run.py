@@ -36,7 +36,7 @@ def run(
         result = runner.run(chosen, chosen_seeds, out=folder, progress=True)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
-    figures = result.plot.save_all(folder / "figures")
+    figures = result.plot.save_all(folder / "figures") if result.plot.possible() else []
     _report(result, folder, figures, as_json=json)
 
 

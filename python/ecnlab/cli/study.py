@@ -40,7 +40,7 @@ def run(
     folder = out or Path(f"study-{name}")
     seeds = range(1, 1 + (runner.QUICK if quick else runner.FULL))
     try:
-        path = runner.run_study(study, folder, seeds, figure, progress=True)
+        path = runner.run_study(study, folder, seeds, [figure] if figure else [], progress=True)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there") from None
     print(f"report: {path}")

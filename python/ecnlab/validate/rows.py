@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.errors import UsageError
-from ecnlab.studies.aecn.network import CHAPTER_4, CHAPTER_5, Network, Tree, build
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, Thesis, Tree, thesis
 
 # What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
 ERAS: Mapping[str, Mapping[str, Tree]] = {
@@ -81,13 +81,13 @@ def _located(path: Path, rows: list[Row], to_scenario: Callable[[Row], Tree]) ->
     return convert
 
 
-def red_scenario(row: Row, network: Network) -> Tree:
+def red_scenario(row: Row, network: Thesis) -> Tree:
     """A row of RED, ECN or ECNM. Raises ValueError for an unknown era or mode, or an unreadable number."""
     mode, era = _known("mode", row["mode"], _MODES), ERAS[_known("era", row["era"], ERAS)]
     thresholds = _THRESHOLDS | _given(row, {"minth": "min_th", "maxth": "max_th"})
     queue = {"aqm": mode, **thresholds, "max_p": float(row["maxp"]), **era["red"]}
     title = f"{mode}, era {row['era']}, {network.title}, {row['n']} flows, max_p {row['maxp']}"
-    return build(network, title, int(row["n"]), queue, ecn=mode != "red", tcp=era["tcp"])
+    return thesis(network, title, int(row["n"]), queue, ecn=mode != "red", tcp=era["tcp"])
 
 
 def aecn_scenario(row: Row) -> Tree:
@@ -101,7 +101,7 @@ def aecn_scenario(row: Row) -> Tree:
         "balance": "population" if row["population"] == "1" else "fixed",
     }
     title = f"aecn, {row['sweep']}, {row['flows']} flows"
-    return build(CHAPTER_5, title, int(row["flows"]), queue, ecn=True, tcp=ERAS["21b7"]["tcp"])
+    return thesis(CHAPTER_5, title, int(row["flows"]), queue, ecn=True, tcp=ERAS["21b7"]["tcp"])
 
 
 def _given(row: Row, names: Mapping[str, str]) -> Tree:
