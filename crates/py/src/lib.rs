@@ -1,254 +1,24 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
-use std::time::{Duration, Instant};
+mod errors;
+mod fault;
+mod parquet;
+mod scenario;
+mod table;
+mod watch;
 
-use ecnlab_scenario::{Problem, Scenario as Sound, packet_exact, registry};
-use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Buffer, Off, Options, Probe, Run, run};
-use numpy::IntoPyArray;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use std::borrow::Cow;
+
+use ecnlab_scenario::{packet_exact, registry};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-create_exception!(_core, ScenarioError, PyException, "A scenario with problems; `problems` lists (place, line, message).");
-create_exception!(_core, Interrupted, PyException, "A run was stopped by its `stop` callable.");
+use crate::errors::{EngineFault, Interrupted, ScenarioError};
+use crate::scenario::{RunResult, Scenario};
+use crate::table::Table;
 
-/// Version of the result tables' layout.
-const FORMAT: u32 = 2;
-
-/// How often, in wall time, a run asks whether to stop.
-const ASK_EVERY: Duration = Duration::from_millis(50);
-
-/// A scenario that is known to be sound.
-#[pyclass(frozen)]
-struct Scenario(Sound);
-
-#[pymethods]
-impl Scenario {
-    #[staticmethod]
-    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Sound::from_toml(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
-    }
-
-    #[staticmethod]
-    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Sound::from_json(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    #[getter]
-    fn duration_s(&self) -> f64 {
-        self.0.duration.seconds()
-    }
-
-    #[getter]
-    fn measure_from_s(&self) -> f64 {
-        self.0.measure_from.seconds()
-    }
-
-    #[getter]
-    fn groups(&self) -> Vec<String> {
-        self.0.groups.clone()
-    }
-
-    #[getter]
-    fn queues(&self) -> Vec<String> {
-        self.0.queues.clone()
-    }
-
-    #[getter]
-    fn flow_groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        let groups: Vec<u32> = self.0.network.flows.iter().map(|flow| flow.group).collect();
-        groups.into_pyarray(py).into_any()
-    }
-
-    #[getter]
-    fn hash(&self) -> String {
-        self.0.hash()
-    }
-
-    #[getter]
-    fn resolved(&self) -> String {
-        self.0.resolved.to_string()
-    }
-
-    #[pyo3(signature = (seed, stop = None))]
-    fn run(&self, py: Python<'_>, seed: i64, stop: Option<Py<PyAny>>) -> PyResult<RunResult> {
-        let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
-        let recorded = self.0.record != Default::default();
-        let began = Instant::now();
-        let mut asker = Asker::new(stop);
-        let outcome = py.detach(|| {
-            if recorded {
-                let mut recorder = self.recorder();
-                self.execute(seed, &mut recorder, &mut asker).map(|run| (run, recorded_tables(recorder, &self.0)))
-            } else {
-                self.execute(seed, &mut Off, &mut asker).map(|run| (run, Vec::new()))
-            }
-        });
-        match outcome {
-            Some((run, more)) => RunResult::new(py, run, more, began.elapsed().as_secs_f64()),
-            None => Err(asker.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
-        }
-    }
-}
-
-impl Scenario {
-    fn execute(&self, seed: u64, probe: &mut impl Probe, asker: &mut Asker) -> Option<Run> {
-        let options = Options {
-            duration: ecnlab_units::Time::ZERO + self.0.duration,
-            measure_from: ecnlab_units::Time::ZERO + self.0.measure_from,
-            seed,
-            sample_queues: self.0.record.queue,
-            sample_windows: self.0.record.window,
-        };
-        run(&self.0.network, &options, probe, &mut |_| asker.wants_stop()).ok()
-    }
-
-    fn recorder(&self) -> Recorder {
-        let mut queues = 0;
-        let mut number = |buffer: &Buffer| match buffer {
-            Buffer::Queue(_) => {
-                queues += 1;
-                queues - 1
-            }
-            Buffer::Pipe { .. } => u32::MAX,
-        };
-        let queue_of_link = self.0.network.links.iter().map(|link| number(&link.buffer)).collect();
-        Recorder { events: self.0.record.events, queue_of_link, ..Recorder::default() }
-    }
-}
-
-/// Asks a Python callable now and then whether to stop.
-struct Asker {
-    stop: Option<Py<PyAny>>,
-    asked: Instant,
-    failure: Option<PyErr>,
-}
-
-impl Asker {
-    fn new(stop: Option<Py<PyAny>>) -> Asker {
-        Asker { stop, asked: Instant::now(), failure: None }
-    }
-
-    fn wants_stop(&mut self) -> bool {
-        if self.asked.elapsed() < ASK_EVERY {
-            return false;
-        }
-        self.asked = Instant::now();
-        Python::attach(|py| {
-            let answer = py.check_signals().and_then(|()| match &self.stop {
-                Some(stop) => stop.call0(py)?.is_truthy(py),
-                None => Ok(false),
-            });
-            answer.unwrap_or_else(|failure| {
-                self.failure =
-                    Some(if failure.is_instance_of::<PyKeyboardInterrupt>(py) { PyKeyboardInterrupt::new_err(()) } else { failure });
-                true
-            })
-        })
-    }
-}
-
-/// A finished run: its tables as arrays.
-#[pyclass(frozen, get_all)]
-struct RunResult {
-    fingerprint: String,
-    events: u64,
-    packet_hops: u64,
-    cpu_s: f64,
-    tables: Py<PyDict>,
-}
-
-impl RunResult {
-    fn new(py: Python<'_>, run: Run, more: Vec<(&'static str, Table)>, cpu_s: f64) -> PyResult<RunResult> {
-        let tables = PyDict::new(py);
-        for (name, table) in run.report.tables.into_iter().chain(more) {
-            let columns = PyDict::new(py);
-            for (column, values) in table.columns {
-                columns.set_item(column, array(py, values))?;
-            }
-            tables.set_item(name, columns)?;
-        }
-        Ok(RunResult {
-            fingerprint: format!("{:016x}", run.fingerprint),
-            events: run.events,
-            packet_hops: run.packet_hops,
-            cpu_s,
-            tables: tables.unbind(),
-        })
-    }
-}
-
-/// Hands a column over without a copy.
-fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
-    match column {
-        Column::Real(values) => values.into_pyarray(py).into_any(),
-        Column::Count(values) => values.into_pyarray(py).into_any(),
-        Column::Index(values) => values.into_pyarray(py).into_any(),
-        Column::Code(values) => values.into_pyarray(py).into_any(),
-    }
-}
-
-fn recorded_tables(recorder: Recorder, scenario: &Sound) -> Vec<(&'static str, Table)> {
-    let table = |columns: Vec<(&'static str, Column)>| Table { columns };
-    let (q, w, r, d, l) = (recorder.queue, recorder.window, recorder.rates, recorder.deeds, recorder.lockouts);
-    let queue = table(vec![
-        ("time_s", Column::Real(q.time_s)),
-        ("queue", Column::Index(q.queue)),
-        ("length_packets", Column::Index(q.length_packets)),
-        ("average_packets", Column::Real(q.average_packets)),
-    ]);
-    let window = table(vec![
-        ("time_s", Column::Real(w.time_s)),
-        ("flow", Column::Index(w.flow)),
-        ("cwnd_packets", Column::Real(w.cwnd_packets)),
-        ("ssthresh_packets", Column::Real(w.ssthresh_packets)),
-        ("alpha", Column::Real(w.alpha)),
-    ]);
-    let rates = table(vec![
-        ("time_s", Column::Real(r.time_s)),
-        ("group", Column::Index(r.group)),
-        ("throughput_bps", Column::Real(r.throughput_bps)),
-        ("goodput_bps", Column::Real(r.goodput_bps)),
-        ("goodput_first_bps", Column::Real(r.goodput_first_bps)),
-        ("marks", Column::Count(r.marks)),
-        ("drops", Column::Count(r.drops)),
-    ]);
-    let events = table(vec![
-        ("time_s", Column::Real(d.time_s)),
-        ("queue", Column::Index(d.queue)),
-        ("flow", Column::Index(d.flow)),
-        ("kind", Column::Code(d.kind)),
-        ("cause", Column::Code(d.cause)),
-    ]);
-    let lockouts = table(vec![("flow", Column::Index(l.flow)), ("start_s", Column::Real(l.start_s)), ("end_s", Column::Real(l.end_s))]);
-    let record = &scenario.record;
-    let all = [
-        (record.queue.is_some(), "series_queue", queue),
-        (record.rates, "series_rate", rates),
-        (record.window.is_some(), "series_window", window),
-        (record.events, "events", events),
-        (record.events, "lockouts", lockouts),
-    ];
-    all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect()
-}
-
-fn scenario_error(py: Python<'_>, problems: Vec<Problem>) -> PyErr {
-    let text: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
-    let error = ScenarioError::new_err(text.join("\n"));
-    let list: Vec<_> = problems.into_iter().map(|problem| (problem.place, problem.line, problem.message)).collect();
-    if let Err(failure) = error.value(py).setattr("problems", list) {
-        return failure;
-    }
-    error
-}
+/// Version of the results folder's layout and of its tables'.
+const FORMAT: u32 = 3;
 
 #[pyfunction]
 #[pyo3(name = "registry")]
@@ -272,15 +42,36 @@ fn packet_exact_case(case_json: &str) -> PyResult<String> {
     .to_string())
 }
 
+/// One table of several seeds as a Parquet file, with the column `seed` in front and `metadata` in its footer.
+#[pyfunction]
+fn write_parquet(py: Python<'_>, tables: Vec<(u64, Py<Table>)>, metadata: Vec<(String, String)>) -> PyResult<Cow<'static, [u8]>> {
+    let tables: Vec<(u64, &Table)> = tables.iter().map(|(seed, table)| (*seed, table.get())).collect();
+    let written = py.detach(|| parquet::write(&tables, metadata));
+    written.map(Cow::Owned).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Reads what `write_parquet` wrote. Raises OSError if it is damaged.
+#[pyfunction]
+fn read_parquet(py: Python<'_>, data: Vec<u8>) -> PyResult<Table> {
+    let read = py.detach(|| fault::caught(|| parquet::read(data).map_err(|error| error.to_string())));
+    read.and_then(|table| table).map_err(PyOSError::new_err)
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fault::install();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD", env!("CARGO_PKG_VERSION"))?;
     module.add("FORMAT", FORMAT)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
+    module.add("EngineFault", module.py().get_type::<EngineFault>())?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
+    module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(registry_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
-    module.add_function(wrap_pyfunction!(packet_exact_case, module)?)
+    module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
+    module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(read_parquet, module)?)
 }

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry};
+use ecnlab_sim::Direction::{Back, Forward};
 use ecnlab_sim::probe::{Deed, Probe};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, QueueSpec, Script, Treatment, run};
+use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, run};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Traffic, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
@@ -57,13 +58,14 @@ type Case = Result<(Network, Options), String>;
 fn case(scenario: &Json) -> Result<Case, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("no packet-exact case: {name} is missing"));
     let path = &scenario["path"];
-    let link = |rate: &str, delay: &str, limit: u32, treatment: Option<Box<Treatment>>| -> Result<LinkSpec, String> {
+    let link = |name: LinkName, rate: &str, delay: &str, limit: u32, impairment: Option<Box<ImpairmentSpec>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
+            name,
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: seconds(real(path, delay)?)?,
             buffer: droptail(limit),
             spread: Span::ZERO,
-            treatment,
+            impairment,
         })
     };
     let pairs = |name: &str| -> Vec<(u64, u32)> {
@@ -79,19 +81,28 @@ fn case(scenario: &Json) -> Result<Case, String> {
     settings.max_window = real(scenario, "window")? as u64;
     // ns-2's DropTail with limit L lets L - 1 packets wait.
     let limit = (real(path, "bottleneck_queue_pkts")? as u32).saturating_sub(1);
+    let shared = LinkName::shared;
     let links = vec![
-        link("access_rate_bps", "access_delay_s", u32::MAX, None)?,
+        link(shared("access", Forward), "access_rate_bps", "access_delay_s", u32::MAX, None)?,
         link(
+            shared("bottleneck", Forward),
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            Treatment::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
+            ImpairmentSpec::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
         )?,
-        link("bottleneck_rate_bps", "bottleneck_delay_s", u32::MAX, Treatment::scripted(Script::new(Vec::new(), Vec::new(), numbers)))?,
-        link("access_rate_bps", "access_delay_s", u32::MAX, None)?,
+        link(
+            shared("bottleneck", Back),
+            "bottleneck_rate_bps",
+            "bottleneck_delay_s",
+            u32::MAX,
+            ImpairmentSpec::scripted(Script::new(Vec::new(), Vec::new(), numbers)),
+        )?,
+        link(shared("access", Back), "access_rate_bps", "access_delay_s", u32::MAX, None)?,
     ];
     let flow = FlowSpec {
         group: 0,
+        member: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
         traffic: Traffic::once(Demand::segments(segments(scenario, settings.syn()))),
@@ -101,7 +112,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
     };
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0, sample_queues: None, sample_windows: None };
-    Ok(Ok((Network { links, flows: vec![flow], groups: 1 }, options)))
+    Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()] }, options)))
 }
 
 /// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.

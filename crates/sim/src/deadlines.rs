@@ -1,7 +1,6 @@
 //! One deadline per component, in a calendar that finds its own width.
 //!
-//! A component is anything that can be woken: a link's far end, a transmitter, a timer. Setting a deadline overwrites
-//! the old one. A deadline that moves to later leaves its place in the calendar as it is and is put right when
+//! Whoever wants to be woken is added once and gets a place; setting its deadline overwrites the old one. A deadline that moves to later leaves its place in the calendar as it is and is put right when
 //! that place comes up, so timers that every acknowledgement restarts cost one store. Ties are broken by [`Order`]:
 //! what was scheduled first comes first, as in ns-2.
 //!
@@ -10,6 +9,8 @@
 //! changes nothing about their order.
 
 use ecnlab_units::Time;
+
+use crate::component::Component;
 
 const NONE: u32 = u32::MAX;
 const IDLE: u64 = u64::MAX;
@@ -23,7 +24,8 @@ pub struct Order {
     number: u64,
 }
 
-/// The deadlines of a fixed number of components.
+/// The deadlines of components, which may be added at any time.
+#[derive(Default)]
 pub struct Deadlines {
     slots: Vec<Slot>,
     heads: Vec<u32>,
@@ -47,6 +49,7 @@ struct Slot {
     /// The time under which the calendar holds this component, or `IDLE`.
     placed: u64,
     next: u32,
+    owner: Component,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,21 +68,23 @@ impl Entry {
 }
 
 impl Deadlines {
-    /// Deadlines for components `0..components`, none of them set.
+    /// No deadlines yet, with room for about so many components.
     pub fn new(components: usize) -> Deadlines {
         let buckets = (components * 2).next_power_of_two().clamp(1 << 10, 1 << 17);
         Deadlines {
-            slots: vec![Slot { due: IDLE, order: Order::default(), placed: IDLE, next: NONE }; components],
+            slots: Vec::with_capacity(components),
             heads: vec![NONE; buckets],
             occupied: vec![0; buckets / 64],
             shift: 27,
             mask: buckets as u64 - 1,
-            current: 0,
-            ready: Vec::new(),
-            orders: 0,
-            pops: 0,
-            tuned_at: 0,
+            ..Deadlines::default()
         }
+    }
+
+    /// Adds a component without a deadline; returns the place under which its deadline is set.
+    pub fn add(&mut self, owner: Component) -> u32 {
+        self.slots.push(Slot { due: IDLE, order: Order::default(), placed: IDLE, next: NONE, owner });
+        (self.slots.len() - 1) as u32
     }
 
     /// The next order of something bound to happen since `since`.
@@ -112,8 +117,8 @@ impl Deadlines {
         self.slots[component as usize].due = IDLE;
     }
 
-    /// Takes the earliest deadline and clears it.
-    pub fn pop(&mut self) -> Option<(Time, u32)> {
+    /// Takes the earliest deadline and clears it; tells whose it was.
+    pub fn pop(&mut self) -> Option<(Time, Component)> {
         loop {
             let Some(entry) = self.ready.pop() else {
                 if !self.advance() {
@@ -125,11 +130,12 @@ impl Deadlines {
             slot.placed = IDLE;
             if (slot.due, slot.order) == (entry.due, entry.order) {
                 slot.due = IDLE;
+                let owner = slot.owner;
                 self.pops += 1;
                 if self.pops & 0x0fff == 0 || self.pops == 256 {
                     self.tune(entry.due);
                 }
-                return Some((Time::from_picos(entry.due), entry.component));
+                return Some((Time::from_picos(entry.due), owner));
             }
             if slot.due != IDLE {
                 self.place(entry.component);
@@ -280,33 +286,44 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::component::Kind;
 
     fn at(picos: u64) -> Time {
         Time::from_picos(picos)
     }
 
+    fn deadlines(components: usize) -> Deadlines {
+        let mut deadlines = Deadlines::new(components);
+        (0..components).for_each(|index| assert_eq!(index as u32, deadlines.add(Component::new(Kind::Timer, index))));
+        deadlines
+    }
+
+    fn popped(deadlines: &mut Deadlines) -> Option<(Time, u32)> {
+        deadlines.pop().map(|(due, owner)| (due, owner.index()))
+    }
+
     #[test]
     fn ties_come_in_the_order_in_which_they_were_set() {
-        let mut deadlines = Deadlines::new(3);
+        let mut deadlines = deadlines(3);
         for component in [2, 0, 1] {
             deadlines.set(component, Time::ZERO, at(5));
         }
-        assert_eq!([2, 0, 1], [(); 3].map(|()| deadlines.pop().unwrap().1));
-        assert_eq!(None, deadlines.pop());
+        assert_eq!([2, 0, 1], [(); 3].map(|()| popped(&mut deadlines).unwrap().1));
+        assert_eq!(None, popped(&mut deadlines));
     }
 
     #[test]
     fn setting_again_overwrites_and_clearing_forgets() {
-        let mut deadlines = Deadlines::new(2);
+        let mut deadlines = deadlines(2);
         deadlines.set(0, Time::ZERO, at(1 << 40));
         deadlines.set(0, Time::ZERO, at(1 << 50));
         deadlines.set(1, Time::ZERO, at(1 << 45));
         deadlines.set(1, Time::ZERO, at(7));
-        assert_eq!(Some((at(7), 1)), deadlines.pop());
+        assert_eq!(Some((at(7), 1)), popped(&mut deadlines));
         deadlines.set(1, Time::ZERO, at(9));
         deadlines.clear(1);
-        assert_eq!(Some((at(1 << 50), 0)), deadlines.pop());
-        assert_eq!(None, deadlines.pop());
+        assert_eq!(Some((at(1 << 50), 0)), popped(&mut deadlines));
+        assert_eq!(None, popped(&mut deadlines));
     }
 
     proptest! {
@@ -315,7 +332,7 @@ mod tests {
         fn any_sequence_of_operations_agrees_with_a_sorted_list(
             operations in prop::collection::vec((0u8..4, 0u32..40, 0u64..48, 0u64..1000), 1..3000)
         ) {
-            let mut deadlines = Deadlines::new(40);
+            let mut deadlines = deadlines(40);
             let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
             let (mut now, mut order) = (0, 0);
             for (kind, component, magnitude, fraction) in operations {
@@ -332,7 +349,7 @@ mod tests {
                     }
                     _ => {
                         let first = list.iter().enumerate().filter_map(|(i, d)| d.map(|d| (d, i as u32))).min();
-                        prop_assert_eq!(first.map(|((due, _), i)| (at(due), i)), deadlines.pop());
+                        prop_assert_eq!(first.map(|((due, _), i)| (at(due), i)), popped(&mut deadlines));
                         if let Some(((due, _), i)) = first {
                             now = due;
                             list[i as usize] = None;

@@ -3,8 +3,10 @@
 //! [`run`] takes a [`Network`], a seed and a [`Probe`] and returns what was measured. It reads no clock, opens no file
 //! and starts no thread: the same network and seed give the same bytes on any machine.
 
+mod component;
 pub mod deadlines;
 mod engine;
+pub mod impairment;
 mod link;
 pub mod measures;
 pub mod network;
@@ -12,11 +14,10 @@ mod packet;
 mod payloads;
 pub mod probe;
 pub mod script;
-pub mod treatment;
 
 pub use engine::{Options, Run, Stopped, run};
+pub use impairment::ImpairmentSpec;
 pub use measures::Report;
-pub use network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
 pub use script::Script;
-pub use treatment::Treatment;

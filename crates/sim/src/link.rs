@@ -4,9 +4,9 @@ use ecnlab_queue::{Fifo, Frame};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
+use crate::impairment::Impairment;
 use crate::measures::QueueMeasures;
 use crate::packet::{Arena, NONE, PacketId};
-use crate::treatment::Path;
 
 /// One direction of a link as it runs.
 pub struct Link {
@@ -23,23 +23,25 @@ pub struct Link {
     /// Packets from `head` to `tail`: on the wire, in transmission and, in a pipe, waiting.
     count: u32,
     limit: u32,
+    /// Its place in the calendar.
+    pub deadline: u32,
     /// The first packet of a pipe not known to be in transmission or beyond, and how many come from there.
     first_waiting: PacketId,
     waiting: u32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
-    /// What its path does to packets before they wait, if anything.
-    pub path: Option<Box<Path>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<Impairment>>,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Packets that a pipe or the path dropped.
+    /// Packets that a pipe or an impairment dropped.
     pub dropped: u64,
     /// Packets that came to the link.
     pub arrived: u64,
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, path: Option<Box<Path>>) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, impairment: Option<Box<Impairment>>, deadline: u32) -> Link {
         Link {
             rate,
             delay,
@@ -50,10 +52,11 @@ impl Link {
             tail: NONE,
             count: 0,
             limit,
+            deadline,
             first_waiting: NONE,
             waiting: 0,
             queue,
-            path,
+            impairment,
             delivered: 0,
             dropped: 0,
             arrived: 0,
@@ -153,6 +156,8 @@ pub struct Queue {
     pub fifo: Fifo<Waiting>,
     pub rng: Rng,
     pub link: u32,
+    /// The transmitter's place in the calendar.
+    pub deadline: u32,
     pub transmitting: bool,
     pub measures: QueueMeasures,
 }

@@ -1,34 +1,52 @@
 //! What is simulated: links, and flows with their routes over them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::Entry;
+use ecnlab_queue::registry::AqmEntry;
 use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::treatment::Treatment;
+use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     pub links: Vec<LinkSpec>,
     pub flows: Vec<FlowSpec>,
-    /// How many groups the flows fall into.
-    pub groups: u32,
+    /// Names of the groups that the flows fall into.
+    pub groups: Vec<Arc<str>>,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
+    pub name: LinkName,
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
     /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    /// What the path does to packets before they wait, if anything.
-    pub treatment: Option<Box<Treatment>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<ImpairmentSpec>>,
+}
+
+/// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkName {
+    /// A link that flows share.
+    Shared { name: Arc<str>, direction: Direction },
+    /// A flow's own link, by the flow's group and its place there.
+    Access { group: Arc<str>, member: u32, direction: Direction },
+}
+
+/// Towards the sink of the flows that a link was declared for, or back to their sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Back,
 }
 
 /// What waits before a link.
@@ -45,7 +63,7 @@ pub enum Buffer {
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    pub aqm: &'static Entry,
+    pub aqm: &'static AqmEntry,
     pub values: Values,
     pub limit: Limit,
 }
@@ -53,7 +71,9 @@ pub struct QueueSpec {
 /// A connection and its routes.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
+    /// Index into [`Network::groups`], and which flow of the group this is.
     pub group: u32,
+    pub member: u32,
     /// Links from source to sink, in order.
     pub forward: Vec<u32>,
     /// Links from sink to source.
@@ -67,6 +87,11 @@ pub struct FlowSpec {
 }
 
 impl Network {
+    /// Names a random stream of a flow by the flow's group and its place there, so that flows of other groups shift no draw.
+    pub fn flow_role(&self, role: &str, flow: &FlowSpec) -> String {
+        format!("{role} {} {}", flow.member, self.groups[flow.group as usize])
+    }
+
     /// Round-trip time of a data packet and its acknowledgement over empty links.
     pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
         let way = |route: &[u32], size| {
@@ -79,8 +104,25 @@ impl Network {
     }
 }
 
-impl std::fmt::Debug for QueueSpec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl LinkName {
+    pub fn shared(name: &str, direction: Direction) -> LinkName {
+        LinkName::Shared { name: name.into(), direction }
+    }
+}
+
+/// Two links of one network never read alike, since what a user chose stands last.
+impl fmt::Display for LinkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = |direction: &Direction| if *direction == Direction::Forward { "forward" } else { "back" };
+        match self {
+            LinkName::Shared { name, direction } => write!(f, "{} {name}", way(direction)),
+            LinkName::Access { group, member, direction } => write!(f, "access {} {member} {group}", way(direction)),
+        }
+    }
+}
+
+impl fmt::Debug for QueueSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {:?}", self.aqm.name, self.name, self.limit)
     }
 }

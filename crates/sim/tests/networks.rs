@@ -9,9 +9,9 @@ use common::{options, pipe, queue_link, run_off, run_with};
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::{AQMS, find};
+use ecnlab_sim::impairment::EcnPath;
 use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::treatment::EcnPath;
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, Run, Script, Treatment};
+use ecnlab_sim::{Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Run, Script};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
 use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
@@ -140,11 +140,11 @@ fn networks() -> impl Strategy<Value = Network> {
 }
 
 fn network(hops: &[Hop], draws: &[Draw]) -> Network {
-    let mut network = Network { groups: 2, ..Network::default() };
+    let mut network = Network { groups: ["even", "odd"].map(Into::into).to_vec(), ..Network::default() };
     network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.link(at)));
-    network.links.extend(hops.iter().map(Hop::back));
+    network.links.extend(hops.iter().enumerate().map(|(at, hop)| hop.back(at)));
     for (at, draw) in draws.iter().enumerate() {
-        draw.add_to(&mut network, hops.len(), at as u32 % 2);
+        draw.add_to(&mut network, hops.len(), at as u32);
     }
     network
 }
@@ -160,19 +160,21 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        let treatment = Treatment { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
+        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
         let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
-        LinkSpec { treatment: Some(Box::new(treatment)), ..link }
+        LinkSpec { impairment: Some(Box::new(impairment)), ..link }
     }
 
-    fn back(&self) -> LinkSpec {
-        let treatment = Treatment { ecn: self.ecn, loss: self.loss[1], ..Treatment::default() };
-        LinkSpec { treatment: Some(Box::new(treatment)), ..pipe(self.kbps, self.delay_us, 30) }
+    fn back(&self, at: usize) -> LinkSpec {
+        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[1], ..ImpairmentSpec::default() };
+        let name = LinkName::shared(&format!("hop {at}"), Direction::Back);
+        LinkSpec { name, impairment: Some(Box::new(impairment)), ..pipe(self.kbps, self.delay_us, 30) }
     }
 }
 
 impl Draw {
-    fn add_to(&self, network: &mut Network, hops: usize, group: u32) {
+    fn add_to(&self, network: &mut Network, hops: usize, at: u32) {
+        let (group, member) = (at % 2, at / 2);
         let enters = self.enters.min(hops - 1);
         let leaves = (enters + self.crosses).min(hops);
         let mut forward: Vec<u32> = (enters as u32..leaves as u32).collect();
@@ -185,7 +187,7 @@ impl Draw {
         let start = Time::ZERO + Span::from_millis(self.start_ms);
         let tcp = self.tcp();
         let traffic = self.load.traffic(tcp.payload());
-        network.flows.push(FlowSpec { group, forward, back, tcp, traffic, start, boot: None });
+        network.flows.push(FlowSpec { group, member, forward, back, tcp, traffic, start, boot: None });
     }
 
     fn tcp(&self) -> Arc<Settings> {
@@ -340,7 +342,7 @@ proptest! {
         let plain = options(10, seed);
         let links = network.links.iter().filter(|link| matches!(link.buffer, Buffer::Queue(_))).count();
         let mut wider = network.clone();
-        wider.groups = 3;
+        wider.groups.push("nobody".into());
         for draw in draws {
             Draw { start_ms: 60_000, ..draw }.add_to(&mut wider, links, 2);
         }
@@ -367,6 +369,7 @@ fn one_reno_flow(f: f64) -> Network {
     values.read("max_window", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
+        member: 0,
         forward: vec![0],
         back: vec![1],
         tcp: Arc::new(Settings::new(&values)),
@@ -375,7 +378,7 @@ fn one_reno_flow(f: f64) -> Network {
         boot: None,
     };
     let bottleneck = queue_link(10_000, 49_600, "bottleneck", aqm, Values::defaults(aqm.parameters), limit);
-    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: 1 }
+    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: vec!["all".into()] }
 }
 
 /// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window falls by half when `1 + f` BDP overflow. ns-2 within 0.01.

@@ -27,9 +27,17 @@ fn tcp() -> Settings {
 
 /// One flow over a link of 100 Mbps and 20 ms each way.
 fn network(tcp: Settings, traffic: Traffic) -> Network {
-    let flow =
-        FlowSpec { group: 0, forward: vec![0], back: vec![1], tcp: Arc::new(tcp), traffic, start: Time::ZERO, boot: Some(Span::ZERO) };
-    Network { links: vec![pipe(100_000, 20_000, 1_000); 2], flows: vec![flow], groups: 1 }
+    let flow = FlowSpec {
+        group: 0,
+        member: 0,
+        forward: vec![0],
+        back: vec![1],
+        tcp: Arc::new(tcp),
+        traffic,
+        start: Time::ZERO,
+        boot: Some(Span::ZERO),
+    };
+    Network { links: vec![pipe(100_000, 20_000, 1_000); 2], flows: vec![flow], groups: vec!["all".into()] }
 }
 
 fn of(run: &Run, column: &str) -> f64 {
@@ -136,8 +144,8 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
         ..tcp()
     };
     let mut network = network(hasty, traffic(Transactions { gap: Span::ZERO, ..plan(5_000, 0, Connection::New) }));
-    let lossy = ecnlab_sim::Treatment { loss: 0.1, ..Default::default() };
-    network.links.iter_mut().for_each(|link| link.treatment = Some(Box::new(lossy.clone())));
+    let lossy = ecnlab_sim::ImpairmentSpec { loss: 0.1, ..Default::default() };
+    network.links.iter_mut().for_each(|link| link.impairment = Some(Box::new(lossy.clone())));
     let mut tape = Tape::default();
     let run = run_with(&network, &options(600, 1), &mut tape);
     let discarded = of(&run, "sent") - of(&run, "drops") - tape.received as f64;

@@ -59,7 +59,7 @@ class Plots:
 
     def queue(self, name: str | None = None, seed: int | None = None) -> Drawn:
         """Queue length and the AQM's average against time; the first queue and first seed unless named."""
-        queue, chosen = _chosen("queue", name, self._result.queues_order), self._one(seed)
+        queue, chosen = _chosen("queue", name, self._result.queue_names), self._one(seed)
         with self._style.applied():
             figure, axes = self._panel(f"{queue}, {_seeds(chosen)}")
             series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
@@ -123,7 +123,7 @@ class Plots:
         `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue; the first ten groups or queues unless named.
         """
         _known("distribution", [quantity], shares.WORDS)
-        kind, known = ("queue", self._result.queues_order) if quantity == "sojourn" else ("group", self._result.groups_order)
+        kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
         chosen = _some(kind, names, known)
         frame = self._result.series.distributions
         with self._style.applied():
@@ -195,17 +195,17 @@ class Plots:
         return float(self._result.header["duration_s"])
 
     def _groups(self, names: Sequence[str] | None) -> Sequence[str]:
-        return _some("group", names, self._result.groups_order)
+        return _some("group", names, self._result.group_names)
 
     def _note(self, names: Sequence[str] | None) -> str | None:
-        return _note(names, "group", self._result.groups_order)
+        return _note(names, "group", self._result.group_names)
 
     def _one(self, seed: int | None) -> Result:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
 
 
 def _each_queue(plots: Plots) -> Iterator[tuple[Stem, Drawing]]:
-    for queue in plots._result.queues_order:
+    for queue in plots._result.queue_names:
         yield f"queue-{file_name(queue)}", partial(plots.queue, queue)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -97,5 +98,6 @@ def estimates(keys: Sequence[str], quantity: str, rows: Sequence[tuple[Key, Esti
 
 
 def with_interval(value: Estimate, digits: int = 4) -> str:
-    """A number and its interval as text, e.g. "9.8497 ± 0.0123"."""
-    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}" if value.n > 1 else f"{value.mean:.{digits}f}"
+    """A number and, where there is one, its interval as text, e.g. "9.8497 ± 0.0123"."""
+    mean = f"{value.mean:.{digits}f}"
+    return mean if math.isnan(value.half_width) else f"{mean} ± {value.half_width:.{digits}f}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+_ALWAYS = {"flows", "groups", "queues", "total"}
+
 
 @dataclass(frozen=True)
 class Section:
@@ -50,7 +52,7 @@ def render(study: Study, sections: Sequence[Section], results: Sequence[Result],
         title=study.title,
         summary=study.summary,
         source=study.source,
-        engine=results[0].header["engine"] if results else "",
+        engine=_engine(results[0].header),
         seeds=_seeds(seeds),
         sections=sections,
         runs=[_run(result) for result in results],
@@ -66,6 +68,10 @@ def write(path: Path, html: str) -> None:
         raise ResultsError(f"cannot write the report {path}: {error.strerror or error}") from None
 
 
+def _engine(header: Mapping[str, Any]) -> str:
+    return f"{header['engine']} (build {header['build']})"
+
+
 def _seeds(seeds: Sequence[int]) -> str:
     run = list(range(seeds[0], seeds[0] + len(seeds)))
     if len(seeds) == 1:
@@ -78,6 +84,7 @@ def _run(result: Result) -> dict[str, Any]:
     return {
         "name": result.name,
         "hash": result.hash[:16],
+        "recorded": ", ".join(sorted(result.tables - _ALWAYS)),
         "seeds": len(result.seeds),
         "fingerprint": first[:16],
     }

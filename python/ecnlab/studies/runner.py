@@ -7,8 +7,10 @@ OUT/runs/            a results folder for each scenario
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ecnlab.plots.style import PLAIN
 from ecnlab.progress import Progress
@@ -29,45 +31,99 @@ def run_study(
     Raises UnknownName, ResultsError (folder), Interrupted (finished seeds are kept and not run again).
     """
     items = study.choose(numbers)
-    plan = _Plan(items, seeds)
-    results = dict(zip(plan.planned, run_all(plan.requests(out), progress=progress, threads=threads), strict=True))
+    plan = Plan(items, seeds)
+    run_all(plan.requests(out), progress=progress, threads=threads)
+    results = plan.results(out)
     sections = []
-    with Progress(len(items), shown=progress) as drawn:
-        for item, found in plan.with_results(results):
-            sections.append(_draw(item, found, out / "figures"))
-            drawn.advance(1)
+    with Progress(len(items), shown=progress, verb="drawing") as drawn:
+        for item in items:
+            sections.append(_draw(item, {key: results[plan.places[item.heading, key]] for key in item.needs}, out / "figures"))
+            drawn.advance()
     path = out / "report.html"
     report.write(path, report.render(study, sections, list(results.values()), seeds))
     return path
 
 
-class _Planned:
-    """A scenario and the seeds that any item wants of it."""
-
-    def __init__(self, chosen: Scenario) -> None:
-        self.scenario = chosen
-        self.seeds: set[int] = set()
+Record = Mapping[str, Any]
 
 
-class _Plan:
-    """What items need: their distinct scenarios by hash, and of each item which scenario stands under which key."""
+@dataclass(frozen=True)
+class Wanted:
+    """A scenario that some item needs over some seeds."""
+
+    scenario: Scenario
+    tree: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+
+class Plan:
+    """What items need. A scenario that several items need is run once for each seed, recording what all of them ask.
+
+    `places` says for each item's heading and key under which number its result stands.
+    """
 
     def __init__(self, items: Sequence[Item], seeds: Sequence[int]) -> None:
-        self.planned: dict[str, _Planned] = {}
-        self._needs = [(item, {key: self._add(need, seeds) for key, need in item.needs.items()}) for item in items]
+        self._wanted: dict[tuple[str, str, tuple[int, ...]], Wanted] = {}
+        self.places = {(item.heading, key): self._add(need, seeds) for item in items for key, need in item.needs.items()}
 
     def requests(self, out: Path) -> list[Request]:
-        return [Request(p.scenario, sorted(p.seeds), out / "runs" / hash_[:16]) for hash_, p in self.planned.items()]
+        """What is to be run, each scenario into a folder of its own."""
+        found = []
+        for hash_, asking in self._by_hash().items():
+            for record, seeds in _shared(asking):
+                first = asking[0]
+                chosen = first.scenario if record == first.tree.get("record", {}) else scenario({**first.tree, "record": record})
+                found.append(Request(chosen, seeds, _folder(out, hash_)))
+        return found
 
-    def with_results(self, results: Mapping[str, Result]) -> Iterator[tuple[Item, dict[Key, Result]]]:
-        for item, hashes in self._needs:
-            yield item, {key: results[hash_] for key, hash_ in hashes.items()}
+    def results(self, out: Path) -> dict[tuple[str, str, tuple[int, ...]], Result]:
+        """The result of each scenario, with just the seeds that were asked of it, once all have been run."""
+        requests = [Request(wanted.scenario, wanted.seeds, _folder(out, wanted.scenario.hash)) for wanted in self._wanted.values()]
+        return dict(zip(self._wanted, run_all(requests), strict=True))
 
-    def _add(self, need: Need, seeds: Sequence[int]) -> str:
+    def _add(self, need: Need, seeds: Sequence[int]) -> tuple[str, str, tuple[int, ...]]:
         chosen = scenario(need.scenario)
-        planned = self.planned.setdefault(chosen.hash, _Planned(chosen))
-        planned.seeds.update(seeds if need.every_seed else seeds[:1])
-        return chosen.hash
+        asked = tuple(seeds if need.every_seed else seeds[:1])
+        place = (chosen.hash, repr(need.scenario.get("record", {})), asked)
+        self._wanted.setdefault(place, Wanted(chosen, need.scenario, asked))
+        return place
+
+    def _by_hash(self) -> dict[str, list[Wanted]]:
+        found: dict[str, list[Wanted]] = {}
+        for wanted in self._wanted.values():
+            found.setdefault(wanted.scenario.hash, []).append(wanted)
+        return found
+
+
+def _shared(asking: Sequence[Wanted]) -> list[tuple[Record, list[int]]]:
+    """What to record in which seeds, so that each seed is run once unless two items want one series at different intervals."""
+    by_seed: dict[int, list[dict[str, Any]]] = {}
+    for wanted in asking:
+        record = wanted.tree.get("record", {})
+        for seed in wanted.seeds:
+            _merge(by_seed.setdefault(seed, []), record)
+    shared: list[tuple[Record, list[int]]] = []
+    for seed, records in sorted(by_seed.items()):
+        for record in records:
+            same = next((seeds for known, seeds in shared if known == record), None)
+            if same is None:
+                shared.append((record, [seed]))
+            else:
+                same.append(seed)
+    return shared
+
+
+def _merge(records: list[dict[str, Any]], record: Record) -> None:
+    """Add `record` to the first of `records` that it does not contradict, else to their end."""
+    for known in records:
+        if all(known.get(key, value) == value for key, value in record.items()):
+            known.update(record)
+            return
+    records.append(dict(record))
+
+
+def _folder(out: Path, hash_: str) -> Path:
+    return out / "runs" / hash_[:16]
 
 
 def _draw(item: Item, found: Mapping[Key, Result], folder: Path) -> report.Section:

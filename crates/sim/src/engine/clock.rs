@@ -3,28 +3,37 @@
 use ecnlab_units::{Span, Time};
 
 use super::Engine;
+use crate::component::{Component, Kind};
 use crate::measures::{Histogram, QueueMeasures, jain};
 use crate::probe::{Bin, Probe};
 
 const SECOND: Span = Span::from_secs(1);
 
-/// The components that belong to the run as a whole, from `Parts::clock` on.
+/// The components that belong to the run as a whole.
 const BIN: u32 = 0;
 const MEASURE: u32 = 1;
 const SAMPLE_QUEUES: u32 = 2;
 const SAMPLE_WINDOWS: u32 = 3;
-pub const CLOCKS: u32 = 4;
+pub const CLOCKS: usize = 4;
+
+/// Whether an event only looks at the run: it is no part of what the fingerprint says.
+pub fn only_looks(component: Component) -> bool {
+    component.kind() == Kind::Clock && matches!(component.index(), SAMPLE_QUEUES | SAMPLE_WINDOWS)
+}
 
 impl<P: Probe> Engine<'_, P> {
     pub(super) fn open_clock(&mut self) {
-        let clock = self.parts.clock;
-        self.deadlines.set(clock + MEASURE, self.now, self.options.measure_from);
-        self.deadlines.set(clock + BIN, self.now, Time::ZERO + SECOND);
+        self.set_clock(MEASURE, self.options.measure_from);
+        self.set_clock(BIN, Time::ZERO + SECOND);
         for (part, every) in [(SAMPLE_QUEUES, self.options.sample_queues), (SAMPLE_WINDOWS, self.options.sample_windows)] {
             if every.is_some() {
-                self.deadlines.set(clock + part, self.now, Time::ZERO);
+                self.set_clock(part, Time::ZERO);
             }
         }
+    }
+
+    fn set_clock(&mut self, part: u32, due: Time) {
+        self.deadlines.set(self.clock[part as usize], self.now, due);
     }
 
     #[inline(never)]
@@ -57,7 +66,7 @@ impl<P: Probe> Engine<'_, P> {
             bin.drops = std::mem::take(&mut self.groups[at].drops);
             self.probe.rates(start, at as u32, bin);
         }
-        self.deadlines.set(self.parts.clock + BIN, self.now, self.now + SECOND);
+        self.set_clock(BIN, self.now + SECOND);
     }
 
     fn begin_measuring(&mut self) {
@@ -71,7 +80,7 @@ impl<P: Probe> Engine<'_, P> {
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, *queue.fifo.counters());
         }
-        self.links.iter_mut().filter_map(|link| link.path.as_mut()).for_each(|path| path.begin_measuring());
+        self.links.iter_mut().filter_map(|link| link.impairment.as_mut()).for_each(|impairment| impairment.begin_measuring());
     }
 
     fn sample_queues(&mut self) {
@@ -79,7 +88,7 @@ impl<P: Probe> Engine<'_, P> {
             self.probe.queue_sample(self.now, at as u32, queue.fifo.len() as u32, queue.fifo.average());
         }
         if let Some(every) = self.options.sample_queues {
-            self.deadlines.set(self.parts.clock + SAMPLE_QUEUES, self.now, self.now + every);
+            self.set_clock(SAMPLE_QUEUES, self.now + every);
         }
     }
 
@@ -88,7 +97,7 @@ impl<P: Probe> Engine<'_, P> {
             self.probe.window_sample(self.now, at as u32, flow.sender.window(), flow.sender.alpha());
         }
         if let Some(every) = self.options.sample_windows {
-            self.deadlines.set(self.parts.clock + SAMPLE_WINDOWS, self.now, self.now + every);
+            self.set_clock(SAMPLE_WINDOWS, self.now + every);
         }
     }
 }

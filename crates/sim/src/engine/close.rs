@@ -1,11 +1,11 @@
 //! The end of a run: what must hold, and the report.
 
 use super::{Engine, Flow, Run};
+use crate::impairment::Losses;
 use crate::link::Queue;
 use crate::measures::{self, GroupRow, Material, QueueRow};
 use crate::packet::NONE;
 use crate::probe::Probe;
-use crate::treatment::Losses;
 
 impl<P: Probe> Engine<'_, P> {
     pub(super) fn assert_conservation(&self) {
@@ -37,8 +37,8 @@ impl<P: Probe> Engine<'_, P> {
     }
 
     fn queue_row<'q>(&self, queue: &'q Queue) -> QueueRow<'q> {
-        let path = self.links[queue.link as usize].path.as_ref();
-        let lost = path.map_or(Losses::default(), |path| path.losses());
+        let impairment = self.links[queue.link as usize].impairment.as_ref();
+        let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
         QueueRow { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
     }
 

@@ -53,11 +53,11 @@ impl<P: Probe> Engine<'_, P> {
 
     /// Sets a receiver's deadline if it is not what it was `before`.
     fn keep_receiver_deadline(&mut self, flow: u32, before: Option<Time>) {
-        let component = self.parts.receivers + flow;
-        match self.flows[flow as usize].receiver.deadline() {
+        let flow = &self.flows[flow as usize];
+        match flow.receiver.deadline() {
             after if after == before => {}
-            Some(until) => self.deadlines.set(component, self.now, until),
-            None => self.deadlines.clear(component),
+            Some(until) => self.deadlines.set(flow.receiver_deadline, self.now, until),
+            None => self.deadlines.clear(flow.receiver_deadline),
         }
     }
 
@@ -97,10 +97,10 @@ impl<P: Probe> Engine<'_, P> {
         let agenda = self.agendas.get_mut(flow.agenda as usize);
         let next = agenda.and_then(|agenda| {
             agenda.next = agenda.source.next(self.now);
-            agenda.next
+            agenda.next.map(|next| (next, agenda.deadline))
         });
         match next {
-            Some(next) => self.deadlines.set(self.parts.agendas() + flow.agenda, self.now, next.at),
+            Some((next, deadline)) => self.deadlines.set(deadline, self.now, next.at),
             None => flow.measures.completed = Some(self.now),
         }
     }
@@ -118,8 +118,9 @@ impl<P: Probe> Engine<'_, P> {
             return self.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         }
         flow.reconnect(&demand);
-        self.deadlines.clear(self.parts.timers + at);
-        self.deadlines.clear(self.parts.receivers + at);
+        let (timer, receiver) = (flow.timer, flow.receiver_deadline);
+        self.deadlines.clear(timer);
+        self.deadlines.clear(receiver);
         self.with_sender(at, |sender, now, out| sender.start(now, out));
     }
 
@@ -140,7 +141,7 @@ impl<P: Probe> Engine<'_, P> {
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let origin = Origin { flow: at, cursor: flow.forward, connection: flow.connection };
+        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection });
         let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);
@@ -149,8 +150,8 @@ impl<P: Probe> Engine<'_, P> {
         segments.clear();
         self.scratch = segments;
         match after {
-            Some(due) if after != before => self.deadlines.set(self.parts.timers + at, self.now, due),
-            None if before.is_some() => self.deadlines.clear(self.parts.timers + at),
+            Some(due) if after != before => self.deadlines.set(timer, self.now, due),
+            None if before.is_some() => self.deadlines.clear(timer),
             _ => {}
         }
     }

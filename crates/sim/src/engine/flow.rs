@@ -24,6 +24,9 @@ pub struct Flow {
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
     pub started: bool,
+    /// Places in the calendar: of the start and the sender's timer, and of the receiver.
+    pub timer: u32,
+    pub receiver_deadline: u32,
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
@@ -49,6 +52,8 @@ struct Past {
 /// A flow's source that acts over time, and what it has announced.
 pub struct Agenda {
     pub flow: u32,
+    /// Its place in the calendar.
+    pub deadline: u32,
     pub source: Box<dyn Source>,
     pub next: Option<Next>,
 }
@@ -64,7 +69,10 @@ impl Flow {
         hops.extend(&spec.back);
         hops.push(SOURCE);
         let tcp: Arc<Settings> = spec.tcp.clone();
-        let boot = spec.boot.unwrap_or_else(|| Span::from_picos(Rng::for_role(seed, &format!("boot {at}")).below(tcp.tick.picos())));
+        let boot = spec.boot.unwrap_or_else(|| {
+            let mut rng = Rng::for_role(seed, &network.flow_role("boot", spec));
+            Span::from_picos(rng.below(tcp.tick.picos()))
+        });
         let base_rtt = network.base_rtt(spec);
         Flow {
             receiver: Receiver::new(&tcp),
@@ -74,6 +82,8 @@ impl Flow {
             group: spec.group,
             connection: 0,
             started: false,
+            timer: NONE,
+            receiver_deadline: NONE,
             agenda: NONE,
             received: 0,
             lost: 0,

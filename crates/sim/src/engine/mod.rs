@@ -14,15 +14,16 @@ use ecnlab_queue::Fifo;
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rng, Span, Time};
 
-use self::clock::CLOCKS;
+use self::clock::{CLOCKS, only_looks};
 use self::flow::{Agenda, Flow};
+use crate::component::{Component, Kind};
 use crate::deadlines::Deadlines;
+use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, Histogram, QueueMeasures, Report};
 use crate::network::{Buffer, Network};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
-use crate::treatment::Path;
 
 /// Events between two looks at whether to stop.
 const LOOK_EVERY: u64 = 1 << 16;
@@ -43,7 +44,7 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Run {
     pub report: Report,
-    /// A hash over every event's time and component.
+    /// A hash over the time and the component of every event that is not a mere look at the run: runs that are alike have the same.
     pub fingerprint: u64,
     pub events: u64,
     /// Data and acknowledgement packets that crossed a link, one for each link.
@@ -70,7 +71,8 @@ struct Engine<'a, P> {
     now: Time,
     options: Options,
     deadlines: Deadlines,
-    parts: Parts,
+    /// Places in the calendar of what the run does as a whole.
+    clock: [u32; CLOCKS],
     packets: Arena,
     links: Vec<Link>,
     queues: Vec<Queue>,
@@ -95,28 +97,13 @@ struct Group {
     drops: u64,
 }
 
-/// Which component numbers belong to what.
-#[derive(Clone, Copy)]
-struct Parts {
-    transmitters: u32,
-    timers: u32,
-    receivers: u32,
-    clock: u32,
-}
-
-impl Parts {
-    /// The first number behind the clock's: sources that act over time.
-    fn agendas(&self) -> u32 {
-        self.clock + CLOCKS
-    }
-}
-
 /// Ends of routes.
 const SINK: u32 = u32::MAX;
 const SOURCE: u32 = u32::MAX - 1;
 
 impl<'a, P: Probe> Engine<'a, P> {
     fn new(network: &Network, options: &Options, probe: &'a mut P) -> Engine<'a, P> {
+        let mut deadlines = Deadlines::new(network.links.len() + 3 * network.flows.len());
         let mut queues = Vec::new();
         let links: Vec<Link> = network
             .links
@@ -130,47 +117,43 @@ impl<'a, P: Probe> Engine<'a, P> {
                             fifo: Fifo::new((queue.aqm.make)(&queue.values, spec.rate), queue.limit),
                             rng: Rng::for_role(options.seed, &format!("queue {}", queue.name)),
                             link: at as u32,
+                            deadline: deadlines.add(Component::new(Kind::Transmitter, queues.len())),
                             transmitting: false,
                             measures: QueueMeasures::new(Time::ZERO, Default::default()),
                         });
                         (0, queues.len() as u32 - 1)
                     }
                 };
-                let path = spec
-                    .treatment
-                    .as_deref()
-                    .map(|treatment| Box::new(Path::new(treatment.clone(), Rng::for_role(options.seed, &format!("loss {at}")))));
-                let spread = if spec.spread == Span::ZERO {
-                    0
-                } else {
-                    Rng::for_role(options.seed, &format!("spread {at}")).below(spec.spread.picos() + 1)
-                };
-                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, path)
+                let stream = |role: &str| Rng::for_role(options.seed, &format!("{role} {}", spec.name));
+                let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
+                let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
+                let deadline = deadlines.add(Component::new(Kind::Link, at));
+                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline)
             })
             .collect();
         let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());
         let mut flows: Vec<Flow> =
             network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
-        let (link_count, queue_count, flow_count) = (links.len() as u32, queues.len() as u32, flows.len() as u32);
-        let timers = link_count + queue_count;
-        let clock = timers + 2 * flow_count;
-        let parts = Parts { transmitters: link_count, timers, receivers: timers + flow_count, clock };
-        let agendas = agendas(network, &mut flows, options.seed);
+        for (at, flow) in flows.iter_mut().enumerate() {
+            flow.timer = deadlines.add(Component::new(Kind::Timer, at));
+            flow.receiver_deadline = deadlines.add(Component::new(Kind::Receiver, at));
+        }
+        let agendas = agendas(network, &mut flows, options.seed, &mut deadlines);
         Engine {
             now: Time::ZERO,
             options: *options,
-            deadlines: Deadlines::new(parts.agendas() as usize + agendas.len()),
-            parts,
+            clock: std::array::from_fn(|part| deadlines.add(Component::new(Kind::Clock, part))),
+            deadlines,
             packets: Arena::new(),
             links,
             queues,
             flows,
             hops,
             agendas,
-            groups: (0..network.groups).map(|_| Group::default()).collect(),
+            groups: network.groups.iter().map(|_| Group::default()).collect(),
             fairness: FairnessBins::default(),
             scratch: Vec::new(),
-            fingerprint: options.seed,
+            fingerprint: 0,
             events: 0,
             probe,
         }
@@ -179,8 +162,8 @@ impl<'a, P: Probe> Engine<'a, P> {
     /// Sets the first deadlines.
     fn open(&mut self) {
         self.open_clock();
-        for flow in 0..self.flows.len() as u32 {
-            self.deadlines.set(self.parts.timers + flow, self.now, self.flows[flow as usize].start);
+        for flow in &self.flows {
+            self.deadlines.set(flow.timer, self.now, flow.start);
         }
     }
 
@@ -191,9 +174,12 @@ impl<'a, P: Probe> Engine<'a, P> {
             }
             debug_assert!(due >= self.now);
             self.now = due;
-            self.events += 1;
-            self.fingerprint =
-                (self.fingerprint ^ due.picos() ^ (u64::from(component) << 40)).wrapping_mul(0x9fb2_1c65_1e98_df25).rotate_left(23);
+            if !only_looks(component) {
+                self.events += 1;
+                self.fingerprint = (self.fingerprint ^ due.picos() ^ (u64::from(component.number()) << 32))
+                    .wrapping_mul(0x9fb2_1c65_1e98_df25)
+                    .rotate_left(23);
+            }
             self.wake(component);
             if self.events % LOOK_EVERY == 0 && stop(self.now) {
                 return Err(Stopped);
@@ -204,31 +190,27 @@ impl<'a, P: Probe> Engine<'a, P> {
     }
 
     #[inline(always)]
-    fn wake(&mut self, component: u32) {
-        let Parts { transmitters, timers, receivers, clock } = self.parts;
-        if component < transmitters {
-            self.arrive(component);
-        } else if component < timers {
-            self.transmitted(component - transmitters);
-        } else if component < receivers {
-            self.time_out(component - timers);
-        } else if component < clock {
-            self.wake_receiver(component - receivers);
-        } else if component < clock + CLOCKS {
-            self.tick(component - clock);
-        } else {
-            self.begin_transfer(component - clock - CLOCKS);
+    fn wake(&mut self, component: Component) {
+        let index = component.index();
+        match component.kind() {
+            Kind::Link => self.arrive(index),
+            Kind::Transmitter => self.transmitted(index),
+            Kind::Timer => self.time_out(index),
+            Kind::Receiver => self.wake_receiver(index),
+            Kind::Clock => self.tick(index),
+            Kind::Source => self.begin_transfer(index),
         }
     }
 }
 
 /// The sources that act over time, each with its own random stream.
-fn agendas(network: &Network, flows: &mut [Flow], seed: u64) -> Vec<Agenda> {
+fn agendas(network: &Network, flows: &mut [Flow], seed: u64, deadlines: &mut Deadlines) -> Vec<Agenda> {
     let mut agendas = Vec::new();
     for (at, (spec, flow)) in network.flows.iter().zip(flows).enumerate() {
-        if let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &format!("source {at}"))) {
+        if let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &network.flow_role("source", spec))) {
             flow.agenda = agendas.len() as u32;
-            agendas.push(Agenda { flow: at as u32, source, next: None });
+            let deadline = deadlines.add(Component::new(Kind::Source, agendas.len()));
+            agendas.push(Agenda { flow: at as u32, deadline, source, next: None });
         }
     }
     agendas

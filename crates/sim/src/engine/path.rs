@@ -11,9 +11,10 @@ use crate::probe::{Deed, Probe};
 impl<P: Probe> Engine<'_, P> {
     /// The first packet on a link has reached its far end.
     pub(super) fn arrive(&mut self, link: u32) {
-        let (id, next) = self.links[link as usize].pop(&self.packets);
+        let link = &mut self.links[link as usize];
+        let (id, next) = link.pop(&self.packets);
         if let Some((due, order)) = next {
-            self.deadlines.set_ordered(link, due, order);
+            self.deadlines.set_ordered(link.deadline, due, order);
         }
         let packet = &mut self.packets[id];
         packet.cursor += 1;
@@ -27,7 +28,7 @@ impl<P: Probe> Engine<'_, P> {
     /// A packet comes to a link.
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         self.links[at as usize].arrived += 1;
-        if self.links[at as usize].path.is_some() && !self.treat(at, id) {
+        if self.links[at as usize].impairment.is_some() && !self.impair(at, id) {
             return;
         }
         let link = &mut self.links[at as usize];
@@ -46,8 +47,9 @@ impl<P: Probe> Engine<'_, P> {
     /// Puts a packet on a wire.
     fn launch(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
         let order = self.deadlines.order(begins);
-        if self.links[at as usize].push(&mut self.packets, id, departs, order) {
-            self.deadlines.set_ordered(at, self.packets[id].due, order);
+        let link = &mut self.links[at as usize];
+        if link.push(&mut self.packets, id, departs, order) {
+            self.deadlines.set_ordered(link.deadline, self.packets[id].due, order);
         }
     }
 
@@ -92,17 +94,18 @@ impl<P: Probe> Engine<'_, P> {
         let (begins, departs) = self.links[link as usize].depart(waiting.size, self.now);
         queue.measures.departure(waited, departs.since(self.now));
         queue.transmitting = true;
+        let deadline = queue.deadline;
         self.packets[waiting.packet].ecn = waiting.ecn;
         self.launch(link, waiting.packet, begins, departs);
-        self.deadlines.set(self.parts.transmitters + at, self.now, departs);
+        self.deadlines.set(deadline, self.now, departs);
         true
     }
 
-    /// Lets the link's path treat a packet; false if the packet is gone.
+    /// Lets a packet through the link's impairments; false if the packet is gone.
     #[cold]
-    fn treat(&mut self, at: u32, id: PacketId) -> bool {
+    fn impair(&mut self, at: u32, id: PacketId) -> bool {
         let link = &mut self.links[at as usize];
-        let Some(deed) = link.path.as_mut().and_then(|path| path.treat(&mut self.packets[id])) else { return true };
+        let Some(deed) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
         if deed == Deed::ScriptMarked {
             self.touch(at, id, deed);
             return true;

@@ -3,7 +3,7 @@
 use ecnlab_transport::sender::Counters;
 use ecnlab_units::Time;
 
-use crate::treatment::Losses;
+use crate::impairment::Losses;
 
 use super::fairness::{FairnessBins, jain};
 use super::{FlowMeasures, Histogram, QueueMeasures};

@@ -1,0 +1,102 @@
+//! Random streams go by names: what stands beside a part of a network shifts none of its draws.
+
+use ecnlab_scenario::Scenario;
+use ecnlab_sim::probe::Recorder;
+use ecnlab_sim::{Off, Options, Probe, Run, run};
+use ecnlab_units::{Span, Time};
+
+/// Two parts that share nothing, each with every role that draws: a queue, losses both ways, spread delays, clock phases and gaps.
+const DISJOINT: &str = r#"
+name = "two parts"
+duration = "12 s"
+
+[[link]]
+name = "left"
+from = "a"
+to = "b"
+rate = "3 Mbps"
+delay = "20 ms"
+loss = 0.002
+reverse = { loss = 0.002 }
+queue = { aqm = "red", limit = 60, min_th = 5, max_th = 20 }
+
+[[link]]
+name = "right"
+from = "c"
+to = "d"
+rate = "3 Mbps"
+delay = "20 ms"
+loss = 0.002
+reverse = { loss = 0.002 }
+queue = { aqm = "red", limit = 60, min_th = 5, max_th = 20 }
+
+[[flows]]
+name = "left flows"
+count = 5
+to = "b"
+access = { to = "a", rate = "10 Mbps", delay = "5 ms", spread = "2 ms" }
+tcp = { profile = "ns2" }
+app = { kind = "transactions", bytes = "60 KB", gap = "200 ms", gap_distribution = "exponential" }
+
+[[flows]]
+name = "right flows"
+count = 5
+to = "d"
+access = { to = "c", rate = "10 Mbps", delay = "5 ms", spread = "2 ms" }
+tcp = { profile = "ns2" }
+app = { kind = "transactions", bytes = "60 KB", gap = "200 ms", gap_distribution = "exponential" }
+"#;
+
+const UNUSED_LINK: &str = r#"
+[[link]]
+name = "unused"
+from = "e"
+to = "f"
+rate = "1 Mbps"
+delay = "1 ms"
+queue = { aqm = "droptail", limit = 10 }
+"#;
+
+fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: &mut impl Probe, sample_queues: Option<Span>) -> Run {
+    let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let scenario = Scenario::from_toml(text, &overrides).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let duration = Time::ZERO + scenario.duration;
+    let options = Options { duration, measure_from: Time::ZERO, seed, sample_queues, sample_windows: None };
+    run(&scenario.network, &options, probe, &mut |_| false).expect("nothing stops the run")
+}
+
+/// What the flows of one group measured.
+fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
+    let run = finished(text, overrides, 7, &mut Off, None);
+    let column = |name: &str| run.report.reals("flows", name);
+    let columns = ["goodput_bps", "delay_mean_s", "sent", "transaction_mean_s"].map(column);
+    let rows = column("group").into_iter().enumerate().filter(|(_, of)| *of == group);
+    rows.map(|(row, _)| columns.each_ref().map(|values| values[row].to_bits())).collect()
+}
+
+#[test]
+fn another_flow_shifts_no_draw_of_a_part_that_it_does_not_touch() {
+    let expected = measured(DISJOINT, &[], 1.0);
+    assert_eq!(5, expected.len());
+    assert_eq!(expected, measured(DISJOINT, &[("flows.0.count", "6")], 1.0));
+    assert_ne!(measured(DISJOINT, &[], 0.0), measured(DISJOINT, &[("flows.0.count", "6")], 0.0)[..5]);
+}
+
+#[test]
+fn another_link_and_another_title_shift_no_draw() {
+    let expected = measured(DISJOINT, &[], 1.0);
+    assert_eq!(expected, measured(&format!("{DISJOINT}{UNUSED_LINK}"), &[("name", "other")], 1.0));
+}
+
+#[test]
+fn the_two_parts_draw_from_streams_of_their_own() {
+    assert_ne!(measured(DISJOINT, &[], 0.0), measured(DISJOINT, &[], 1.0));
+}
+
+#[test]
+fn the_fingerprint_says_what_happened_and_not_what_was_recorded() {
+    let plain = finished(DISJOINT, &[], 7, &mut Off, None);
+    let sampled = finished(DISJOINT, &[], 7, &mut Recorder::default(), Some(Span::from_millis(10)));
+    assert_eq!((plain.fingerprint, plain.events), (sampled.fingerprint, sampled.events));
+    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, &mut Off, None).fingerprint);
+}

@@ -1,0 +1,73 @@
+//! Anything that can be woken: a link's far end, a transmitter, a timer.
+//!
+//! The calendar of deadlines hands back what a deadline belongs to. Each kind counts its members for itself, so that another link or
+//! flow, also one that comes while the run goes on, renumbers nothing.
+
+/// A component's kind and its index among those of its kind, in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Component(u32);
+
+/// What a component is. The index of a transmitter is that of its queue, that of a timer and a receiver that of their flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A link's far end: the first packet on the wire arrives.
+    Link,
+    /// A measured queue's transmitter has finished a packet.
+    Transmitter,
+    /// A flow's start, later its sender's deadline.
+    Timer,
+    Receiver,
+    /// What the run as a whole does at its own times.
+    Clock,
+    /// A traffic source that acts over time.
+    Source,
+}
+
+/// Bits of the index.
+const INDEX_BITS: u32 = 28;
+
+impl Component {
+    /// # Panics
+    /// If the index does not fit, at 268 million of one kind.
+    pub fn new(kind: Kind, index: usize) -> Component {
+        assert!(index < 1 << INDEX_BITS, "at most 2^{INDEX_BITS} components of one kind");
+        Component((kind as u32) << INDEX_BITS | index as u32)
+    }
+
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0 >> INDEX_BITS {
+            0 => Kind::Link,
+            1 => Kind::Transmitter,
+            2 => Kind::Timer,
+            3 => Kind::Receiver,
+            4 => Kind::Clock,
+            _ => Kind::Source,
+        }
+    }
+
+    #[inline(always)]
+    pub fn index(self) -> u32 {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    /// Kind and index as one number, for the fingerprint.
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_keeps_its_kind_and_its_index() {
+        for kind in [Kind::Link, Kind::Transmitter, Kind::Timer, Kind::Receiver, Kind::Clock, Kind::Source] {
+            let component = Component::new(kind, 1_000_000);
+            assert_eq!((kind, 1_000_000), (component.kind(), component.index()));
+        }
+    }
+}
