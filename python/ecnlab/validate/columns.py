@@ -42,6 +42,10 @@ _GROUP = {
     "drops_{}": ("drops", 1.0),
 }
 
+# The columns that are compared with ours, and those that ns-2's tables have beside them.
+COMPARED = frozenset([*_TOTAL, *_QUEUE, *(pattern.format(group) for group in GROUPS for pattern in _GROUP)])
+NOT_COMPARED = frozenset(["locked_out_flows"])
+
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
     """Our values, one a seed, under the names and in the units of ns-2's columns."""
