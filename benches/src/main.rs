@@ -3,7 +3,7 @@
 //! Set-up and run are timed apart; the run's time is that of this process's CPU, so that other load on the machine counts less.
 
 use ecnlab_scenario::Scenario;
-use ecnlab_sim::{Off, Options, run};
+use ecnlab_sim::{Off, Options, Simulation};
 use ecnlab_units::Time;
 
 fn main() {
@@ -13,15 +13,15 @@ fn main() {
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
     let scenario = Scenario::from_toml(&text, &overrides).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    let options = |duration| Options { duration, measure_from: Time::ZERO, seed: 1, sample_queues: None, sample_windows: None };
-    let none = Time::from_picos(1);
-    run(&scenario.network, &options(none), &mut Off, &mut |_| false).expect("nothing stops the run");
+    let options = |duration| Options { duration, measure_from: Time::ZERO, seed: 1 };
+    let full = Time::ZERO + scenario.duration;
+    let mut simulation = Simulation::new(&scenario.network, &options(full), Off);
     let set_up = cpu_seconds() - start;
     let set_up_bytes = resident_bytes();
-    let full = Time::ZERO + scenario.duration;
     let start = cpu_seconds();
-    let finished = run(&scenario.network, &options(full), &mut Off, &mut |_| false).expect("nothing stops the run");
+    simulation.advance_to(full);
     let run_s = cpu_seconds() - start;
+    let (finished, _) = simulation.finish();
     let flows = scenario.network.flows.len();
     println!(
         "{}",

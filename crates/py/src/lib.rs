@@ -31,6 +31,12 @@ fn schema() -> String {
     registry::schema().to_string()
 }
 
+#[pyfunction]
+#[pyo3(name = "columns")]
+fn columns_text() -> String {
+    registry::columns().to_string()
+}
+
 /// Judges one of ns-2's packet-exact cases; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]
 #[pyo3(name = "packet_exact")]
@@ -71,6 +77,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(registry_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(read_parquet, module)?)

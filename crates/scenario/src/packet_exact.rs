@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{Deed, Probe};
-use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, run};
+use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
+use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Traffic, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
@@ -44,8 +44,7 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
     let difference = match case(scenario)? {
         Err(unsupported) => Some(unsupported),
         Ok((network, options)) => {
-            let mut tape = Tape::default();
-            let _finished = run(&network, &options, &mut tape, &mut |_| false);
+            let (_, mut tape) = Simulation::new(&network, &options, Tape::default()).finish();
             tape.end(options.duration, events.len(), changes.len());
             first_difference(&tape.events, events).or_else(|| first_window_difference(&tape.windows, changes))
         }
@@ -111,7 +110,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
         tcp: Arc::new(settings),
     };
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
-    let options = Options { duration, measure_from: Time::ZERO, seed: 0, sample_queues: None, sample_windows: None };
+    let options = Options { duration, measure_from: Time::ZERO, seed: 0 };
     Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()] }, options)))
 }
 
@@ -317,15 +316,15 @@ impl Probe for Tape {
         self.note_ack(now, if ack.ece { "ack ece" } else { "ack" }, ack);
     }
 
-    fn touched(&mut self, now: Time, _link: u32, _flow: u32, segment: &Segment, deed: Deed) {
-        let kind = match deed {
-            Deed::ScriptMarked => "mark",
-            Deed::ScriptDropped => "drop",
-            Deed::Dropped(_) => "qdrop",
-            Deed::Lost | Deed::EcnRefused => "lost",
-            Deed::Marked(_) => "queue mark",
+    fn touched(&mut self, now: Time, touch: &Touch) {
+        let kind = match touch.what {
+            MarkOrDrop::ScriptMarked => "mark",
+            MarkOrDrop::ScriptDropped => "drop",
+            MarkOrDrop::Dropped(_) => "qdrop",
+            MarkOrDrop::Lost | MarkOrDrop::EcnRefused => "lost",
+            MarkOrDrop::Marked(_) => "queue mark",
         };
-        self.note(now, kind, segment);
+        self.note(now, kind, touch.segment);
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.

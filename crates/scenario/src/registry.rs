@@ -2,6 +2,7 @@
 
 use ecnlab_queue::registry::AQMS;
 use ecnlab_sim::impairment;
+use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_transport::{profile, settings, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
@@ -27,6 +28,17 @@ const LIMIT: Parameter = Parameter {
     source: "ns-2 2.35, queue-limit",
     ..Parameter::PLAIN
 };
+
+/// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
+/// that stand in it where they are known beforehand.
+pub fn columns() -> Json {
+    let column = |column: &ColumnText| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
+    let table = |table: &TableText| {
+        let columns: Vec<_> = table.columns.iter().map(column).collect();
+        json!({ "name": table.name, "doc": table.doc, "columns": columns })
+    };
+    ecnlab_sim::tables().iter().map(table).collect()
+}
 
 fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
     let rows: Vec<_> = parameters.iter().map(|parameter| row(parameter, members)).collect();

@@ -1,8 +1,7 @@
 //! Random streams go by names: what stands beside a part of a network shifts none of its draws.
 
 use ecnlab_scenario::Scenario;
-use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Off, Options, Probe, Run, run};
+use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
 /// Two parts that share nothing, each with every role that draws: a queue, losses both ways, spread delays, clock phases and gaps.
@@ -57,17 +56,17 @@ delay = "1 ms"
 queue = { aqm = "droptail", limit = 10 }
 "#;
 
-fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: &mut impl Probe, sample_queues: Option<Span>) -> Run {
+fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
     let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::from_toml(text, &overrides).unwrap_or_else(|problems| panic!("{problems:?}"));
     let duration = Time::ZERO + scenario.duration;
-    let options = Options { duration, measure_from: Time::ZERO, seed, sample_queues, sample_windows: None };
-    run(&scenario.network, &options, probe, &mut |_| false).expect("nothing stops the run")
+    let options = Options { duration, measure_from: Time::ZERO, seed };
+    Simulation::new(&scenario.network, &options, probe).finish().0
 }
 
 /// What the flows of one group measured.
 fn measured(text: &str, overrides: &[(&str, &str)], group: f64) -> Vec<[u64; 4]> {
-    let run = finished(text, overrides, 7, &mut Off, None);
+    let run = finished(text, overrides, 7, Off);
     let column = |name: &str| run.report.reals("flows", name);
     let columns = ["goodput_bps", "delay_mean_s", "sent", "transaction_mean_s"].map(column);
     let rows = column("group").into_iter().enumerate().filter(|(_, of)| *of == group);
@@ -95,8 +94,9 @@ fn the_two_parts_draw_from_streams_of_their_own() {
 
 #[test]
 fn the_fingerprint_says_what_happened_and_not_what_was_recorded() {
-    let plain = finished(DISJOINT, &[], 7, &mut Off, None);
-    let sampled = finished(DISJOINT, &[], 7, &mut Recorder::default(), Some(Span::from_millis(10)));
+    let plain = finished(DISJOINT, &[], 7, Off);
+    let recording = Recording { queue: Some(Span::from_millis(10)), events: true, ..Recording::default() };
+    let sampled = finished(DISJOINT, &[], 7, Recorder::new(recording, Time::ZERO + Span::from_secs(12)));
     assert_eq!((plain.fingerprint, plain.events), (sampled.fingerprint, sampled.events));
-    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, &mut Off, None).fingerprint);
+    assert_ne!(plain.fingerprint, finished(DISJOINT, &[], 8, Off).fingerprint);
 }

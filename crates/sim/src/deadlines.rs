@@ -117,15 +117,24 @@ impl Deadlines {
         self.slots[component as usize].due = IDLE;
     }
 
-    /// Takes the earliest deadline and clears it; tells whose it was.
-    pub fn pop(&mut self) -> Option<(Time, Component)> {
+    #[cfg(test)]
+    fn pop(&mut self) -> Option<(Time, Component)> {
+        self.pop_until(Time::NEVER)
+    }
+
+    /// Takes the earliest deadline, if it is not after `until`, and clears it; tells whose it was.
+    pub fn pop_until(&mut self, until: Time) -> Option<(Time, Component)> {
         loop {
-            let Some(entry) = self.ready.pop() else {
+            let Some(&entry) = self.ready.last() else {
                 if !self.advance() {
                     return None;
                 }
                 continue;
             };
+            if entry.due > until.picos() {
+                return None;
+            }
+            self.ready.pop();
             let slot = &mut self.slots[entry.component as usize];
             slot.placed = IDLE;
             if (slot.due, slot.order) == (entry.due, entry.order) {

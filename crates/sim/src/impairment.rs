@@ -8,7 +8,7 @@ use ecnlab_transport::Kind as Role;
 use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
-use crate::probe::Deed;
+use crate::probe::MarkOrDrop;
 use crate::script::{Fate, Script};
 
 parameters! {
@@ -92,22 +92,22 @@ impl Impairment {
         Impairment { spec, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
     }
 
-    /// Lets a packet through or not; returns the deed that is to be counted. All but a mark lose it.
-    pub fn impair(&mut self, packet: &mut Packet) -> Option<Deed> {
+    /// Lets a packet through or not; returns what is to be counted. All but a mark lose it.
+    pub fn impair(&mut self, packet: &mut Packet) -> Option<MarkOrDrop> {
         if self.impair_ecn(packet) {
             self.losses.ecn += 1;
-            return Some(Deed::EcnRefused);
+            return Some(MarkOrDrop::EcnRefused);
         }
         if self.is_lost() {
             self.losses.lost += 1;
-            return Some(Deed::Lost);
+            return Some(MarkOrDrop::Lost);
         }
         match self.spec.script.fate(packet.seq) {
             Fate::Pass => None,
-            Fate::Drop => Some(Deed::ScriptDropped),
+            Fate::Drop => Some(MarkOrDrop::ScriptDropped),
             Fate::Mark(level) => {
                 packet.ecn = Dialect::Mecn.mark(packet.ecn, level);
-                Some(Deed::ScriptMarked)
+                Some(MarkOrDrop::ScriptMarked)
             }
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn random_losses_are_as_frequent_as_declared() {
         let mut path = Impairment::new(ImpairmentSpec { loss: 0.1, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
-        let lost = (0..100_000).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).count();
+        let lost = (0..100_000).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
         assert_eq!(Losses { lost: lost as u64, ecn: 0 }, path.losses());
     }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn periodic_losses_take_the_last_of_each_so_many() {
         let mut path = Impairment::new(ImpairmentSpec { loss_every: 4, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
-        let lost: Vec<usize> = (1..=12).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(Deed::Lost)).collect();
+        let lost: Vec<usize> = (1..=12).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).collect();
         assert_eq!(vec![4, 8, 12], lost);
         assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
     }
@@ -223,6 +223,6 @@ mod tests {
             let mut packet = data(Ecn::Ect0);
             (path.impair(&mut packet), packet.ecn)
         });
-        assert_eq!([(Some(Deed::ScriptMarked), Ecn::Ect1), (Some(Deed::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
+        assert_eq!([(Some(MarkOrDrop::ScriptMarked), Ecn::Ect1), (Some(MarkOrDrop::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
     }
 }

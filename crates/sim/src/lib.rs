@@ -1,7 +1,7 @@
 //! The event engine: links, queues, senders and receivers in simulated time.
 //!
-//! [`run`] takes a [`Network`], a seed and a [`Probe`] and returns what was measured. It reads no clock, opens no file
-//! and starts no thread: the same network and seed give the same bytes on any machine.
+//! A [`Simulation`] is made of a [`Network`], a seed and a [`Probe`]; it goes on to a time or to its end, and hands over what was measured.
+//! It reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine.
 
 mod component;
 pub mod deadlines;
@@ -13,11 +13,24 @@ pub mod network;
 mod packet;
 mod payloads;
 pub mod probe;
+pub mod record;
 pub mod script;
 
-pub use engine::{Options, Run, Stopped, run};
+pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
 pub use measures::Report;
 pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
+pub use record::{Recorder, Recording, RecordingFull};
 pub use script::Script;
+
+use measures::columns;
+use measures::table::TableText;
+
+/// Every table that a run can give, as data: the measures, then what can be recorded.
+pub fn tables() -> Vec<TableText> {
+    let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text()];
+    let series = [record::QUEUE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
+    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text()];
+    measured.into_iter().chain(series).chain(others).collect()
+}

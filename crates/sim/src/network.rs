@@ -26,7 +26,7 @@ pub struct LinkSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Each run lengthens the delay by a draw between nothing and this; [`Network::base_rtt`] leaves it out.
+    /// Each run lengthens the delay by a draw between nothing and this; [`FlowSpec::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
     /// What happens to packets before they wait, if anything.
@@ -86,21 +86,19 @@ pub struct FlowSpec {
     pub boot: Option<Span>,
 }
 
-impl Network {
-    /// Names a random stream of a flow by the flow's group and its place there, so that flows of other groups shift no draw.
-    pub fn flow_role(&self, role: &str, flow: &FlowSpec) -> String {
-        format!("{role} {} {}", flow.member, self.groups[flow.group as usize])
+impl FlowSpec {
+    /// Names a random stream of the flow by the name of its group and its place there, so that flows of other groups shift no draw.
+    pub fn role(&self, role: &str, group: &str) -> String {
+        format!("{role} {} {group}", self.member)
     }
 
-    /// Round-trip time of a data packet and its acknowledgement over empty links.
-    pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
+    /// Round-trip time of a data packet and its acknowledgement over empty links of these rates and propagation delays.
+    pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
         let way = |route: &[u32], size| {
-            route
-                .iter()
-                .map(|&link| &self.links[link as usize])
-                .fold(Span::ZERO, |sum, link| sum + link.rate.transmission(size) + link.delay)
+            let hops = route.iter().map(|&link| links[link as usize]);
+            hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission(size) + delay)
         };
-        way(&flow.forward, flow.tcp.packet_size) + way(&flow.back, flow.tcp.ack_size)
+        way(&self.forward, self.tcp.packet_size) + way(&self.back, self.tcp.ack_size)
     }
 }
 

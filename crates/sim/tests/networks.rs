@@ -10,8 +10,9 @@ use common::{options, pipe, queue_link, run_off, run_with};
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::{AQMS, find};
 use ecnlab_sim::impairment::EcnPath;
-use ecnlab_sim::probe::Recorder;
-use ecnlab_sim::{Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Run, Script};
+use ecnlab_sim::{
+    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
+};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
 use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
@@ -261,8 +262,7 @@ proptest! {
 
     #[test]
     fn measures_keep_their_bounds_in_any_network(network in networks(), seed in any::<u64>()) {
-        let mut watch = Watch::default();
-        let finished = run_with(&network, &options(20, seed), &mut watch);
+        let (finished, watch) = run_with(&network, &options(20, seed), Watch::default());
         let reals = |table, column| finished.report.reals(table, column);
         for (table, rows) in [("flows", network.flows.len()), ("groups", 2), ("total", 1)] {
             for row in 0..rows {
@@ -280,8 +280,7 @@ proptest! {
 
     #[test]
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
-        let mut watch = Watch::default();
-        let finished = run_with(&network, &options(30, seed), &mut watch);
+        let (finished, watch) = run_with(&network, &options(30, seed), Watch::default());
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
             if flow.traffic.then.is_some() {
                 continue;
@@ -329,12 +328,12 @@ proptest! {
     fn watching_changes_nothing(network in networks(), seed in any::<u64>()) {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
-        let recorded = run_with(&network, &plain, &mut Recorder { events: true, ..Recorder::default() });
+        let every = Some(Span::from_millis(10));
+        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true };
+        let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));
-        let every = Some(Span::from_millis(10));
-        let sampled = run_with(&network, &Options { sample_queues: every, sample_windows: every, ..plain }, &mut Recorder::default());
-        prop_assert_eq!(tables(&off), tables(&sampled));
+        prop_assert!(recorder.tables(&recorded.names).is_ok());
     }
 
     #[test]

@@ -83,8 +83,7 @@ fn goodput_counts_the_bytes_that_the_application_sent() {
 #[test]
 fn the_pause_begins_when_all_is_acknowledged() {
     for connection in [Connection::New, Connection::Keep] {
-        let mut tape = Tape::default();
-        let run = run_with(&network(tcp(), traffic(plan(500, 3, connection))), &options(10, 1), &mut tape);
+        let (run, tape) = run_with(&network(tcp(), traffic(plan(500, 3, connection))), &options(10, 1), Tape::default());
         assert_eq!(3.0, of(&run, "transactions"), "{connection:?}");
         let opens = if connection == Connection::New { 3 } else { 1 };
         assert_eq!(opens, tape.openings.len(), "{connection:?}");
@@ -146,8 +145,7 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
     let mut network = network(hasty, traffic(Transactions { gap: Span::ZERO, ..plan(5_000, 0, Connection::New) }));
     let lossy = ecnlab_sim::ImpairmentSpec { loss: 0.1, ..Default::default() };
     network.links.iter_mut().for_each(|link| link.impairment = Some(Box::new(lossy.clone())));
-    let mut tape = Tape::default();
-    let run = run_with(&network, &options(600, 1), &mut tape);
+    let (run, tape) = run_with(&network, &options(600, 1), Tape::default());
     let discarded = of(&run, "sent") - of(&run, "drops") - tape.received as f64;
     assert!(discarded > 10.0, "{discarded} packets were discarded or are still in flight");
     assert!(of(&run, "transactions") > 200.0, "{}", of(&run, "transactions"));
@@ -162,8 +160,7 @@ fn acknowledgements_of_a_sender_are_sent_and_no_data() {
     assert!(settings.fin && settings.syn());
     let (header, ack_size, payload) = (settings.header, settings.ack_size, settings.payload());
     let syn = if settings.first_packet_size > 0 { settings.first_packet_size } else { settings.packet_size };
-    let mut tape = Tape::default();
-    let run = run_with(&network(settings, Traffic::once(Demand::bytes(500, payload))), &options(8, 1), &mut tape);
+    let (run, tape) = run_with(&network(settings, Traffic::once(Demand::bytes(500, payload))), &options(8, 1), Tape::default());
     assert_eq!([500.0, f64::from(syn + 500 + header + ack_size)], [of(&run, "goodput_bps"), of(&run, "throughput_bps")]);
     assert_eq!(
         [5.0, 0.0],

@@ -2,9 +2,9 @@
 
 use ecnlab_units::{Span, Time};
 
-use super::Engine;
+use super::Simulation;
 use crate::component::{Component, Kind};
-use crate::measures::{Histogram, QueueMeasures, jain};
+use crate::measures::{Histogram, Jain, QueueMeasures};
 use crate::probe::{Bin, Probe};
 
 const SECOND: Span = Span::from_secs(1);
@@ -21,11 +21,11 @@ pub fn only_looks(component: Component) -> bool {
     component.kind() == Kind::Clock && matches!(component.index(), SAMPLE_QUEUES | SAMPLE_WINDOWS)
 }
 
-impl<P: Probe> Engine<'_, P> {
+impl<P: Probe> Simulation<P> {
     pub(super) fn open_clock(&mut self) {
         self.set_clock(MEASURE, self.options.measure_from);
         self.set_clock(BIN, Time::ZERO + SECOND);
-        for (part, every) in [(SAMPLE_QUEUES, self.options.sample_queues), (SAMPLE_WINDOWS, self.options.sample_windows)] {
+        for (part, every) in [(SAMPLE_QUEUES, self.probe.queue_interval()), (SAMPLE_WINDOWS, self.probe.window_interval())] {
             if every.is_some() {
                 self.set_clock(part, Time::ZERO);
             }
@@ -48,28 +48,29 @@ impl<P: Probe> Engine<'_, P> {
 
     fn end_bin(&mut self) {
         let start = Time::from_picos(self.now.picos() - SECOND.picos());
-        let mut bins = vec![Bin::default(); self.groups.len()];
-        let mut shares = [(); 3].map(|()| Vec::with_capacity(self.flows.len()));
+        let mut bins = vec![Bin::at(start); self.groups.len()];
+        let mut shares = [Jain::default(); 3];
         for flow in &mut self.flows {
             let bytes = flow.measures.end_bin();
             let bin = &mut bins[flow.group as usize];
             bin.throughput += bytes[0];
             bin.goodput += bytes[1];
             bin.goodput_first += bytes[2];
-            (0..3).for_each(|kind| shares[kind].push(bytes[kind] as f64));
+            (0..3).for_each(|kind| shares[kind].add(bytes[kind] as f64));
         }
         if start >= self.options.measure_from {
-            self.fairness.add(shares.map(|of| jain(of.into_iter())));
+            self.fairness.add(shares.map(|jain| jain.index()));
         }
         for (at, bin) in bins.iter_mut().enumerate() {
             bin.marks = std::mem::take(&mut self.groups[at].marks);
             bin.drops = std::mem::take(&mut self.groups[at].drops);
-            self.probe.rates(start, at as u32, bin);
+            self.probe.rates(self.now, at as u32, bin);
         }
         self.set_clock(BIN, self.now + SECOND);
     }
 
     fn begin_measuring(&mut self) {
+        self.probe.measuring_begins(self.now);
         for flow in &mut self.flows {
             flow.measures.reset(self.now, &flow.counters());
         }
@@ -87,7 +88,7 @@ impl<P: Probe> Engine<'_, P> {
         for (at, queue) in self.queues.iter().enumerate() {
             self.probe.queue_sample(self.now, at as u32, queue.fifo.len() as u32, queue.fifo.average());
         }
-        if let Some(every) = self.options.sample_queues {
+        if let Some(every) = self.probe.queue_interval() {
             self.set_clock(SAMPLE_QUEUES, self.now + every);
         }
     }
@@ -96,7 +97,7 @@ impl<P: Probe> Engine<'_, P> {
         for (at, flow) in self.flows.iter().enumerate() {
             self.probe.window_sample(self.now, at as u32, flow.sender.window(), flow.sender.alpha());
         }
-        if let Some(every) = self.options.sample_windows {
+        if let Some(every) = self.probe.window_interval() {
             self.set_clock(SAMPLE_WINDOWS, self.now + every);
         }
     }

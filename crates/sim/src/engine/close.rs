@@ -1,13 +1,13 @@
 //! The end of a run: what must hold, and the report.
 
-use super::{Engine, Flow, Run};
+use super::{Flow, Run, Simulation};
 use crate::impairment::Losses;
 use crate::link::Queue;
-use crate::measures::{self, GroupRow, Material, QueueRow};
+use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, Reporter};
 use crate::packet::NONE;
-use crate::probe::Probe;
+use crate::probe::{Distribution, Probe};
 
-impl<P: Probe> Engine<'_, P> {
+impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
         self.queues.iter().for_each(|queue| queue.fifo.assert_conservation());
         let mut in_flight = vec![0u64; self.flows.len()];
@@ -36,13 +36,26 @@ impl<P: Probe> Engine<'_, P> {
         (fifo.len() as u64, fifo.counters().dropped.iter().map(|dropped| dropped.packets).sum())
     }
 
-    fn queue_row<'q>(&self, queue: &'q Queue) -> QueueRow<'q> {
+    fn queue_at_end<'q>(&self, queue: &'q Queue) -> QueueAtEnd<'q> {
         let impairment = self.links[queue.link as usize].impairment.as_ref();
         let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
-        QueueRow { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
+        QueueAtEnd { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
     }
 
-    pub(super) fn close(mut self) -> Run {
+    pub(super) fn close(mut self) -> (Run, P) {
+        self.close_measures();
+        self.tell_distributions();
+        let names = NetworkNames { groups: self.group_names.iter().cloned().collect(), queues: self.queue_names.iter().cloned().collect() };
+        let reporter = Reporter::new(&names, self.options.measure_from, self.now);
+        let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
+        let queues = self.queues.iter().map(|queue| self.queue_at_end(queue));
+        let report = reporter.report(self.flows.iter().map(Flow::at_end), &groups, queues, &self.fairness);
+        let packet_hops = self.links.iter().map(|link| link.delivered).sum();
+        (Run { report, names, fingerprint: self.fingerprint, events: self.events, packet_hops }, self.probe)
+    }
+
+    /// Counts what is still going on when the run ends: spells without delivery, and packets that wait.
+    fn close_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
             if let Some(since) = flow.measures.finish(self.now) {
                 self.probe.lockout(at as u32, since, self.now);
@@ -51,19 +64,14 @@ impl<P: Probe> Engine<'_, P> {
         for queue in &mut self.queues {
             queue.measures.held(queue.fifo.len(), self.now);
         }
-        let material = Material {
-            from: self.options.measure_from,
-            to: self.now,
-            groups: self.groups.iter().map(|group| GroupRow { delay: &group.delay, transfers: &group.transfers }).collect(),
-            flows: self.flows.iter().map(Flow::row).collect(),
-            fairness: &self.fairness,
-            queues: self.queues.iter().map(|queue| self.queue_row(queue)).collect(),
-        };
-        Run {
-            report: measures::report(&material),
-            fingerprint: self.fingerprint,
-            events: self.events,
-            packet_hops: self.links.iter().map(|link| link.delivered).sum(),
+    }
+
+    fn tell_distributions(&mut self) {
+        for (group, counted) in (0..).zip(&self.groups) {
+            self.probe.distribution(Distribution::Delay { group }, &counted.delay);
+        }
+        for (queue, counted) in (0..).zip(&self.queues) {
+            self.probe.distribution(Distribution::Sojourn { queue }, &counted.measures.sojourn);
         }
     }
 }

@@ -4,12 +4,12 @@ use ecnlab_transport::source::{Connection, Next};
 use ecnlab_transport::{Ack, Kind, Output, Segment, Sender, Window};
 use ecnlab_units::Time;
 
-use super::{Engine, Flow};
+use super::{Flow, Simulation};
 use crate::measures::Delivery;
 use crate::packet::{Origin, Packet, PacketId};
 use crate::probe::Probe;
 
-impl<P: Probe> Engine<'_, P> {
+impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink. One of an earlier connection finds nobody there.
     pub(super) fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
@@ -32,7 +32,7 @@ impl<P: Probe> Engine<'_, P> {
             }
             self.groups[flow.group as usize].delay.record(delivery.delay);
         }
-        self.keep_receiver_deadline(packet.flow, before);
+        self.update_receiver_deadline(packet.flow, before);
         if let Some(ack) = &mut arrival.held {
             self.send_ack(packet.flow, ack);
         }
@@ -45,14 +45,14 @@ impl<P: Probe> Engine<'_, P> {
     #[inline(never)]
     pub(super) fn wake_receiver(&mut self, flow: u32) {
         let ack = self.flows[flow as usize].receiver.expire(self.now);
-        self.keep_receiver_deadline(flow, None);
+        self.update_receiver_deadline(flow, None);
         if let Some(mut ack) = ack {
             self.send_ack(flow, &mut ack);
         }
     }
 
     /// Sets a receiver's deadline if it is not what it was `before`.
-    fn keep_receiver_deadline(&mut self, flow: u32, before: Option<Time>) {
+    fn update_receiver_deadline(&mut self, flow: u32, before: Option<Time>) {
         let flow = &self.flows[flow as usize];
         match flow.receiver.deadline() {
             after if after == before => {}
@@ -79,7 +79,9 @@ impl<P: Probe> Engine<'_, P> {
         }
         self.probe.ack_received(self.now, at, &ack);
         if !ack.echo_retransmission {
-            flow.measures.round_trip(self.now.since(ack.echo));
+            let rtt = self.now.since(ack.echo);
+            flow.measures.round_trip(rtt);
+            self.probe.round_trip(self.now, flow.group, rtt);
         }
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
         let flow = &mut self.flows[at as usize];
@@ -94,10 +96,9 @@ impl<P: Probe> Engine<'_, P> {
         let flow = &mut self.flows[at as usize];
         let took = flow.measures.end_transfer(self.now);
         self.groups[flow.group as usize].transfers.record(took);
-        let agenda = self.agendas.get_mut(flow.agenda as usize);
-        let next = agenda.and_then(|agenda| {
-            agenda.next = agenda.source.next(self.now);
-            agenda.next.map(|next| (next, agenda.deadline))
+        let next = self.sources.get_mut(flow.source as usize).and_then(|timed| {
+            timed.next = timed.source.next(self.now);
+            timed.next.map(|next| (next, timed.deadline))
         });
         match next {
             Some((next, deadline)) => self.deadlines.set(deadline, self.now, next.at),
@@ -108,9 +109,9 @@ impl<P: Probe> Engine<'_, P> {
     /// A source's deadline: the next transfer begins.
     #[cold]
     #[inline(never)]
-    pub(super) fn begin_transfer(&mut self, agenda: u32) {
-        let agenda = &mut self.agendas[agenda as usize];
-        let (at, Some(Next { demand, connection, .. })) = (agenda.flow, agenda.next.take()) else { return };
+    pub(super) fn begin_transfer(&mut self, source: u32) {
+        let timed = &mut self.sources[source as usize];
+        let (at, Some(Next { demand, connection, .. })) = (timed.flow, timed.next.take()) else { return };
         let flow = &mut self.flows[at as usize];
         flow.measures.begin_transfer(self.now);
         if connection == Connection::Keep {
@@ -134,12 +135,12 @@ impl<P: Probe> Engine<'_, P> {
         }
     }
 
-    /// Lets a sender act, sends what it made and keeps its timer.
+    /// Lets a sender act, sends what it made and sets its timer.
     fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Sender, Time, &mut Outbox<'_, P>)) {
-        let mut segments = std::mem::take(&mut self.scratch);
+        let mut segments = std::mem::take(&mut self.outbox);
         let flow = &mut self.flows[at as usize];
         let before = flow.sender.deadline();
-        act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: self.probe, now: self.now, flow: at });
+        act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
         let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection });
         let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
@@ -148,7 +149,7 @@ impl<P: Probe> Engine<'_, P> {
             self.send(segment, origin, rtt_us);
         }
         segments.clear();
-        self.scratch = segments;
+        self.outbox = segments;
         match after {
             Some(due) if after != before => self.deadlines.set(timer, self.now, due),
             None if before.is_some() => self.deadlines.clear(timer),

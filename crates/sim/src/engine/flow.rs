@@ -5,12 +5,10 @@ use std::sync::Arc;
 use ecnlab_transport::sender::Counters;
 use ecnlab_transport::source::{Next, Source};
 use ecnlab_transport::{Demand, Receiver, Sender, Settings};
-use ecnlab_units::{Rng, Span, Time};
+use ecnlab_units::{Span, Time};
 
-use super::{SINK, SOURCE};
-use crate::measures::{FlowMeasures, FlowRow};
-use crate::network::Network;
-use crate::packet::NONE;
+use crate::measures::{FlowAtEnd, FlowMeasures};
+use crate::network::FlowSpec;
 use crate::payloads::Payloads;
 
 /// What every packet reads stands first, so that it shares cache lines.
@@ -32,8 +30,8 @@ pub struct Flow {
     pub lost: u64,
     pub payloads: Payloads,
     pub measures: FlowMeasures,
-    /// Index of its source that acts over time, or `NONE`.
-    pub agenda: u32,
+    /// Number of its source that acts over time, or `NONE`.
+    pub source: u32,
     pub start: Time,
     base_rtt: Span,
     tcp: Arc<Settings>,
@@ -49,31 +47,22 @@ struct Past {
     min_rtt: Span,
 }
 
-/// A flow's source that acts over time, and what it has announced.
-pub struct Agenda {
+/// A flow's source that acts over time.
+pub struct TimedSource {
     pub flow: u32,
     /// Its place in the calendar.
     pub deadline: u32,
     pub source: Box<dyn Source>,
+    /// The transfer that comes next, if it is known.
     pub next: Option<Next>,
 }
 
 impl Flow {
-    /// Makes the flow and appends its routes to `hops`.
-    pub fn new(network: &Network, at: usize, seed: u64, hops: &mut Vec<u32>) -> Flow {
-        let spec = &network.flows[at];
-        let forward = hops.len() as u32;
-        hops.extend(&spec.forward);
-        hops.push(SINK);
-        let back = hops.len() as u32;
-        hops.extend(&spec.back);
-        hops.push(SOURCE);
+    /// A flow at rest, with where its routes begin and where its timer and its receiver stand in the calendar.
+    pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2], source: u32) -> Flow {
         let tcp: Arc<Settings> = spec.tcp.clone();
-        let boot = spec.boot.unwrap_or_else(|| {
-            let mut rng = Rng::for_role(seed, &network.flow_role("boot", spec));
-            Span::from_picos(rng.below(tcp.tick.picos()))
-        });
-        let base_rtt = network.base_rtt(spec);
+        let (forward, back) = routes;
+        let [timer, receiver_deadline] = deadlines;
         Flow {
             receiver: Receiver::new(&tcp),
             payloads: Payloads::new(&tcp, &spec.traffic.first),
@@ -82,9 +71,9 @@ impl Flow {
             group: spec.group,
             connection: 0,
             started: false,
-            timer: NONE,
-            receiver_deadline: NONE,
-            agenda: NONE,
+            timer,
+            receiver_deadline,
+            source,
             received: 0,
             lost: 0,
             start: spec.start,
@@ -97,7 +86,8 @@ impl Flow {
         }
     }
 
-    /// Puts a new connection in the place of one that is over. What is left of that one in the network belongs to nobody.
+    /// Puts a new connection in the place of one that is over. Packets of that one that are still in the network carry its number and are
+    /// discarded when they arrive.
     pub fn reconnect(&mut self, demand: &Demand) {
         self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
         self.sender = Sender::new(self.tcp.clone(), demand, self.boot);
@@ -118,8 +108,8 @@ impl Flow {
         known.min().unwrap_or(Span::ZERO)
     }
 
-    pub fn row(&self) -> FlowRow<'_> {
-        FlowRow {
+    pub fn at_end(&self) -> FlowAtEnd<'_> {
+        FlowAtEnd {
             group: self.group,
             measures: &self.measures,
             sender: self.counters(),

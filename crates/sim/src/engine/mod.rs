@@ -1,49 +1,43 @@
-//! The run: takes the earliest deadline, wakes its component, until the time is up.
+//! The simulation: takes the earliest deadline, wakes its component, until the time is up.
 //!
-//! A packet's way: a sender's segment becomes a [`Packet`] and enters the first link of its route ([`Engine::enter`]). A pipe
-//! computes its departure at once; a measured queue asks its AQM and starts its transmitter. At the far end
-//! ([`Engine::arrive`]) it enters the next link or reaches the sink, whose acknowledgement takes the route back.
+//! A packet's way: a sender's segment becomes a [`Packet`](crate::packet::Packet) and enters the first link of its route
+//! ([`Simulation::enter`]). A pipe computes its departure at once; a measured queue asks its AQM and starts its transmitter. At the far
+//! end ([`Simulation::arrive`]) it enters the next link or reaches the sink, whose acknowledgement takes the route back.
 
+mod build;
 mod clock;
 mod close;
 mod ends;
 mod flow;
 mod path;
 
-use ecnlab_queue::Fifo;
+use std::sync::Arc;
+
 use ecnlab_transport::Segment;
-use ecnlab_units::{Rng, Span, Time};
+use ecnlab_units::{Rate, Span, Time};
 
 use self::clock::{CLOCKS, only_looks};
-use self::flow::{Agenda, Flow};
+use self::flow::{Flow, TimedSource};
 use crate::component::{Component, Kind};
 use crate::deadlines::Deadlines;
-use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
-use crate::measures::{FairnessBins, Histogram, QueueMeasures, Report};
-use crate::network::{Buffer, Network};
-use crate::packet::{Arena, NONE};
+use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
+use crate::packet::Arena;
 use crate::probe::Probe;
 
-/// Events between two looks at whether to stop.
-const LOOK_EVERY: u64 = 1 << 16;
-
-/// How long to run and what to sample.
+/// How long to run, over what to measure, and what to draw from.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub duration: Time,
     pub measure_from: Time,
     pub seed: u64,
-    /// Interval of [`Probe::queue_sample`].
-    pub sample_queues: Option<Span>,
-    /// Interval of [`Probe::window_sample`].
-    pub sample_windows: Option<Span>,
 }
 
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub report: Report,
+    pub names: NetworkNames,
     /// A hash over the time and the component of every event that is not a mere look at the run: runs that are alike have the same.
     pub fingerprint: u64,
     pub events: u64,
@@ -51,23 +45,11 @@ pub struct Run {
     pub packet_hops: u64,
 }
 
-/// The run was stopped from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
-
-/// Runs a network. `stop` is asked from time to time whether to give up, and told how far the run is.
+/// A network in simulated time.
 ///
-/// # Panics
-/// If a packet is lost or made: arrived = departed + dropped + waiting at each queue, and sent = received + lost + in flight for each flow.
-pub fn run<P: Probe>(network: &Network, options: &Options, probe: &mut P, stop: &mut dyn FnMut(Time) -> bool) -> Result<Run, Stopped> {
-    let mut engine = Engine::new(network, options, probe);
-    engine.open();
-    engine.work(stop)?;
-    engine.assert_conservation();
-    Ok(engine.close())
-}
-
-struct Engine<'a, P> {
+/// It goes on in slices ([`Simulation::advance`]) between which its owner may look at a clock, tell how far it is, or drop it; how it is
+/// sliced changes nothing about the run. Links and flows may be added between two slices.
+pub struct Simulation<P> {
     now: Time,
     options: Options,
     deadlines: Deadlines,
@@ -75,20 +57,25 @@ struct Engine<'a, P> {
     clock: [u32; CLOCKS],
     packets: Arena,
     links: Vec<Link>,
+    /// Rate and delay of each link as they are declared, without the draw from its spread.
+    declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `SINK` or `SOURCE`.
     hops: Vec<u32>,
-    /// Sources that act over time.
-    agendas: Vec<Agenda>,
+    sources: Vec<TimedSource>,
     groups: Vec<Group>,
+    group_names: Vec<Arc<str>>,
+    queue_names: Vec<Arc<str>>,
     fairness: FairnessBins,
-    scratch: Vec<Segment>,
+    /// Where a sender puts its segments; kept for its memory.
+    outbox: Vec<Segment>,
     fingerprint: u64,
     events: u64,
-    probe: &'a mut P,
+    probe: P,
 }
 
+/// What a group's flows have counted together.
 #[derive(Default)]
 struct Group {
     delay: Histogram<8>,
@@ -101,77 +88,25 @@ struct Group {
 const SINK: u32 = u32::MAX;
 const SOURCE: u32 = u32::MAX - 1;
 
-impl<'a, P: Probe> Engine<'a, P> {
-    fn new(network: &Network, options: &Options, probe: &'a mut P) -> Engine<'a, P> {
-        let mut deadlines = Deadlines::new(network.links.len() + 3 * network.flows.len());
-        let mut queues = Vec::new();
-        let links: Vec<Link> = network
-            .links
-            .iter()
-            .enumerate()
-            .map(|(at, spec)| {
-                let (limit, queue) = match &spec.buffer {
-                    Buffer::Pipe { limit } => (*limit, NONE),
-                    Buffer::Queue(queue) => {
-                        queues.push(Queue {
-                            fifo: Fifo::new((queue.aqm.make)(&queue.values, spec.rate), queue.limit),
-                            rng: Rng::for_role(options.seed, &format!("queue {}", queue.name)),
-                            link: at as u32,
-                            deadline: deadlines.add(Component::new(Kind::Transmitter, queues.len())),
-                            transmitting: false,
-                            measures: QueueMeasures::new(Time::ZERO, Default::default()),
-                        });
-                        (0, queues.len() as u32 - 1)
-                    }
-                };
-                let stream = |role: &str| Rng::for_role(options.seed, &format!("{role} {}", spec.name));
-                let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
-                let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
-                let deadline = deadlines.add(Component::new(Kind::Link, at));
-                Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline)
-            })
-            .collect();
-        let mut hops = Vec::with_capacity(network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum());
-        let mut flows: Vec<Flow> =
-            network.flows.iter().enumerate().map(|(at, _)| Flow::new(network, at, options.seed, &mut hops)).collect();
-        for (at, flow) in flows.iter_mut().enumerate() {
-            flow.timer = deadlines.add(Component::new(Kind::Timer, at));
-            flow.receiver_deadline = deadlines.add(Component::new(Kind::Receiver, at));
-        }
-        let agendas = agendas(network, &mut flows, options.seed, &mut deadlines);
-        Engine {
-            now: Time::ZERO,
-            options: *options,
-            clock: std::array::from_fn(|part| deadlines.add(Component::new(Kind::Clock, part))),
-            deadlines,
-            packets: Arena::new(),
-            links,
-            queues,
-            flows,
-            hops,
-            agendas,
-            groups: network.groups.iter().map(|_| Group::default()).collect(),
-            fairness: FairnessBins::default(),
-            scratch: Vec::new(),
-            fingerprint: 0,
-            events: 0,
-            probe,
-        }
+impl<P: Probe> Simulation<P> {
+    /// The simulated time: that of the last event, or what was advanced to.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
-    /// Sets the first deadlines.
-    fn open(&mut self) {
-        self.open_clock();
-        for flow in &self.flows {
-            self.deadlines.set(flow.timer, self.now, flow.start);
-        }
+    pub fn probe(&self) -> &P {
+        &self.probe
     }
 
-    fn work(&mut self, stop: &mut dyn FnMut(Time) -> bool) -> Result<(), Stopped> {
-        while let Some((due, component)) = self.deadlines.pop() {
-            if due > self.options.duration {
-                break;
-            }
+    /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that
+    /// happens at that time has then happened.
+    pub fn advance(&mut self, until: Time, events: u64) -> bool {
+        let until = until.min(self.options.duration);
+        for _ in 0..events {
+            let Some((due, component)) = self.deadlines.pop_until(until) else {
+                self.now = self.now.max(until);
+                return true;
+            };
             debug_assert!(due >= self.now);
             self.now = due;
             if !only_looks(component) {
@@ -181,12 +116,24 @@ impl<'a, P: Probe> Engine<'a, P> {
                     .rotate_left(23);
             }
             self.wake(component);
-            if self.events % LOOK_EVERY == 0 && stop(self.now) {
-                return Err(Stopped);
-            }
         }
-        self.now = self.options.duration;
-        Ok(())
+        false
+    }
+
+    /// Goes on until a time or the end of the run.
+    pub fn advance_to(&mut self, until: Time) {
+        self.advance(until, u64::MAX);
+    }
+
+    /// Goes on to the end of the run; hands over what was measured, and the probe.
+    ///
+    /// # Panics
+    /// If a packet was lost or made: arrived = departed + dropped + waiting at each queue, and sent = received + lost + in flight for each
+    /// flow.
+    pub fn finish(mut self) -> (Run, P) {
+        self.advance_to(self.options.duration);
+        self.assert_conservation();
+        self.close()
     }
 
     #[inline(always)]
@@ -201,17 +148,4 @@ impl<'a, P: Probe> Engine<'a, P> {
             Kind::Source => self.begin_transfer(index),
         }
     }
-}
-
-/// The sources that act over time, each with its own random stream.
-fn agendas(network: &Network, flows: &mut [Flow], seed: u64, deadlines: &mut Deadlines) -> Vec<Agenda> {
-    let mut agendas = Vec::new();
-    for (at, (spec, flow)) in network.flows.iter().zip(flows).enumerate() {
-        if let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &network.flow_role("source", spec))) {
-            flow.agenda = agendas.len() as u32;
-            let deadline = deadlines.add(Component::new(Kind::Source, agendas.len()));
-            agendas.push(Agenda { flow: at as u32, deadline, source, next: None });
-        }
-    }
-    agendas
 }

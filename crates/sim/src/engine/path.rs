@@ -3,12 +3,12 @@
 use ecnlab_queue::{Cause, Outcome};
 use ecnlab_units::Time;
 
-use super::{Engine, SINK, SOURCE};
+use super::{SINK, SOURCE, Simulation};
 use crate::link::Waiting;
 use crate::packet::{NONE, PacketId};
-use crate::probe::{Deed, Probe};
+use crate::probe::{MarkOrDrop, Probe, Touch};
 
-impl<P: Probe> Engine<'_, P> {
+impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
     pub(super) fn arrive(&mut self, link: u32) {
         let link = &mut self.links[link as usize];
@@ -38,7 +38,7 @@ impl<P: Probe> Engine<'_, P> {
         }
         if link.is_full(&self.packets, self.now) {
             link.dropped += 1;
-            return self.lose(at, id, Deed::Dropped(Cause::Overflow));
+            return self.lose(at, id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
         self.launch(at, id, begins, departs);
@@ -67,9 +67,9 @@ impl<P: Probe> Engine<'_, P> {
             Outcome::Queued => {}
             Outcome::Marked(place, cause) => {
                 let marked = queue.fifo.frame(place).packet;
-                self.touch(link, marked, Deed::Marked(cause));
+                self.touch(link, marked, MarkOrDrop::Marked(cause));
             }
-            Outcome::Dropped(dropped, cause) => self.lose(link, dropped.packet, Deed::Dropped(cause)),
+            Outcome::Dropped(dropped, cause) => self.lose(link, dropped.packet, MarkOrDrop::Dropped(cause)),
         }
         if idle {
             self.transmit(at);
@@ -105,40 +105,41 @@ impl<P: Probe> Engine<'_, P> {
     #[cold]
     fn impair(&mut self, at: u32, id: PacketId) -> bool {
         let link = &mut self.links[at as usize];
-        let Some(deed) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
-        if deed == Deed::ScriptMarked {
-            self.touch(at, id, deed);
+        let Some(what) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
+        if what == MarkOrDrop::ScriptMarked {
+            self.touch(at, id, what);
             return true;
         }
         link.dropped += 1;
-        self.lose(at, id, deed);
+        self.lose(at, id, what);
         false
     }
 
     /// Counts what was done to a data packet.
-    fn touch(&mut self, link: u32, id: PacketId, deed: Deed) {
+    fn touch(&mut self, link: u32, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
-        match deed {
-            Deed::Marked(_) | Deed::ScriptMarked => {
+        match what {
+            MarkOrDrop::Marked(_) | MarkOrDrop::ScriptMarked => {
                 flow.measures.marks += 1;
                 group.marks += 1;
             }
-            Deed::Dropped(_) | Deed::ScriptDropped | Deed::Lost | Deed::EcnRefused => {
+            MarkOrDrop::Dropped(_) | MarkOrDrop::ScriptDropped | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
                 group.drops += 1;
             }
         }
-        self.probe.touched(self.now, link, packet.flow, &packet.segment(), deed);
+        let queue = Some(self.links[link as usize].queue).filter(|&queue| queue != NONE);
+        self.probe.touched(self.now, &Touch { link, queue, flow: packet.flow, segment: &packet.segment(), what });
     }
 
     /// A packet is gone.
-    pub(super) fn lose(&mut self, link: u32, id: PacketId, deed: Deed) {
+    pub(super) fn lose(&mut self, link: u32, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
         if packet.cursor < self.flows[packet.flow as usize].back {
-            self.touch(link, id, deed);
+            self.touch(link, id, what);
             self.packets.release(id);
         } else {
             let ack = self.packets.release_ack(id);

@@ -1,14 +1,24 @@
 //! Jain's index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n sum x^2)`, 1 for equal shares, 1/n for one taking all.
 
-/// Jain's index of the shares; not a number if nobody has any.
-pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (mut n, mut sum, mut squares) = (0u64, 0.0, 0.0);
-    for share in shares {
-        n += 1;
-        sum += share;
-        squares += share * share;
+/// Jain's index of shares that are added one by one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jain {
+    n: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Jain {
+    pub fn add(&mut self, share: f64) {
+        self.n += 1;
+        self.sum += share;
+        self.squares += share * share;
     }
-    sum * sum / (n as f64 * squares)
+
+    /// The index; not a number if nobody has any share.
+    pub fn index(&self) -> f64 {
+        self.sum * self.sum / (self.n as f64 * self.squares)
+    }
 }
 
 /// The means over one-second bins of Jain's index over throughput, goodput and first-time goodput.
@@ -39,10 +49,16 @@ impl FairnessBins {
 mod tests {
     use super::*;
 
+    fn jain(shares: impl IntoIterator<Item = f64>) -> f64 {
+        let mut jain = Jain::default();
+        shares.into_iter().for_each(|share| jain.add(share));
+        jain.index()
+    }
+
     #[test]
     fn the_index_is_one_for_equal_shares_and_one_nth_for_a_monopoly() {
-        assert_eq!(1.0, jain([3.0; 7].into_iter()));
-        assert_eq!(0.25, jain([5.0, 0.0, 0.0, 0.0].into_iter()));
-        assert!(jain([0.0; 3].into_iter()).is_nan());
+        assert_eq!(1.0, jain([3.0; 7]));
+        assert_eq!(0.25, jain([5.0, 0.0, 0.0, 0.0]));
+        assert!(jain([0.0; 3]).is_nan());
     }
 }

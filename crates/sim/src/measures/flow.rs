@@ -29,8 +29,8 @@ pub struct FlowMeasures {
     /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
     threshold: Span,
     pub delay: Histogram<5>,
-    rtt_sum_us: f64,
-    rtt_samples: u64,
+    pub rtt_sum_us: f64,
+    pub rtt_samples: u64,
     /// When the transfer that is under way began.
     transfer_since: Option<Time>,
     /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
@@ -123,11 +123,6 @@ impl FlowMeasures {
     pub fn round_trip(&mut self, rtt: Span) {
         self.rtt_sum_us += micros(rtt);
         self.rtt_samples += 1;
-    }
-
-    /// Mean round-trip time in seconds; not a number without a sample.
-    pub fn rtt_mean_s(&self) -> f64 {
-        self.rtt_sum_us * 1e-6 / self.rtt_samples as f64
     }
 
     /// The bytes of the bin that ends now; the next one begins.

@@ -58,6 +58,12 @@ impl<const BITS: u32> Histogram<BITS> {
         f64::NAN
     }
 
+    /// The cells that counted any: least value and that of the next cell, in seconds, and how many.
+    pub fn cells(&self) -> impl Iterator<Item = (f64, f64, u64)> {
+        let counted = (self.offset..).zip(&self.cells).filter(|(_, count)| **count > 0);
+        counted.map(|(cell, &count)| (Self::lowest(cell) as f64 * 1e-9, Self::lowest(cell + 1) as f64 * 1e-9, u64::from(count)))
+    }
+
     /// Adds what another histogram has recorded.
     pub fn merge(&mut self, other: &Histogram<BITS>) {
         for (at, &cell) in other.cells.iter().enumerate().filter(|(_, cell)| **cell > 0) {
@@ -94,10 +100,15 @@ impl<const BITS: u32> Histogram<BITS> {
         (shift << BITS) + (nanos >> shift) as u32
     }
 
+    /// The least number of nanoseconds in a cell.
+    fn lowest(cell: u32) -> u64 {
+        let octaves = (cell >> BITS).saturating_sub(1);
+        u64::from(cell - (octaves << BITS)) << octaves
+    }
+
     fn middle(cell: u32) -> f64 {
         let octaves = (cell >> BITS).saturating_sub(1);
-        let base = u64::from(cell - (octaves << BITS)) << octaves;
-        base as f64 + ((1u64 << octaves) as f64 - 1.0) / 2.0
+        Self::lowest(cell) as f64 + ((1u64 << octaves) as f64 - 1.0) / 2.0
     }
 }
 
@@ -124,6 +135,17 @@ mod tests {
             let middle = Histogram::<8>::middle(Histogram::<8>::cell(nanos));
             assert!((middle - nanos as f64).abs() <= nanos as f64 / 500.0, "{nanos}: {middle}");
         }
+    }
+
+    #[test]
+    fn cells_hold_what_was_recorded_between_their_bounds() {
+        let mut histogram = Histogram::<8>::default();
+        for nanos in [100, 255, 256, 511, 512, 513, 70_000, 70_001, 123_456_789] {
+            histogram.record(Span::from_picos(nanos * 1_000));
+            let (low_s, high_s, _) = histogram.cells().find(|(_, high_s, _)| *high_s * 1e9 > nanos as f64 + 1e-3).unwrap();
+            assert!((low_s * 1e9).round() as u64 <= nanos && nanos < (high_s * 1e9).round() as u64, "{nanos} in {low_s}..{high_s}");
+        }
+        assert_eq!(9, histogram.cells().map(|(.., count)| count).sum::<u64>());
     }
 
     #[test]

@@ -3,14 +3,17 @@
 //! Everything here is set to zero when the measured interval begins, so nothing asks "are we measuring?" on the way of a packet,
 //! and memory does not grow with time.
 
+pub mod columns;
 mod fairness;
 mod flow;
 pub mod histogram;
 mod queue;
 mod report;
+pub mod table;
 
-pub use fairness::{FairnessBins, jain};
+pub use fairness::{FairnessBins, Jain};
 pub use flow::{Delivery, FlowMeasures};
 pub use histogram::Histogram;
 pub use queue::QueueMeasures;
-pub use report::{Column, FlowRow, GroupRow, Material, QueueRow, Report, Table, report};
+pub use report::{FlowAtEnd, GroupAtEnd, QueueAtEnd, Report, Reporter};
+pub use table::{Column, NetworkNames, Table};

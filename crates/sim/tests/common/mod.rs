@@ -2,7 +2,7 @@
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::AqmEntry;
-use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, run};
+use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Simulation};
 use ecnlab_units::{Rate, Span, Time, Values};
 
 pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
@@ -18,13 +18,13 @@ pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, 
 
 pub fn options(seconds: u64, seed: u64) -> Options {
     let duration = Time::ZERO + Span::from_secs(seconds);
-    Options { duration, measure_from: Time::ZERO, seed, sample_queues: None, sample_windows: None }
+    Options { duration, measure_from: Time::ZERO, seed }
 }
 
-pub fn run_with<P: Probe>(network: &Network, options: &Options, probe: &mut P) -> Run {
-    run(network, options, probe, &mut |_| false).expect("nothing stops the run")
+pub fn run_with<P: Probe>(network: &Network, options: &Options, probe: P) -> (Run, P) {
+    Simulation::new(network, options, probe).finish()
 }
 
 pub fn run_off(network: &Network, options: &Options) -> Run {
-    run_with(network, options, &mut Off)
+    run_with(network, options, Off).0
 }

@@ -1,0 +1,133 @@
+//! What a simulation is made of, and what is added to it while it goes on.
+//!
+//! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, and its
+//! components are numbered by their own kind. Only what asks all flows at once knows the difference: samples of windows and Jain's index
+//! over a second begin when the flow is added.
+
+use ecnlab_queue::Fifo;
+use ecnlab_units::{Rng, Span, Time};
+
+use super::clock::CLOCKS;
+use super::flow::{Flow, TimedSource};
+use super::{Group, Options, SINK, SOURCE, Simulation};
+use crate::component::{Component, Kind};
+use crate::deadlines::Deadlines;
+use crate::impairment::Impairment;
+use crate::link::{Link, Queue};
+use crate::measures::{FairnessBins, QueueMeasures};
+use crate::network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+use crate::packet::{Arena, NONE};
+use crate::probe::Probe;
+
+impl<P: Probe> Simulation<P> {
+    /// # Panics
+    /// If a route leads over a link that there is not, or a flow belongs to no group.
+    pub fn new(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+        let mut simulation = Simulation::empty(network, options, probe);
+        simulation.open_clock();
+        for link in &network.links {
+            simulation.add_link(link);
+        }
+        for flow in &network.flows {
+            simulation.add_flow(flow);
+        }
+        simulation
+    }
+
+    /// The network's groups, and room for the rest.
+    fn empty(network: &Network, options: &Options, probe: P) -> Simulation<P> {
+        let (links, flows) = (network.links.len(), network.flows.len());
+        let mut deadlines = Deadlines::new(links + 3 * flows);
+        let clock: [u32; CLOCKS] = std::array::from_fn(|part| deadlines.add(Component::new(Kind::Clock, part)));
+        let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
+        Simulation {
+            now: Time::ZERO,
+            options: *options,
+            deadlines,
+            clock,
+            packets: Arena::new(),
+            links: Vec::with_capacity(links),
+            declared: Vec::with_capacity(links),
+            queues: Vec::new(),
+            flows: Vec::with_capacity(flows),
+            hops: Vec::with_capacity(hops),
+            sources: Vec::new(),
+            groups: network.groups.iter().map(|_| Group::default()).collect(),
+            group_names: network.groups.clone(),
+            queue_names: Vec::new(),
+            fairness: FairnessBins::default(),
+            outbox: Vec::new(),
+            fingerprint: 0,
+            events: 0,
+            probe,
+        }
+    }
+
+    /// Adds a link; returns the number by which routes tell it.
+    pub fn add_link(&mut self, spec: &LinkSpec) -> u32 {
+        let number = self.links.len();
+        let (limit, queue) = match &spec.buffer {
+            Buffer::Pipe { limit } => (*limit, NONE),
+            Buffer::Queue(queue) => (0, self.add_queue(queue, spec, number as u32)),
+        };
+        let seed = self.options.seed;
+        let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
+        let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
+        let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
+        let deadline = self.deadlines.add(Component::new(Kind::Link, number));
+        self.links.push(Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline));
+        self.declared.push((spec.rate, spec.delay));
+        number as u32
+    }
+
+    fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
+        let at = self.queues.len();
+        self.queues.push(Queue {
+            fifo: Fifo::new((spec.aqm.make)(&spec.values, link.rate), spec.limit),
+            rng: Rng::for_role(self.options.seed, &format!("queue {}", spec.name)),
+            link: number,
+            deadline: self.deadlines.add(Component::new(Kind::Transmitter, at)),
+            transmitting: false,
+            measures: QueueMeasures::new(self.now, Default::default()),
+        });
+        self.queue_names.push(spec.name.as_str().into());
+        at as u32
+    }
+
+    /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over.
+    ///
+    /// # Panics
+    /// If its route leads over a link that there is not, or it belongs to no group.
+    pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
+        let number = self.flows.len();
+        let routes = (self.add_route(&spec.forward, SINK), self.add_route(&spec.back, SOURCE));
+        let deadlines = [Kind::Timer, Kind::Receiver].map(|kind| self.deadlines.add(Component::new(kind, number)));
+        self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
+        let source = self.add_source(spec, number as u32);
+        let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
+        let boot = spec.boot.unwrap_or_else(|| {
+            let mut rng = Rng::for_role(seed, &spec.role("boot", group));
+            Span::from_picos(rng.below(spec.tcp.tick.picos()))
+        });
+        self.flows.push(Flow::new(spec, boot, spec.base_rtt(&self.declared), routes, deadlines, source));
+        number as u32
+    }
+
+    /// Appends a route; returns where it begins.
+    fn add_route(&mut self, links: &[u32], end: u32) -> u32 {
+        let begin = self.hops.len() as u32;
+        self.hops.extend(links);
+        self.hops.push(end);
+        begin
+    }
+
+    /// Adds the flow's source if it acts over time; returns its number or `NONE`.
+    fn add_source(&mut self, spec: &FlowSpec, flow: u32) -> u32 {
+        let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
+        let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &spec.role("source", group))) else { return NONE };
+        let number = self.sources.len();
+        let deadline = self.deadlines.add(Component::new(Kind::Source, number));
+        self.sources.push(TimedSource { flow, deadline, source, next: None });
+        number as u32
+    }
+}

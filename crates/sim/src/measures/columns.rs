@@ -1,0 +1,314 @@
+//! The columns of `flows`, `groups`, `total` and `queues`, each with its unit and what it says.
+//!
+//! All of it is over the measured interval, unless a name ends in `run` or the sentence says otherwise.
+
+use std::marker::PhantomData;
+
+use super::table::{ColumnSpec, Naming, TableSpec, count, index, name, real};
+
+/// What a flow did, or several flows together.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// Length of the measured interval.
+    pub seconds: f64,
+    /// Bytes that reached the sink: all, new in order, and on first transmissions.
+    pub bytes: [u64; 3],
+    pub sent: u64,
+    pub retransmitted_fast: u64,
+    pub retransmitted_timeout: u64,
+    pub timeouts: u64,
+    pub drops: u64,
+    pub marks: u64,
+    pub ecn_reactions: u64,
+    pub lockouts: u64,
+    pub transactions: u64,
+    pub lockout_s: f64,
+    pub rtt_sum_us: f64,
+    pub rtt_samples: u64,
+}
+
+/// Mean and percentiles of times.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub mean_s: f64,
+    pub p50_s: f64,
+    pub p95_s: f64,
+    pub p99_s: f64,
+}
+
+/// What rows of flows, of groups and of all flows have in common.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    pub sums: Sums,
+    pub delay: Times,
+    pub transaction: Times,
+}
+
+pub struct FlowRow {
+    pub flow: u32,
+    pub group: u32,
+    pub base_rtt_s: f64,
+    pub rtt_min_s: f64,
+    pub completion_s: f64,
+    pub transfers: Transfers,
+}
+
+pub struct GroupRow {
+    pub group: u32,
+    pub flows: u64,
+    pub transfers: Transfers,
+}
+
+pub struct TotalRow {
+    pub transfers: Transfers,
+    /// Over throughput, goodput and first-time goodput.
+    pub jain: [f64; 3],
+    pub jain_1s: [f64; 3],
+    pub max_min_gap: f64,
+    pub timeouts_run: u64,
+    pub retransmitted_run: u64,
+    pub locked_out_flows: u64,
+}
+
+pub struct QueueRow {
+    pub queue: u32,
+    pub arrivals: u64,
+    pub departures: u64,
+    pub marks: u64,
+    /// By the AQM's cause.
+    pub drops: [u64; 3],
+    pub lost: u64,
+    pub refused_for_ecn: u64,
+    pub length_mean: f64,
+    pub length_at_arrival: f64,
+    pub length_max: u32,
+    pub average_mean: f64,
+    pub empty_fraction: f64,
+    pub utilisation: f64,
+    pub sojourn: Times,
+}
+
+pub static FLOWS: TableSpec<FlowRow> = TableSpec {
+    name: "flows",
+    doc: "a row for each flow",
+    columns: &[
+        &[
+            index("flow", "index", "The flow's number, in the order of the scenario, from 0", |row| row.flow),
+            name("group", Naming::Group, "Name of its `[[flows]]` section", |row| row.group),
+            real(
+                "base_rtt_s",
+                "s",
+                "Round-trip time of a data packet and its ACK over empty links: all transmission times and propagation delays",
+                |row| row.base_rtt_s,
+            ),
+        ],
+        Shared::SUMS,
+        &[real("rtt_min_s", "s", "Smallest round-trip time of the whole run", |row| row.rtt_min_s)],
+        Shared::DELAY,
+        &[real(
+            "completion_s",
+            "s",
+            "From the flow's start until all that it ever has to send was acknowledged; NaN if it was not",
+            |row| row.completion_s,
+        )],
+        Shared::TRANSACTION,
+    ],
+};
+
+pub static GROUPS: TableSpec<GroupRow> = TableSpec {
+    name: "groups",
+    doc: "a row for each group of flows: sums over its flows, times over all of its packets and transactions",
+    columns: &[
+        &[
+            name("group", Naming::Group, "Name of the `[[flows]]` section", |row| row.group),
+            count("flows", "flows", "How many flows it has", |row| row.flows),
+        ],
+        Shared::SUMS,
+        Shared::DELAY,
+        Shared::TRANSACTION,
+    ],
+};
+
+pub static TOTAL: TableSpec<TotalRow> = TableSpec {
+    name: "total",
+    doc: "one row: the same over all flows, and how evenly they share",
+    columns: &[
+        Shared::SUMS,
+        &[
+            real("jain_throughput", "1", "Jain's index of the flows' throughput over the whole measured interval", |row| row.jain[0]),
+            real("jain_goodput", "1", "The same of their goodput", |row| row.jain[1]),
+            real("jain_goodput_first", "1", "The same of their first-time goodput", |row| row.jain[2]),
+            real(
+                "jain_1s_throughput",
+                "1",
+                "Mean of Jain's index over the bins of one second; a bin in which nothing was delivered is left out. \
+                 Bins begin at whole seconds; those that begin before `measure_from` are left out",
+                |row| row.jain_1s[0],
+            ),
+            real("jain_1s_goodput", "1", "The same of their goodput", |row| row.jain_1s[1]),
+            real("jain_1s_goodput_first", "1", "The same of their first-time goodput", |row| row.jain_1s[2]),
+            real("max_min_gap", "1", "Smallest over largest group, by mean goodput of a flow; 1 is equal", |row| row.max_min_gap),
+            real("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::power),
+            count("timeouts_run", "timeouts", "`timeouts` of the whole run", |row| row.timeouts_run),
+            count("retransmitted_run", "packets", "Retransmissions of the whole run", |row| row.retransmitted_run),
+        ],
+        Shared::DELAY,
+        &[count("locked_out_flows", "flows", "Flows with at least one lockout", |row| row.locked_out_flows)],
+        Shared::TRANSACTION,
+    ],
+};
+
+pub static QUEUES: TableSpec<QueueRow> = TableSpec {
+    name: "queues",
+    doc: "a row for each declared link. A length is what waits; the packet in transmission is not counted",
+    columns: &[&[
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        count("arrivals", "packets", "Packets that came to the link, dropped ones included", |row| row.arrivals),
+        count("departures", "packets", "Packets whose transmission began", |row| row.departures),
+        count("marks", "packets", "Packets marked", |row| row.marks),
+        count("drops", "packets", "Packets dropped, the sum of the next five", QueueRow::drops),
+        count("drops_early", "packets", "Dropped by the random test", |row| row.drops[0]),
+        count("drops_forced", "packets", "Dropped because the average was at or above its maximum", |row| row.drops[1]),
+        count("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[2]),
+        count("drops_lost", "packets", "Lost before the queue (`loss` and `loss_every` of the link)", |row| row.lost),
+        count(
+            "drops_ecn",
+            "packets",
+            "Dropped before the queue because of ECN (`ecn = \"drop\"` or `\"drop-setup\"` of the link)",
+            |row| row.refused_for_ecn,
+        ),
+        real("length_mean_packets", "packets", "Mean length over time", |row| row.length_mean),
+        real("length_at_arrival_packets", "packets", "Mean length that an arriving packet found", |row| row.length_at_arrival),
+        count("length_max_packets", "packets", "Largest length", |row| u64::from(row.length_max)),
+        real(
+            "average_mean_packets",
+            "packets",
+            "Mean over arrivals of the AQM's own average, each after the arrival was taken in; NaN if the AQM keeps none",
+            |row| row.average_mean,
+        ),
+        real("empty_fraction", "1", "Share of the time in which nothing waited", |row| row.empty_fraction),
+        real(
+            "utilisation",
+            "1",
+            "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval",
+            |row| row.utilisation,
+        ),
+        real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),
+        real("sojourn_p50_s", "s", "Median of the same", |row| row.sojourn.p50_s),
+        real("sojourn_p95_s", "s", "95th percentile of the same", |row| row.sojourn.p95_s),
+        real("sojourn_p99_s", "s", "99th percentile of the same", |row| row.sojourn.p99_s),
+    ]],
+};
+
+/// The columns that flows, groups and the total share.
+struct Shared<R>(PhantomData<R>);
+
+impl<R: AsRef<Transfers> + 'static> Shared<R> {
+    const SUMS: &'static [ColumnSpec<R>] = &[
+        real("throughput_bps", "bit/s", "Throughput", |row| sums(row).rate_bps(0)),
+        real("goodput_bps", "bit/s", "Goodput", |row| sums(row).rate_bps(1)),
+        real("goodput_first_bps", "bit/s", "First-time goodput", |row| sums(row).rate_bps(2)),
+        count(
+            "sent",
+            "packets",
+            "Packets that the sender sent: data, SYN, FIN and the ACKs that close a handshake, retransmissions included",
+            |row| sums(row).sent,
+        ),
+        count("retransmitted_fast", "packets", "Retransmissions called for by duplicate ACKs", |row| sums(row).retransmitted_fast),
+        count("retransmitted_timeout", "packets", "Retransmissions after a timeout", |row| sums(row).retransmitted_timeout),
+        count(
+            "timeouts",
+            "timeouts",
+            "Expiries of the retransmission timer that meant a loss: data was outstanding and no mark had just cut the window",
+            |row| sums(row).timeouts,
+        ),
+        count("drops", "packets", "Data packets that were dropped, at any link", |row| sums(row).drops),
+        count("marks", "packets", "Data packets that were marked", |row| sums(row).marks),
+        count("ecn_reactions", "reactions", "Window cuts for marks", |row| sums(row).ecn_reactions),
+        count("lockouts", "spells", "Lockouts that ended in the interval, or are open at its end", |row| sums(row).lockouts),
+        count("transactions", "transactions", "Transactions that ended in the interval", |row| sums(row).transactions),
+        real("lockout_s", "s", "Length of the lockouts in all", |row| sums(row).lockout_s),
+        real("rtt_mean_s", "s", "Mean round-trip time over ACKs of packets that were not retransmissions", |row| sums(row).rtt_mean_s()),
+    ];
+
+    const DELAY: &'static [ColumnSpec<R>] = &[
+        real("delay_mean_s", "s", "Mean one-way delay", |row| row.as_ref().delay.mean_s),
+        real("delay_p50_s", "s", "Median one-way delay", |row| row.as_ref().delay.p50_s),
+        real("delay_p95_s", "s", "95th percentile of the one-way delay", |row| row.as_ref().delay.p95_s),
+        real("delay_p99_s", "s", "99th percentile of the one-way delay", |row| row.as_ref().delay.p99_s),
+    ];
+
+    const TRANSACTION: &'static [ColumnSpec<R>] = &[
+        real("transaction_mean_s", "s", "Mean time that a transaction took", |row| row.as_ref().transaction.mean_s),
+        real("transaction_p50_s", "s", "Median of the same", |row| row.as_ref().transaction.p50_s),
+        real("transaction_p95_s", "s", "95th percentile of the same", |row| row.as_ref().transaction.p95_s),
+        real("transaction_p99_s", "s", "99th percentile of the same", |row| row.as_ref().transaction.p99_s),
+    ];
+}
+
+fn sums<R: AsRef<Transfers>>(row: &R) -> &Sums {
+    &row.as_ref().sums
+}
+
+impl Sums {
+    /// Nothing yet, over an interval of so many seconds.
+    pub fn over(seconds: f64) -> Sums {
+        Sums { seconds, ..Sums::default() }
+    }
+
+    /// Adds what another flow did in the same interval.
+    pub fn add(&mut self, flow: &Sums) {
+        (0..3).for_each(|kind| self.bytes[kind] += flow.bytes[kind]);
+        self.sent += flow.sent;
+        self.retransmitted_fast += flow.retransmitted_fast;
+        self.retransmitted_timeout += flow.retransmitted_timeout;
+        self.timeouts += flow.timeouts;
+        self.drops += flow.drops;
+        self.marks += flow.marks;
+        self.ecn_reactions += flow.ecn_reactions;
+        self.lockouts += flow.lockouts;
+        self.transactions += flow.transactions;
+        self.lockout_s += flow.lockout_s;
+        self.rtt_sum_us += flow.rtt_sum_us;
+        self.rtt_samples += flow.rtt_samples;
+    }
+
+    /// Throughput, goodput or first-time goodput.
+    pub fn rate_bps(&self, kind: usize) -> f64 {
+        self.bytes[kind] as f64 * 8.0 / self.seconds
+    }
+
+    fn rtt_mean_s(&self) -> f64 {
+        self.rtt_sum_us * 1e-6 / self.rtt_samples as f64
+    }
+}
+
+impl TotalRow {
+    fn power(&self) -> f64 {
+        self.transfers.sums.rate_bps(1) / self.transfers.delay.mean_s
+    }
+}
+
+impl QueueRow {
+    fn drops(&self) -> u64 {
+        self.drops.iter().sum::<u64>() + self.lost + self.refused_for_ecn
+    }
+}
+
+impl AsRef<Transfers> for FlowRow {
+    fn as_ref(&self) -> &Transfers {
+        &self.transfers
+    }
+}
+
+impl AsRef<Transfers> for GroupRow {
+    fn as_ref(&self) -> &Transfers {
+        &self.transfers
+    }
+}
+
+impl AsRef<Transfers> for TotalRow {
+    fn as_ref(&self) -> &Transfers {
+        &self.transfers
+    }
+}

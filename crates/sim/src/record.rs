@@ -1,0 +1,369 @@
+//! The recorder: what a scenario asks to be recorded besides the measures, as tables.
+//!
+//! Nothing is stored that was not asked for, and no more than a bound of bytes: a recorder that has reached it stores nothing more, says
+//! so ([`Probe::full`]), and its run ends with [`RecordingFull`] in place of tables.
+
+use std::fmt;
+
+use ecnlab_transport::Window;
+use ecnlab_units::{Span, Time};
+
+use crate::measures::Histogram;
+use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
+use crate::probe::{Bin, Distribution, MarkOrDrop, Probe, Touch};
+
+/// What to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// Interval at which every queue's length is taken.
+    pub queue: Option<Span>,
+    /// Interval at which every sender's window is taken.
+    pub window: Option<Span>,
+    /// What each group did in each second.
+    pub rates: bool,
+    /// Each mark, drop and lockout.
+    pub events: bool,
+    /// How delays, round-trip times and waits are distributed.
+    pub distributions: bool,
+}
+
+/// Bytes of rows that the recording of one run may take.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// Records what was asked for.
+pub struct Recorder {
+    recording: Recording,
+    /// When the run ends, to foresee what the recording would take.
+    duration: Time,
+    room: Room,
+    queues: Filling<QueueSample>,
+    windows: Filling<WindowSample>,
+    rates: Filling<RateRow>,
+    events: Filling<EventRow>,
+    lockouts: Filling<LockoutRow>,
+    distributions: Vec<DistributionRow>,
+    /// By group.
+    round_trips: Vec<Histogram<8>>,
+}
+
+/// How many bytes rows may still take.
+struct Room {
+    most_bytes: u64,
+    bytes: u64,
+    /// When a row found no room any more.
+    full_at: Option<Time>,
+}
+
+/// A recording that has reached its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordingFull {
+    /// When it did.
+    pub at: Time,
+    pub duration: Time,
+    pub most_bytes: u64,
+    /// The table that takes most of it.
+    pub table: &'static str,
+}
+
+pub struct QueueSample {
+    time: Time,
+    queue: u32,
+    length_packets: u32,
+    average: Option<f64>,
+}
+
+pub struct WindowSample {
+    time: Time,
+    flow: u32,
+    window: Window,
+    alpha: Option<f64>,
+}
+
+pub struct RateRow {
+    group: u32,
+    bin: Bin,
+}
+
+pub struct EventRow {
+    time: Time,
+    queue: u32,
+    flow: u32,
+    kind: u32,
+    cause: u32,
+}
+
+pub struct LockoutRow {
+    flow: u32,
+    from: Time,
+    to: Time,
+}
+
+pub struct DistributionRow {
+    quantity: u32,
+    of: u32,
+    low_s: f64,
+    high_s: f64,
+    count: u64,
+}
+
+pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
+    name: "series_queue",
+    doc: "each declared link at every interval of `record.queue`",
+    columns: &[&[
+        real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        index("length_packets", "packets", "Packets that wait", |row| row.length_packets),
+        real("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
+    ]],
+};
+
+pub static WINDOW_SAMPLES: TableSpec<WindowSample> = TableSpec {
+    name: "series_window",
+    doc: "each flow at every interval of `record.window`",
+    columns: &[&[
+        real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        index("flow", "index", "The flow's number", |row| row.flow),
+        real("cwnd_packets", "packets", "Congestion window", |row| row.window.cwnd),
+        real("ssthresh_packets", "packets", "Slow-start threshold", |row| row.window.ssthresh),
+        real("alpha", "1", "DCTCP's estimate of the share of marks; NaN where there is none", |row| row.alpha.unwrap_or(f64::NAN)),
+    ]],
+};
+
+pub static RATES: TableSpec<RateRow> = TableSpec {
+    name: "series_rate",
+    doc: "each group in each bin of one second, if `record.rates` is on",
+    columns: &[&[
+        real("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
+        name("group", Naming::Group, "Name of the group", |row| row.group),
+        real("throughput_bps", "bit/s", "Throughput", |row| row.bin.throughput as f64 * 8.0),
+        real("goodput_bps", "bit/s", "Goodput", |row| row.bin.goodput as f64 * 8.0),
+        real("goodput_first_bps", "bit/s", "First-time goodput", |row| row.bin.goodput_first as f64 * 8.0),
+        count("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
+        count("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
+    ]],
+};
+
+pub static EVENTS: TableSpec<EventRow> = TableSpec {
+    name: "events",
+    doc: "each mark and drop of a data packet at a declared link, if `record.events` is on",
+    columns: &[&[
+        real("time_s", "s", "When it happened", |row| row.time.seconds()),
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        index("flow", "index", "The flow's number", |row| row.flow),
+        name("kind", Naming::Word(&["mark", "drop"]), "Mark or drop", |row| row.kind),
+        name(
+            "cause",
+            Naming::Word(&["early", "forced", "overflow", "lost", "ecn"]),
+            "What it came from: the random test, an average at or above its maximum, a full buffer, a loss before the queue, a drop before the queue because of ECN",
+            |row| row.cause,
+        ),
+    ]],
+};
+
+pub static LOCKOUTS: TableSpec<LockoutRow> = TableSpec {
+    name: "lockouts",
+    doc: "each lockout, if `record.events` is on",
+    columns: &[&[
+        index("flow", "index", "The flow's number", |row| row.flow),
+        real("start_s", "s", "Since when nothing new was delivered", |row| row.from.seconds()),
+        real("end_s", "s", "When something was delivered again, or the run ended", |row| row.to.seconds()),
+    ]],
+};
+
+pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
+    name: "distributions",
+    doc: "how times were distributed over the measured interval, a row for each cell that counted any, if `record.distributions` is on",
+    columns: &[&[
+        name(
+            "quantity",
+            Naming::Word(&["delay", "rtt", "sojourn"]),
+            "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or wait in a queue (as in `sojourn_mean_s`)",
+            |row| row.quantity,
+        ),
+        name("of", Naming::GroupOrQueue, "Name of the group or the link", |row| row.of),
+        real("low_s", "s", "Least time that the cell counts", |row| row.low_s),
+        real("high_s", "s", "Time from which on the next cell counts", |row| row.high_s),
+        count("count", "samples", "Samples in the cell", |row| row.count),
+    ]],
+};
+
+const DELAY: u32 = 0;
+const RTT: u32 = 1;
+const SOJOURN: u32 = 2;
+
+impl Recorder {
+    /// Of a run that ends at `duration`.
+    pub fn new(recording: Recording, duration: Time) -> Recorder {
+        Recorder {
+            recording,
+            duration,
+            room: Room { most_bytes: MOST_BYTES, bytes: 0, full_at: None },
+            queues: Filling::new(&QUEUE_SAMPLES),
+            windows: Filling::new(&WINDOW_SAMPLES),
+            rates: Filling::new(&RATES),
+            events: Filling::new(&EVENTS),
+            lockouts: Filling::new(&LOCKOUTS),
+            distributions: Vec::new(),
+            round_trips: Vec::new(),
+        }
+    }
+
+    /// The same with another bound of bytes.
+    pub fn with_most_bytes(mut self, most_bytes: u64) -> Recorder {
+        self.room.most_bytes = most_bytes;
+        self
+    }
+
+    /// The tables that were asked for, by name.
+    ///
+    /// # Errors
+    /// If the recording has reached its bound.
+    pub fn tables(mut self, names: &NetworkNames) -> Result<Vec<(&'static str, Table)>, RecordingFull> {
+        if let Some(full) = self.full() {
+            return Err(full);
+        }
+        let distributions = self.distribution_rows(names.groups.len() as u32);
+        let Recording { queue, window, rates, events, distributions: cells } = self.recording;
+        let all = [
+            (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
+            (window.is_some(), WINDOW_SAMPLES.name, self.windows.finish(names)),
+            (rates, RATES.name, self.rates.finish(names)),
+            (events, EVENTS.name, self.events.finish(names)),
+            (events, LOCKOUTS.name, self.lockouts.finish(names)),
+            (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.table(names, distributions)),
+        ];
+        Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
+    }
+
+    /// The rows of all distributions, queues counted on from the last group.
+    fn distribution_rows(&mut self, groups: u32) -> Vec<DistributionRow> {
+        for (group, rtt) in std::mem::take(&mut self.round_trips).iter().enumerate() {
+            self.add_distribution(RTT, group as u32, rtt);
+        }
+        let mut rows = std::mem::take(&mut self.distributions);
+        rows.iter_mut().filter(|row| row.quantity == SOJOURN).for_each(|row| row.of += groups);
+        rows.sort_by_key(|row| row.quantity);
+        rows
+    }
+
+    fn add_distribution(&mut self, quantity: u32, of: u32, times: &Histogram<8>) {
+        self.distributions.extend(times.cells().map(|(low_s, high_s, count)| DistributionRow { quantity, of, low_s, high_s, count }));
+    }
+
+    /// The table that takes most room.
+    fn largest(&self) -> &'static str {
+        let tables = [
+            (self.queues.bytes(), QUEUE_SAMPLES.name),
+            (self.windows.bytes(), WINDOW_SAMPLES.name),
+            (self.rates.bytes(), RATES.name),
+            (self.events.bytes(), EVENTS.name),
+            (self.lockouts.bytes(), LOCKOUTS.name),
+        ];
+        tables.into_iter().max().map_or("", |(_, name)| name)
+    }
+}
+
+impl Room {
+    /// Stores a row if there is room for it.
+    fn store<R>(&mut self, filling: &mut Filling<R>, row: &R, now: Time) {
+        if self.full_at.is_none() && self.bytes + filling.row_bytes() > self.most_bytes {
+            self.full_at = Some(now);
+        }
+        if self.full_at.is_none() {
+            self.bytes += filling.row_bytes();
+            filling.push(row);
+        }
+    }
+}
+
+impl Probe for Recorder {
+    fn queue_interval(&self) -> Option<Span> {
+        self.recording.queue
+    }
+
+    fn window_interval(&self) -> Option<Span> {
+        self.recording.window
+    }
+
+    fn full(&self) -> Option<RecordingFull> {
+        let at = self.room.full_at?;
+        Some(RecordingFull { at, duration: self.duration, most_bytes: self.room.most_bytes, table: self.largest() })
+    }
+
+    fn touched(&mut self, now: Time, touch: &Touch) {
+        let (true, Some(queue), Some((kind, cause))) = (self.recording.events, touch.queue, kind_and_cause(touch.what)) else { return };
+        self.room.store(&mut self.events, &EventRow { time: now, queue, flow: touch.flow, kind, cause }, now);
+    }
+
+    fn round_trip(&mut self, _now: Time, group: u32, rtt: Span) {
+        if self.recording.distributions {
+            let group = group as usize;
+            if self.round_trips.len() <= group {
+                self.round_trips.resize_with(group + 1, Histogram::default);
+            }
+            self.round_trips[group].record(rtt);
+        }
+    }
+
+    fn queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
+        self.room.store(&mut self.queues, &QueueSample { time, queue, length_packets, average }, time);
+    }
+
+    fn window_sample(&mut self, time: Time, flow: u32, window: &Window, alpha: Option<f64>) {
+        self.room.store(&mut self.windows, &WindowSample { time, flow, window: *window, alpha }, time);
+    }
+
+    fn measuring_begins(&mut self, _now: Time) {
+        self.round_trips.clear();
+    }
+
+    fn rates(&mut self, now: Time, group: u32, bin: &Bin) {
+        if self.recording.rates {
+            self.room.store(&mut self.rates, &RateRow { group, bin: *bin }, now);
+        }
+    }
+
+    fn lockout(&mut self, flow: u32, from: Time, to: Time) {
+        if self.recording.events {
+            self.room.store(&mut self.lockouts, &LockoutRow { flow, from, to }, to);
+        }
+    }
+
+    fn distribution(&mut self, of: Distribution, times: &Histogram<8>) {
+        if self.recording.distributions {
+            match of {
+                Distribution::Delay { group } => self.add_distribution(DELAY, group, times),
+                Distribution::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
+            }
+        }
+    }
+}
+
+/// Where the words of `kind` and `cause` stand in their columns; nothing for what a script did.
+fn kind_and_cause(what: MarkOrDrop) -> Option<(u32, u32)> {
+    match what {
+        MarkOrDrop::Marked(cause) => Some((0, cause as u32)),
+        MarkOrDrop::Dropped(cause) => Some((1, cause as u32)),
+        MarkOrDrop::Lost => Some((1, 3)),
+        MarkOrDrop::EcnRefused => Some((1, 4)),
+        MarkOrDrop::ScriptMarked | MarkOrDrop::ScriptDropped => None,
+    }
+}
+
+impl fmt::Display for RecordingFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = |bytes: f64| bytes / (1u64 << 30) as f64;
+        let bound = self.most_bytes as f64;
+        let (at, duration) = (self.at.seconds(), self.duration.seconds());
+        write!(
+            f,
+            "the recording has reached its bound of {:.1} GiB at {at:.3} s, and the whole run of {duration} s would take about {:.1} GiB, most of \
+             it for {}: record less ([record] with a longer interval, or without it), or shorten the duration",
+            gib(bound),
+            gib(bound * duration / at),
+            self.table,
+        )
+    }
+}
+
+impl std::error::Error for RecordingFull {}

@@ -1,0 +1,134 @@
+//! What a recorder stores: what was asked for, under names, within its bound.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, queue_link, run_with};
+use ecnlab_queue::Limit;
+use ecnlab_queue::registry::find;
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
+use ecnlab_transport::source::ENDLESS;
+use ecnlab_transport::{Demand, Traffic, profile};
+use ecnlab_units::{Span, Time, Values};
+
+const EVERYTHING: Recording =
+    Recording { queue: Some(Span::from_millis(10)), window: Some(Span::from_millis(10)), rates: true, events: true, distributions: true };
+
+/// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
+fn network() -> Network {
+    let aqm = find("droptail").unwrap();
+    let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
+    link.impairment = Some(Box::new(ImpairmentSpec { loss: 0.01, ..ImpairmentSpec::default() }));
+    let flow = |group, member| FlowSpec {
+        group,
+        member,
+        forward: vec![0],
+        back: vec![1],
+        tcp: Arc::new(profile::settings("rfc")),
+        traffic: Traffic::once(Demand::segments(ENDLESS)),
+        start: Time::ZERO,
+        boot: None,
+    };
+    let flows = vec![flow(0, 0), flow(0, 1), flow(1, 0)];
+    Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, groups: vec!["two".into(), "one".into()] }
+}
+
+fn measured() -> Options {
+    Options { measure_from: Time::ZERO + Span::from_secs(5), ..options(20, 3) }
+}
+
+fn recorded(recording: Recording) -> (Run, Vec<(&'static str, Table)>) {
+    let (run, recorder) = run_with(&network(), &measured(), Recorder::new(recording, measured().duration));
+    let tables = recorder.tables(&run.names).expect("it fits");
+    (run, tables)
+}
+
+/// A column of names as words.
+fn words(table: &Table, column: &str) -> Vec<String> {
+    match table.column(column) {
+        Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect(),
+        other => panic!("{column} holds no names: {other:?}"),
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_stored_and_nothing_else() {
+    let names = |recording| recorded(recording).1.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(Vec::<&str>::new(), names(Recording::default()));
+    assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
+    assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
+    assert_eq!(6, names(EVERYTHING).len());
+}
+
+#[test]
+fn every_table_of_a_run_is_declared_and_every_declared_one_can_be_had() {
+    let (run, more) = recorded(EVERYTHING);
+    let made: Vec<_> = run.report.tables.iter().chain(&more).collect();
+    let declared = tables();
+    assert_eq!(declared.iter().map(|table| table.name).collect::<Vec<_>>(), made.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for (text, (name, table)) in declared.iter().zip(made) {
+        let columns: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
+        assert_eq!(text.columns.iter().map(|column| column.name).collect::<Vec<_>>(), columns, "{name}");
+        assert!(table.columns.iter().all(|(_, column)| column.len() == table.height()), "{name}");
+        assert!(text.columns.iter().all(|column| !column.doc.is_empty() && (column.kind == "name") == column.unit.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn events_are_the_drops_of_the_queue_and_of_its_path_by_name() {
+    let (run, tables) = recorded(Recording { events: true, ..Recording::default() });
+    let events = &tables[0].1;
+    let Column::Real(times) = events.column("time_s") else { panic!("times are real numbers") };
+    let measured: Vec<usize> = (0..events.height()).filter(|&row| times[row] >= 5.0).collect();
+    let (kinds, causes, queues) = (words(events, "kind"), words(events, "cause"), words(events, "queue"));
+    assert!(measured.iter().all(|&row| kinds[row] == "drop" && queues[row] == "bottleneck"));
+    for (cause, column) in [("overflow", "drops_overflow"), ("lost", "drops_lost")] {
+        let counted = run.report.reals("queues", column)[0];
+        assert!(counted > 0.0);
+        assert_eq!(counted, measured.iter().filter(|&&row| causes[row] == cause).count() as f64, "{cause}");
+    }
+}
+
+#[test]
+fn distributions_count_the_samples_behind_the_means_of_groups_and_queues() {
+    let (run, tables) = recorded(Recording { distributions: true, ..Recording::default() });
+    let cells = &tables[0].1;
+    let (quantities, of) = (words(cells, "quantity"), words(cells, "of"));
+    let [Column::Real(low), Column::Real(high), Column::Count(counts)] = ["low_s", "high_s", "count"].map(|name| cells.column(name)) else {
+        panic!("bounds are real numbers and counts are counts")
+    };
+    let about = |quantity: &str, name: &str| {
+        let rows: Vec<usize> = (0..cells.height()).filter(|&row| quantities[row] == quantity && of[row] == name).collect();
+        let count: u64 = rows.iter().map(|&row| counts[row]).sum();
+        (count, rows.iter().map(|&row| (low[row] + high[row]) / 2.0 * counts[row] as f64).sum::<f64>() / count as f64)
+    };
+    for (group, name) in ["two", "one"].into_iter().enumerate() {
+        for (quantity, column) in [("delay", "delay_mean_s"), ("rtt", "rtt_mean_s")] {
+            let (count, mean) = about(quantity, name);
+            let expected = run.report.reals("groups", column)[group];
+            assert!(count > 100 && (mean / expected - 1.0).abs() < 0.002, "{quantity} of {name}: {mean}, not {expected}, over {count}");
+        }
+    }
+    let (count, mean) = about("sojourn", "bottleneck");
+    assert_eq!(run.report.reals("queues", "departures")[0], count as f64);
+    assert!((mean / run.report.reals("queues", "sojourn_mean_s")[0] - 1.0).abs() < 0.002);
+}
+
+#[test]
+fn a_recording_that_reaches_its_bound_says_so_and_what_would_do() {
+    let recorder = Recorder::new(EVERYTHING, measured().duration).with_most_bytes(10_000);
+    let mut simulation = Simulation::new(&network(), &measured(), recorder);
+    while simulation.probe().full().is_none() {
+        assert!(!simulation.advance(measured().duration, 100), "the bound is reached before the end");
+    }
+    let full = simulation.probe().full().expect("it is full");
+    assert!(full.at <= simulation.now() && full.at > Time::ZERO);
+    assert_eq!("series_window", full.table);
+    let message = full.to_string();
+    assert!(message.contains("series_window") && message.contains("record less"), "{message}");
+    let (run, recorder) = simulation.finish();
+    assert_eq!(Some(full), recorder.tables(&run.names).err());
+}

@@ -1,0 +1,144 @@
+//! A simulation is the same however it is sliced, and whether its parts were there from the beginning or came later.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, queue_link, run_with};
+use ecnlab_queue::Limit;
+use ecnlab_queue::registry::find;
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::{Direction, FlowSpec, LinkName, LinkSpec, Network, Off, Options, Recorder, Recording, Run, Simulation};
+use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_units::{Span, Time, Values};
+use proptest::prelude::*;
+
+const BOTTLENECK: u32 = 0;
+const WAY_BACK: u32 = 1;
+
+/// A marking bottleneck and its way back, without flows.
+fn bottleneck() -> Network {
+    let aqm = find("ecn").unwrap();
+    let mut values = Values::defaults(aqm.parameters);
+    for (name, text) in [("min_th", "5"), ("max_th", "15"), ("w_q", "0.01")] {
+        values.read(name, text).unwrap();
+    }
+    let links = vec![queue_link(5_000, 10_000, "bottleneck", aqm, values, Limit::Packets(60)), pipe(5_000, 10_000, 1_000)];
+    Network { links, flows: Vec::new(), groups: vec!["bulk".into(), "requests".into()] }
+}
+
+/// A flow's own links to the bottleneck and back.
+fn access(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
+    [Direction::Forward, Direction::Back].map(|direction| LinkSpec {
+        name: LinkName::Access { group: group.clone(), member, direction },
+        spread: Span::from_millis(2),
+        ..pipe(10_000, 3_000, 100)
+    })
+}
+
+/// A flow of a group that crosses the bottleneck, with access links `own` and `own + 1`.
+fn flow(group: u32, member: u32, start: Time, own: u32) -> FlowSpec {
+    let tcp = Settings { ecn: true, ..profile::settings("linux") };
+    let traffic = if group == 0 {
+        Traffic::once(Demand::segments(ENDLESS))
+    } else {
+        let transfer = Demand::bytes(40_000, tcp.payload());
+        let plan = Transactions { transfer, gap: Span::from_millis(300), exponential: true, count: 0, connection: Connection::New };
+        Traffic { first: plan.demand(1), then: Some(plan) }
+    };
+    let (forward, back) = (vec![own, BOTTLENECK], vec![WAY_BACK, own + 1]);
+    FlowSpec { group, member, forward, back, tcp: Arc::new(tcp), traffic, start, boot: None }
+}
+
+/// So many flows over the bottleneck, of both groups in turn, each starting a little later than the one before.
+fn network(flows: u32) -> Network {
+    let mut network = bottleneck();
+    for number in 0..flows {
+        let (group, member) = (number % 2, number / 2);
+        let own = network.links.len() as u32;
+        network.links.extend(access(&network.groups[group as usize], member));
+        network.flows.push(flow(group, member, starts(number), own));
+    }
+    network
+}
+
+/// At no time at which anything else happens.
+fn starts(number: u32) -> Time {
+    Time::ZERO + Span::from_millis(400) * u64::from(number) + Span::from_picos(777)
+}
+
+fn everything(duration: Time) -> Recorder {
+    let every = Some(Span::from_millis(50));
+    Recorder::new(Recording { queue: every, window: every, rates: true, events: true, distributions: true }, duration)
+}
+
+/// All tables, measured and recorded, as text: NaN equals NaN, and every digit counts.
+fn tables(run: &Run, recorder: Recorder) -> String {
+    format!("{:?}{:?}", run.report.tables, recorder.tables(&run.names))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_slicing_changes_a_run(seed in any::<u64>(), slices in prop::collection::vec((0u64..3_000, 1u64..20_000), 1..20)) {
+        let (network, options) = (network(6), Options { measure_from: Time::ZERO + Span::from_secs(1), ..options(4, seed) });
+        let (whole, recorder) = run_with(&network, &options, everything(options.duration));
+        let mut simulation = Simulation::new(&network, &options, everything(options.duration));
+        for (millis, events) in slices {
+            let until = simulation.now() + Span::from_millis(millis);
+            let reached = simulation.advance(until, events);
+            prop_assert!(simulation.now() <= until && (!reached || simulation.now() == until.min(options.duration)));
+        }
+        let (sliced, sliced_recorder) = simulation.finish();
+        prop_assert_eq!((whole.fingerprint, whole.events), (sliced.fingerprint, sliced.events));
+        prop_assert_eq!(tables(&whole, recorder), tables(&sliced, sliced_recorder));
+    }
+}
+
+/// A table's columns but for those that ask about every second that a flow was there.
+fn but_for_bins(table: &Table) -> Vec<&(&'static str, Column)> {
+    table.columns.iter().filter(|(name, _)| !name.starts_with("jain_1s")).collect()
+}
+
+#[test]
+fn a_flow_that_is_added_later_is_as_one_that_was_to_start_then() {
+    let (whole, from) = (network(7), 3);
+    for early in [Span::ZERO, Span::from_millis(150)] {
+        let expected = Simulation::new(&whole, &options(6, 5), Off).finish().0;
+        let mut simulation = Simulation::new(&network(from), &options(6, 5), Off);
+        for number in from..7 {
+            simulation.advance_to(Time::from_picos(starts(number).picos() - early.picos()));
+            let own = whole.flows[number as usize].forward[0];
+            assert_eq!([own, own + 1], [own, own + 1].map(|link| simulation.add_link(&whole.links[link as usize])));
+            assert_eq!(number, simulation.add_flow(&whole.flows[number as usize]));
+        }
+        let added = simulation.finish().0;
+        assert_eq!((expected.fingerprint, expected.events), (added.fingerprint, added.events));
+        for ((name, expected), (_, added)) in expected.report.tables.iter().zip(&added.report.tables) {
+            assert_eq!(format!("{:?}", but_for_bins(expected)), format!("{:?}", but_for_bins(added)), "{name}");
+        }
+        assert!(added.report.reals("flows", "goodput_bps").iter().all(|&bps| bps > 0.0));
+    }
+}
+
+#[test]
+fn a_flow_whose_start_is_over_begins_when_it_is_added() {
+    let mut simulation = Simulation::new(&bottleneck(), &options(3, 1), Off);
+    simulation.advance_to(Time::ZERO + Span::from_secs(1));
+    let own = access(&"bulk".into(), 0).map(|link| simulation.add_link(&link))[0];
+    simulation.add_flow(&flow(0, 0, Time::ZERO, own));
+    let run = simulation.finish().0;
+    assert!(run.report.reals("flows", "goodput_bps")[0] > 2e6, "{:?}", run.report.reals("flows", "goodput_bps"));
+}
+
+#[test]
+fn nothing_happens_beyond_the_end() {
+    let mut simulation = Simulation::new(&network(2), &options(1, 1), Off);
+    assert!(simulation.advance(Time::NEVER, u64::MAX));
+    assert_eq!(Time::ZERO + Span::from_secs(1), simulation.now());
+    simulation.advance_to(Time::ZERO);
+    assert_eq!(Time::ZERO + Span::from_secs(1), simulation.now());
+}
