@@ -188,6 +188,12 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
         axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
 
 
+def legend_of_panels(figure: Drawn, axes: Axes) -> None:
+    """The legend of one of several panels, in a row above all of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels))
+
+
 def _legend(axes: Axes, columns: int, note: str | None) -> Legend:
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
     return axes.legend(ncols=columns, title=note, alignment="left", **place)

@@ -15,13 +15,13 @@ _END_S = 100.0
 
 
 def _draw_goodput(results: Results) -> Drawing:
-    figure, axes = style.panels(2, 1, shape=0.84, sharex=True, sharey=True)
+    figure, axes = style.panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, name in zip(axes, _SCHEMES, strict=True):
         series.draw_rates(axis, results[name,].series.rate, _QUANTITY, networks.GROUPS, schemes.GROUPS)
         series.span(axis, _END_S)
         axis.set_title(name, loc="left")
     axes[0].set_xlabel("")
-    style.legend_above(axes[0])
+    style.legend_of_panels(figure, axes[0])
     return Drawing(figure, data=pl.concat(_goodput_data(results, name, group) for name in _SCHEMES for group in networks.GROUPS))
 
 

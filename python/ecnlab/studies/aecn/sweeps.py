@@ -44,7 +44,7 @@ def _draw_goodput(results: Results) -> Drawing:
         axis.set_xlabel("")
     for axis in axes[1::2]:
         axis.set_ylabel("")
-    style.legend_above(axes[0])
+    style.legend_of_panels(figure, axes[0])
     tables = [_goodput_table(results), _goodput_table(results, "goodput_bps", "goodput in order")]
     rows = [((s, n, place), _goodput(results[s, n], place)) for s in SCHEMES for n in FLOWS for place in _PLACES]
     return Drawing(figure, tables, estimates(["scheme", "flows", "group"], "goodput_first_mbps", rows))
