@@ -30,24 +30,24 @@ pub struct Plan {
     syn: bool,
     has_fin: bool,
     fin: Option<u64>,
-    /// Segments that are not passed and carry less, with what they carry: SYN, ends of transfers, FIN.
+    /// Segments that are not passed and carry less, with what they carry: ends of transfers and the FIN. The SYN needs no entry.
     short: VecDeque<(u64, u32)>,
-    /// By how much the short segments that are passed fell short of full ones, in bytes.
-    passed_shortfall: u64,
+    /// By how much the SYN and the short segments that are passed fall short of full ones, in bytes.
+    shortfall: u64,
 }
 
 impl Plan {
     pub fn new(settings: &Settings, demand: &Demand) -> Plan {
-        let syn = settings.syn();
+        let (syn, full) = (settings.syn(), settings.payload());
         let mut plan = Plan {
-            first_short: NEVER,
+            first_short: if syn { 0 } else { NEVER },
             segments: u64::from(syn),
-            full: settings.payload(),
+            full,
             syn,
             has_fin: settings.fin,
             fin: None,
-            short: if syn { VecDeque::from([(0, 0)]) } else { VecDeque::new() },
-            passed_shortfall: 0,
+            short: VecDeque::new(),
+            shortfall: if syn { u64::from(full) } else { 0 },
         };
         plan.add(demand);
         plan
@@ -64,7 +64,9 @@ impl Plan {
             self.short.push_back((self.segments, 0));
             self.segments += 1;
         }
-        self.find_first_short();
+        if self.first_short == NEVER {
+            self.find_first_short();
+        }
     }
 
     /// Segments there are to send, SYN and FIN counted.
@@ -87,6 +89,9 @@ impl Plan {
 
     /// Bytes of application data in a segment that is not passed.
     pub fn payload(&self, seq: u64) -> u32 {
+        if self.syn && seq == 0 {
+            return 0;
+        }
         self.short.iter().find(|&&(short, _)| short == seq).map_or(self.full, |&(_, payload)| payload)
     }
 
@@ -94,7 +99,7 @@ impl Plan {
     pub fn bytes_before(&self, seq: u64) -> u64 {
         let short = self.short.iter().take_while(|&&(short, _)| short < seq);
         let shortfall: u64 = short.map(|&(_, payload)| u64::from(self.full - payload)).sum();
-        seq * u64::from(self.full) - self.passed_shortfall - shortfall
+        (seq * u64::from(self.full)).saturating_sub(self.shortfall + shortfall)
     }
 
     /// What a segment does to the connection.
@@ -117,7 +122,7 @@ impl Plan {
     #[cold]
     fn pass_short(&mut self, next: u64) {
         let passed = self.short.partition_point(|&(seq, _)| seq < next);
-        self.passed_shortfall += self.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
+        self.shortfall += self.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
         self.find_first_short();
     }
 
