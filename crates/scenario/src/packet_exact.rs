@@ -232,8 +232,9 @@ fn receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> 
     if !matches!(parts[..], ["TCPSink"] | ["TCPSink", "Sack1" | "DelAck"] | ["TCPSink", "Sack1", "DelAck"]) {
         return Err(format!("not built: receiver {name}"));
     }
-    if sack != (values.word("recovery") == "sack1") {
-        return Err(format!("not built: receiver {name} with sender {}", values.word("recovery")));
+    let recovery = values.value("recovery").to_string();
+    if sack != (recovery == "sack1") {
+        return Err(format!("not built: receiver {name} with sender {recovery}"));
     }
     if sack {
         set(values, "sack_blocks", number(sink, "maxSackBlocks_"));
