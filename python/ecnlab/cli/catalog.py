@@ -92,7 +92,9 @@ def show(name: str) -> None:
 
     found = [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.NAMES:
-        raise UnknownName("section, AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
+        raise UnknownName(
+            "section, AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)}
+        )
     for entry in found:
         _show_entry(entry)
     if name in studies.NAMES:
