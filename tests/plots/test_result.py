@@ -137,4 +137,4 @@ def _named(name: str) -> dict[str, Any]:
     queue = {"aqm": "droptail", "limit": 10}
     link = {"name": name, "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": queue}
     flows = [{"name": group, "from": "a", "to": "b", "tcp": {"profile": "ns2"}} for group in (name, "other")]
-    return {"name": f"{name}, {name}", "duration": "2 s", "link": [link], "flows": flows}
+    return {"name": name, "duration": "2 s", "link": [link], "flows": flows}
