@@ -43,6 +43,7 @@ lint: $(BUILT) ## formatting, lints and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest ecnlab._core
 
 bench: $(BUILT) ## ns per packet-hop on the networks of the budget; writes bench.json
 	$(BIN)/python benches/bench.py

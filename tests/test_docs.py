@@ -32,10 +32,10 @@ def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
         "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "ns2"}}],
         "record": {"queue": "100 ms", "window": "100 ms", "rates": True, "events": True},
     }
-    tables = ecnlab.run(ecnlab.scenario(small)).records[0]
-    columns = {column for name in tables.tables for column in tables.table(name).columns}
+    result = ecnlab.run(ecnlab.scenario(small))
+    columns = {column for name in result.tables for column in result.table(name).columns}
     defined = set(re.findall(r"`(\w+)`", (DOCS / "measures.md").read_text()))
-    assert columns | tables.tables <= defined
+    assert columns | result.tables <= defined
 
 
 def test_every_key_of_a_scenario_is_described_in_the_page_of_scenarios() -> None:

@@ -21,6 +21,6 @@ def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
 def test_every_error_is_an_ecnlab_error() -> None:
     import ecnlab
 
-    raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted"))]
-    assert len(raised) == 6
+    raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted", "Fault"))]
+    assert len(raised) == 7
     assert all(issubclass(error, EcnlabError) for error in raised)

@@ -7,6 +7,15 @@ import pytest
 
 import ecnlab
 from ecnlab.analysis.stats import estimate
+from ecnlab.results import Series
+
+# One flow without a draw: drop-tail queue, no spread, one start.
+_FIXED = {
+    "name": "fixed",
+    "duration": "4 s",
+    "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 10}}],
+    "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}],
+}
 
 
 def test_every_frame_begins_with_the_seed_and_uses_names(small_result: ecnlab.Result) -> None:
@@ -47,8 +56,24 @@ def test_a_result_read_back_equals_the_one_that_was_written(small: ecnlab.Scenar
 
 
 def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
-    with pytest.raises(ecnlab.ResultsError, match="no quantity 'gootput'"):
-        small_result.estimate("gootput")
+    with pytest.raises(ecnlab.UnknownName, match="no quantity of the table 'total' named 'godput_bps'; did you mean 'goodput_bps'"):
+        small_result.estimate("godput_bps")
+
+
+@pytest.mark.parametrize("key", ["seed", "group"])
+def test_a_key_is_no_quantity(small_result: ecnlab.Result, key: str) -> None:
+    with pytest.raises(ecnlab.UnknownName):
+        small_result.values(key, group="near")
+
+
+def test_a_queue_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no queue named 'botleneck'; did you mean 'bottleneck'"):
+        small_result.estimate("utilisation", queue="botleneck")
+
+
+def test_a_group_and_a_queue_exclude_each_other(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UsageError, match="exclude each other"):
+        small_result.estimate("marks", group="near", queue="bottleneck")
 
 
 def test_a_group_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
@@ -58,7 +83,8 @@ def test_a_group_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> N
 
 def test_one_seed_of_a_result_is_a_result(small_result: ecnlab.Result) -> None:
     assert small_result.only(2).flows["seed"].unique().to_list() == [2]
-    with pytest.raises(ecnlab.UnknownName):
+    assert small_result.only(2).values("goodput_bps") == [small_result.values("goodput_bps")[1]]
+    with pytest.raises(ecnlab.UnknownName, match="no seed named '9'"):
         small_result.only(9)
 
 
@@ -67,6 +93,44 @@ def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path)
     result = ecnlab.run(ecnlab.load(small_file), 1)
     with pytest.raises(ecnlab.ResultsError, match=r"record\.events = true"):
         _ = result.series.events
+
+
+def test_a_series_that_there_is_not_at_all_is_an_unknown_name(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no series named 'quue'; did you mean 'queue'"):
+        _ = "quue" in small_result.series
+
+
+def test_an_editor_sees_the_series() -> None:
+    assert {"queue", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(Series))
+
+
+def test_a_wider_confidence_gives_a_wider_interval(small_result: ecnlab.Result) -> None:
+    usual, wide = small_result.estimate("goodput_bps"), small_result.estimate("goodput_bps", confidence=0.99)
+    assert wide.half_width > usual.half_width
+    assert wide.mean == usual.mean
+
+
+def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
+    result = ecnlab.run(ecnlab.scenario(_FIXED), 3)
+    found = result.estimate("goodput_bps")
+    assert result.alike
+    assert (found.n, found.sd) == (3, 0.0)
+    assert math.isnan(found.half_width)
+    assert result.summary()["half_width"].is_nan().all()
+    assert "all seeds are alike" in result.summary_json()["warnings"][-1]["message"]
+    assert "one seed" in result.warnings[-1].message
+
+
+def test_one_seed_and_seeds_that_differ_are_not_alike(small_result: ecnlab.Result) -> None:
+    assert not small_result.alike
+    assert not small_result.only(1).alike
+    assert small_result.warnings == []
+
+
+def test_plain_columns_agree_with_the_frames(small_result: ecnlab.Result) -> None:
+    for quantity in ("goodput_bps", "sent", "delay_p95_s"):
+        frame = small_result.groups.filter(pl.col("group") == "far").sort("seed")
+        assert small_result.values(quantity, group="far") == frame[quantity].cast(pl.Float64).to_list()
 
 
 def test_one_seed_has_a_mean_but_no_interval(small: ecnlab.Scenario) -> None:

@@ -1,15 +1,20 @@
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ecnlab
 from ecnlab import _core
-from ecnlab.runner import Progress, Request, run_all
+from ecnlab.progress import Progress
+from ecnlab.runner import Request, run_all
+from ecnlab.store import Batch
 from helpers import EXAMPLES
 
 
 def test_two_runs_of_one_seed_have_the_same_fingerprint_and_tables(small: ecnlab.Scenario) -> None:
-    first, second = ecnlab.run(small, 5), ecnlab.run(small, 5)
+    first, second = ecnlab.run(small, seed=5), ecnlab.run(small, seed=5)
     assert first.fingerprints == second.fingerprints
     assert first.flows.equals(second.flows, null_equal=True)
 
@@ -31,35 +36,123 @@ def test_a_folder_gives_the_same_result_as_memory(small: ecnlab.Scenario, tmp_pa
 
 def test_seeds_that_the_folder_has_are_not_run_again(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
-    before = (tmp_path / "r" / "seed-1").stat().st_ino
+    before = list((tmp_path / "r").glob("batch-*"))
     result = ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
     assert result.seeds == [1, 2, 3]
-    assert (tmp_path / "r" / "seed-1").stat().st_ino == before
+    new = set((tmp_path / "r").glob("batch-*")) - set(before)
+    assert [list(Batch.open(path).records) for path in new] == [[3]]
 
 
 def test_a_result_holds_only_the_seeds_that_were_asked_for(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
-    assert ecnlab.run(small, 2, out=tmp_path / "r").seeds == [2]
+    assert ecnlab.run(small, seed=2, out=tmp_path / "r").seeds == [2]
 
 
-def test_ctrl_c_leaves_the_finished_seeds_usable(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def advance(self: Progress, finished: int) -> None:
-        if finished:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Progress, "advance", advance)
+def test_ctrl_c_leaves_the_finished_seeds_usable(small: ecnlab.Scenario, tmp_path: Path, interrupted: None) -> None:
     with pytest.raises(ecnlab.Interrupted, match=r"of 500 runs had finished") as raised:
-        ecnlab.run(small, range(500), out=tmp_path / "r", threads=1)
+        ecnlab.run(small, 500, out=tmp_path / "r", threads=1)
     result = raised.value.result
-    assert result is not None
+    assert isinstance(result, ecnlab.Result)
     assert 1 <= len(result.seeds) < 500
     assert ecnlab.open_result(tmp_path / "r").fingerprints == result.fingerprints
 
 
+def test_ctrl_c_among_several_scenarios_gives_the_result_of_each(small: ecnlab.Scenario, interrupted: None) -> None:
+    with pytest.raises(ecnlab.Interrupted) as raised:
+        run_all([Request(small, range(250)), Request(small, range(250))], threads=1)
+    first, second = raised.value.result
+    assert first.seeds
+    assert len(second.seeds) < 250
+
+
+def test_no_thread_is_left_after_ctrl_c(small: ecnlab.Scenario, interrupted: None) -> None:
+    before = threading.active_count()
+    with pytest.raises(ecnlab.Interrupted):
+        ecnlab.run(small, 500, threads=3)
+    assert threading.active_count() == before
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C as soon as a run has finished."""
+
+    def show(self: Progress, done: float) -> None:
+        if done >= 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "show", show)
+
+
 def test_the_engine_stops_when_it_is_told_to() -> None:
-    long = ecnlab.load(EXAMPLES / "ecn.toml", {"duration": "100000 s", "record.rates": False, "record.queue": "1000 s"})
     with pytest.raises(_core.Interrupted):
-        long.core.run(1, lambda: True)
+        _long()._core.run(1, lambda _: True)
+
+
+def test_a_run_says_how_far_it_is() -> None:
+    heard: list[float] = []
+
+    def watch(simulated_s: float) -> bool:
+        heard.append(simulated_s)
+        return len(heard) == 3
+
+    with pytest.raises(_core.Interrupted):
+        _long()._core.run(1, watch)
+    assert 0 < heard[0] < heard[1] < heard[2] < 100_000
+
+
+def test_what_the_watch_raises_comes_out_of_the_run() -> None:
+    def watch(_: float) -> bool:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        _long()._core.run(1, watch)
+
+
+def test_progress_grows_within_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+
+    def show(self: Progress, done: float) -> None:
+        told.append(done)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "show", show)
+    with pytest.raises(ecnlab.Interrupted):
+        ecnlab.run(_long())
+    assert 0 < told[1] < told[2] < told[3] < 1
+
+
+class _Failing:
+    """An engine that fails in some seeds."""
+
+    def __init__(self, core: _core.Scenario, seeds: set[int]) -> None:
+        self._core = core
+        self._seeds = seeds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._core, name)
+
+    def run(self, seed: int, watch: Callable[[float], bool]) -> _core.RunResult:
+        if seed in self._seeds:
+            fault = _core.EngineFault("panicked at queue.rs: packets were lost")
+            fault.hash, fault.seed = self._core.hash, seed
+            raise fault
+        return self._core.run(seed, watch)
+
+
+def test_a_fault_of_the_engine_names_the_run_and_costs_no_other(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    expected = ecnlab.run(small, [1, 3, 4])
+    small._core = _Failing(small._core, {2, 5})  # type: ignore[assignment]
+    with pytest.raises(ecnlab.EngineFault, match=rf"seed 2 of the scenario {small.hash}: panicked at queue\.rs") as raised:
+        ecnlab.run(small, 5, out=tmp_path / "r")
+    assert sorted(raised.value.runs) == [(small.hash, 2), (small.hash, 5)]
+    assert isinstance(raised.value.result, ecnlab.Result)
+    assert raised.value.result.fingerprints == expected.fingerprints
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 3, 4]
+
+
+def _long() -> ecnlab.Scenario:
+    return ecnlab.load(EXAMPLES / "ecn.toml", {"duration": "100000 s", "record.rates": False, "record.queue": "1000 s"})
 
 
 def test_results_come_in_the_order_of_the_requests(small: ecnlab.Scenario, small_file: Path) -> None:
@@ -68,8 +161,21 @@ def test_results_come_in_the_order_of_the_requests(small: ecnlab.Scenario, small
     assert names == ["other", "small"]
 
 
-@pytest.mark.parametrize("seeds", [[], -1, 2**63, [1, -5]])
+@pytest.mark.parametrize("seeds", [[], -1, 2**63, [1, -5], 1.5, "1..3"])
 def test_seeds_out_of_range_are_refused(small: ecnlab.Scenario, seeds: object, tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UsageError):
         ecnlab.run(small, seeds, out=tmp_path / "r")  # type: ignore[arg-type]
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("threads", [0, -1, "a", 10**9, 1.5, True])
+def test_threads_out_of_range_are_refused(small: ecnlab.Scenario, threads: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"threads: .* must be a whole number from 1"):
+        ecnlab.run(small, threads=threads)
+
+
+def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> None:
+    with pytest.raises(ecnlab.UsageError, match="scenario: must be made by load"):
+        ecnlab.run("small.toml")  # type: ignore[arg-type]
+    with pytest.raises(ecnlab.UsageError, match="out: must be the path"):
+        ecnlab.run(small, out=7)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,10 +9,17 @@ from ecnlab.scenarios import _toml
 from helpers import SMALL
 
 
+def _deep() -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for _ in range(100_000):
+        tree = {"a": tree}
+    return tree
+
+
 def test_a_loaded_scenario_knows_its_groups_and_queues(small: ecnlab.Scenario) -> None:
     assert (small.name, small.duration_s, small.measure_from_s) == ("small", 6.0, 1.0)
-    assert small.groups == ["far", "near"]
-    assert small.queues == ["bottleneck"]
+    assert small.group_names == ["far", "near"]
+    assert small.queue_names == ["bottleneck"]
 
 
 def test_a_dict_and_a_file_of_the_same_content_have_the_same_hash(small: ecnlab.Scenario) -> None:
@@ -22,7 +30,7 @@ def test_an_override_changes_the_parameter_and_the_hash(small_file: Path, small:
     changed = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0.25, "flows.near.count": 5})
     assert changed.hash != small.hash
     assert "0.25" in str(changed.resolved)
-    assert list(changed.core.flow_groups) == [0] * 3 + [1] * 5
+    assert [group["count"] for group in changed.resolved["flows"]] == [3, 5]
 
 
 def test_all_problems_are_raised_at_once_each_with_its_place(small_file: Path) -> None:
@@ -60,3 +68,43 @@ def test_a_python_value_becomes_the_toml_of_that_value(value: object) -> None:
 
 def test_text_is_passed_on_as_a_bare_word() -> None:
     assert _toml("20 Mbps") == "20 Mbps"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (["flows.near.count=5"], "not list"),
+        ("flows.near.count=5", "not str"),
+        ({7: 1}, "key paths"),
+        ({"name": _deep()}, "nested too deeply"),
+    ],
+)
+def test_overrides_of_another_kind_are_a_usage_error(small_file: Path, overrides: Any, told: str) -> None:
+    with pytest.raises(ecnlab.UsageError, match=f"overrides.*{told}"):
+        ecnlab.load(small_file, overrides)
+
+
+@pytest.mark.parametrize("path", [None, 7, ["a.toml"]])
+def test_a_path_of_another_kind_is_a_usage_error(path: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match="path: must be"):
+        ecnlab.load(path)
+
+
+def test_a_path_that_no_file_can_have_is_a_usage_error() -> None:
+    with pytest.raises(ecnlab.UsageError, match="cannot read"):
+        ecnlab.load("a\0b")
+
+
+@pytest.mark.parametrize("tree", ["small.toml", 7, None, []])
+def test_a_tree_of_another_kind_is_a_usage_error(tree: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match="tree: must be a dict"):
+        ecnlab.scenario(tree)
+
+
+def test_a_tree_without_bottom_is_refused() -> None:
+    with pytest.raises(ecnlab.ScenarioError, match="not a tree of plain values"):
+        ecnlab.scenario(tomllib.loads(SMALL) | {"name": _deep()})
+
+
+def test_a_scenario_says_what_it_records(small: ecnlab.Scenario) -> None:
+    assert (small.record["queue_s"], small.record["rates"], small.record["events"]) == (0.01, True, True)

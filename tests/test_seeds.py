@@ -1,26 +1,28 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ecnlab.errors import UsageError
-from ecnlab.seeds import LIMIT, checked_seeds, parse_seeds
+from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, parse_seed, parse_seeds
 
 
 @pytest.mark.parametrize(
     ("text", "seeds"),
-    [("7", [7]), ("1..4", [1, 2, 3, 4]), ("9,1,4", [1, 4, 9]), ("1..3,2,8", [1, 2, 3, 8]), ("0", [0])],
+    [("3", [1, 2, 3]), ("1..4", [1, 2, 3, 4]), ("9,1,4", [1, 4, 9]), ("1..3,2,8", [1, 2, 3, 8]), ("0..0", [0])],
 )
 def test_seeds_are_read(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(LIMIT), "0..99999999999"])
+@pytest.mark.parametrize("text", ["", "0", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(LIMIT), "0..99999999999"])
 def test_what_is_no_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seeds(text)
 
 
-@given(st.sets(st.integers(0, LIMIT - 1), min_size=1, max_size=20))
+@given(st.sets(st.integers(0, LIMIT - 1), min_size=2, max_size=20))
 def test_any_list_of_seeds_is_read_back_ascending(seeds: set[int]) -> None:
     assert parse_seeds(",".join(map(str, seeds))) == sorted(seeds)
 
@@ -28,3 +30,38 @@ def test_any_list_of_seeds_is_read_back_ascending(seeds: set[int]) -> None:
 def test_no_seed_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="no seed"):
         checked_seeds([])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "seed", "expected"),
+    [(None, None, [1]), (3, None, [1, 2, 3]), (None, 7, [7]), (None, 0, [0]), ([4, 1, 4], None, [1, 4]), (range(2, 4), None, [2, 3])],
+)
+def test_a_number_of_seeds_counts_from_one_and_a_seed_is_the_one(seeds: Any, seed: Any, expected: list[int]) -> None:
+    assert chosen_seeds(seeds, seed) == expected
+
+
+def test_a_seed_and_seeds_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        chosen_seeds(3, 3)
+
+
+@pytest.mark.parametrize("seeds", [1.5, float("nan"), True, "1..3", object(), [1, "a"], [1, 2.0], [None], 0, -1, 10**7])
+def test_seeds_of_another_kind_are_told_with_the_argument(seeds: Any) -> None:
+    with pytest.raises(UsageError, match=r"^seeds: "):
+        chosen_seeds(seeds)
+
+
+@pytest.mark.parametrize("seed", [1.0, True, "1", [1]])
+def test_a_seed_of_another_kind_is_told_with_the_argument(seed: Any) -> None:
+    with pytest.raises(UsageError, match=r"^seed: "):
+        chosen_seeds(seed=seed)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(LIMIT)])
+def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_seed(text)
+
+
+def test_the_one_seed_is_read() -> None:
+    assert parse_seed("20") == [20]

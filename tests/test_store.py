@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,16 +12,18 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab import _core, store
+from ecnlab import _core, runner, store
+from ecnlab.runner import Request, run_all
 
 _KILLED = """
 import os, signal, sys
 import ecnlab
-from ecnlab import store
+from ecnlab import runner, store
 
+runner._FLUSH_S = 0.0
 write = store._write
 def dying(path, data):
-    if "seed-3" in str(path) and path.name == "meta.json":
+    if "batch-" in str(path) and path.name == "batch.json" and b'"3": {' in data:
         os.kill(os.getpid(), signal.SIGKILL)
     write(path, data)
 
@@ -29,7 +32,7 @@ ecnlab.run(ecnlab.load(sys.argv[1]), range(1, 6), out=sys.argv[2], threads=1)
 """
 
 
-def test_a_killed_run_leaves_whole_seeds_and_goes_on_from_them(small_file: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_whole_batches_and_goes_on_from_them(small_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
     done = subprocess.run([sys.executable, "-c", _KILLED, str(small_file), str(out)], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -42,39 +45,75 @@ def test_a_killed_run_leaves_whole_seeds_and_goes_on_from_them(small_file: Path,
     assert not list(out.glob(".*"))
 
 
-def test_a_full_disk_is_one_clear_error_and_finished_seeds_stay(
+def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ecnlab.run(small, [1, 2], out=tmp_path / "r")
     write = store._write
 
     def full(path: Path, data: bytes) -> None:
-        if "seed-3" in str(path) and path.name.startswith("total"):
+        if path.name.startswith("total"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(path, data)
 
     monkeypatch.setattr(store, "_write", full)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*finished are kept"):
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*stored before are kept"):
         ecnlab.run(small, range(1, 6), out=tmp_path / "r", threads=1)
-    assert {1, 2} <= set(ecnlab.open_result(tmp_path / "r").seeds)
-    assert 3 not in ecnlab.open_result(tmp_path / "r").seeds
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
     assert not list((tmp_path / "r").glob(".*"))
 
 
 def test_a_folder_describes_itself(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
     ecnlab.run(small, [4], out=tmp_path / "r")
-    header = json.loads((tmp_path / "r" / "run.json").read_text())
-    meta = json.loads((tmp_path / "r" / "seed-4" / "meta.json").read_text())
-    assert (header["format"], header["engine"], header["hash"]) == (_core.FORMAT, _core.VERSION, small.hash)
+    header = _read(tmp_path / "r" / "run.json")
+    told = _read(_batch(tmp_path / "r") / "batch.json")
+    assert (header["format"], header["engine"], header["build"]) == (_core.FORMAT, _core.VERSION, _core.BUILD)
+    assert header["hash"] == told["key"] == small.hash
     assert header["scenario"]["text"] == small_file.read_text()
     assert header["parameters"] == small.resolved
-    assert meta["seed"] == 4
-    assert len(meta["fingerprint"]) >= 16
+    assert told["record"] == small.record
+    assert set(told["seeds"]["4"]) == {"fingerprint", "events", "packet_hops", "cpu_s"}
+    assert {f"{name}.parquet" for name in ecnlab.open_result(tmp_path / "r").tables} == set(told["files"])
 
 
-def test_a_parquet_table_carries_its_units(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_many_short_seeds_make_few_files(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_FLUSH_S", 3600.0)
+    ecnlab.run(small, 30, out=tmp_path / "r")
+    assert len(list((tmp_path / "r").glob("batch-*"))) == 1
+    assert ecnlab.open_result(tmp_path / "r").seeds == list(range(1, 31))
+
+
+def test_a_seed_that_took_long_is_kept_at_once(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_FLUSH_S", 0.0)
+    ecnlab.run(small, 3, out=tmp_path / "r", threads=1)
+    assert len(list((tmp_path / "r").glob("batch-*"))) == 3
+
+
+def test_rows_are_in_the_order_of_the_seeds_whichever_batch_they_are_in(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, [2, 5], out=tmp_path / "r")
+    result = ecnlab.run(small, [1, 2, 3, 5, 7], out=tmp_path / "r")
+    whole = ecnlab.run(small, [1, 2, 3, 5, 7])
+    assert result.flows.equals(whole.flows, null_equal=True)
+    assert result.series.events.equals(whole.series.events)
+    assert result.summary_json() == whole.summary_json()
+
+
+def test_a_parquet_table_carries_its_units_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
-    units = json.loads(pl.read_parquet_metadata(tmp_path / "r" / "seed-1" / "groups.parquet")["units"])
+    about = pl.read_parquet_metadata(_batch(tmp_path / "r") / "groups.parquet")
+    units = json.loads(about["units"])
     assert (units["goodput_bps"], units["delay_mean_s"]) == ("bit/s", "s")
+    assert about["key"] == small.hash
+
+
+def test_polars_reads_a_whole_folder_as_one_table(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, [1, 2], out=tmp_path / "r")
+    ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
+    groups = pl.read_parquet(tmp_path / "r" / "batch-*" / "groups.parquet")
+    assert dict(groups.schema) | {"seed": pl.UInt64(), "group": pl.String(), "sent": pl.UInt64(), "goodput_bps": pl.Float64()} == dict(
+        groups.schema
+    )
+    assert sorted(groups["seed"].unique()) == [1, 2, 3]
 
 
 def test_the_results_of_another_scenario_are_not_mixed_in(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
@@ -83,11 +122,36 @@ def test_the_results_of_another_scenario_are_not_mixed_in(small: ecnlab.Scenario
         ecnlab.run(ecnlab.load(small_file, {"duration": "7 s"}), 1, out=tmp_path / "r")
 
 
-def test_the_results_of_another_engine_are_not_mixed_in(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_the_results_of_another_build_are_not_mixed_in(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
-    _edit(tmp_path / "r" / "run.json", engine="0.0.0")
-    with pytest.raises(ecnlab.ResultsError, match="another engine version"):
+    _edit(tmp_path / "r" / "run.json", build="0123456789abcdef", hash="0" * 32)
+    with pytest.raises(ecnlab.ResultsError, match="another build of the engine"):
         ecnlab.run(small, 2, out=tmp_path / "r")
+
+
+def test_a_batch_of_another_scenario_is_refused_with_the_remedy(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    ecnlab.run(ecnlab.load(small_file, {"duration": "7 s"}), seed=2, out=tmp_path / "other")
+    shutil.copytree(_batch(tmp_path / "other"), tmp_path / "r" / "batch-copied")
+    with pytest.raises(ecnlab.ResultsError, match=r"batch-copied belongs to another scenario.*delete the folder .*batch-copied"):
+        ecnlab.open_result(tmp_path / "r")
+    with pytest.raises(ecnlab.ResultsError, match="belongs to another scenario"):
+        ecnlab.run(small, 2, out=tmp_path / "r")
+
+
+def test_a_folder_that_lost_its_header_is_not_adopted(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    (tmp_path / "r" / "run.json").unlink()
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty .* choose a new or an empty one"):
+        ecnlab.run(ecnlab.load(small_file, {"duration": "7 s"}), 1, out=tmp_path / "r")
+
+
+def test_a_folder_with_other_things_in_it_is_refused_and_left_as_it_is(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ecnlab.ResultsError, match=r"is not empty \(.*\) and is no results folder"):
+        ecnlab.run(small, 1, out=tmp_path)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_another_format_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -102,16 +166,102 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         ecnlab.open_result(tmp_path)
 
 
-def test_a_damaged_table_is_a_clear_error(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_damaged_table_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
-    (tmp_path / "r" / "seed-1" / "flows.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot read .*flows\.parquet"):
+    (_batch(tmp_path / "r") / "flows.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(ecnlab.ResultsError, match=r"flows\.parquet is damaged.*delete the folder .*batch-"):
         _ = ecnlab.open_result(tmp_path / "r").flows
+
+
+def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    ecnlab.run(small, seed=2, out=tmp_path / "other")
+    shutil.copy(_batch(tmp_path / "other") / "total.parquet", _batch(tmp_path / "r") / "total.parquet")
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: it is not what was stored"):
+        ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"key": "x"}', '{"key": "x", "record": {}, "files": {}, "seeds": {"one": {}}}'])
+def test_a_damaged_batch_is_told_with_what_to_delete_and_then_run_again(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    batch = _batch(tmp_path / "r")
+    (batch / "batch.json").write_text(text)
+    with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged; delete the folder .*batch-.* computes its seeds again"):
+        ecnlab.run(small, 1, out=tmp_path / "r")
+    shutil.rmtree(batch)
+    assert ecnlab.run(small, 1, out=tmp_path / "r").seeds == [1]
 
 
 def test_a_folder_below_a_file_cannot_be_written(small: ecnlab.Scenario, small_file: Path) -> None:
     with pytest.raises(ecnlab.ResultsError, match="cannot write to"):
         ecnlab.run(small, 1, out=small_file / "r")
+
+
+def test_the_summary_is_of_all_stored_seeds(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 3, out=tmp_path / "r")
+    result = ecnlab.run(small, 1, out=tmp_path / "r")
+    assert result.seeds == [1]
+    assert _read(tmp_path / "r" / "summary.json") == ecnlab.run(small, 3).summary_json()
+
+
+def test_the_summary_takes_in_what_another_process_stores_meanwhile(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.Folder.write_summary
+
+    def meanwhile(folder: store.Folder, summary: Any) -> None:
+        monkeypatch.setattr(store.Folder, "write_summary", write)
+        ecnlab.run(small, [7, 8], out=tmp_path / "r")
+        write(folder, summary)
+
+    monkeypatch.setattr(store.Folder, "write_summary", meanwhile)
+    ecnlab.run(small, [1, 2], out=tmp_path / "r")
+    assert _read(tmp_path / "r" / "summary.json")["seeds"] == [1, 2, 7, 8]
+
+
+def test_a_complete_folder_is_shown_again_without_a_write(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ecnlab.run(small, 3, out=tmp_path / "r")
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(store, "_write", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert ecnlab.run(small, 3, out=tmp_path / "r").summary_json() == first.summary_json()
+
+
+def test_a_seed_without_what_is_asked_now_is_run_again(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
+    bare = ecnlab.load(small_file, {"record.events": False})
+    assert bare.hash == small.hash
+    ecnlab.run(bare, 2, out=tmp_path / "r")
+    assert "events" not in ecnlab.run(bare, 2, out=tmp_path / "r").series
+    result = ecnlab.run(small, 3, out=tmp_path / "r")
+    assert result.series.events["seed"].unique().sort().to_list() == [1, 2, 3]
+    assert result.fingerprints.keys() == ecnlab.open_result(tmp_path / "r").fingerprints.keys()
+
+
+def test_a_seed_with_more_than_is_asked_now_is_taken(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 2, out=tmp_path / "r")
+    ecnlab.run(ecnlab.load(small_file, {"record.events": False}), 2, out=tmp_path / "r")
+    assert len(list((tmp_path / "r").glob("batch-*"))) == 1
+
+
+def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    dead, other = f".batch-{gone.pid}-1-{store._host()}.partial", f".batch-{gone.pid}-1-another-host.partial"
+    living = f".batch-{os.getpid()}-1000-{store._host()}.partial"
+    for name in (dead, other, living):
+        (tmp_path / "r" / name).mkdir()
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    assert {entry.name for entry in (tmp_path / "r").glob(".batch-*")} == {other, living}
+
+
+def test_two_requests_into_one_folder_do_not_collide(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    run_all([Request(small, [1, 2, 3], out), Request(small, [3, 4], out)])
+    assert ecnlab.open_result(out).seeds == [1, 2, 3, 4]
 
 
 def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,5 +278,13 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypa
     assert list(tmp_path.iterdir()) == [path]
 
 
+def _batch(folder: Path) -> Path:
+    return next(iter(folder.glob("batch-*")))
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
 def _edit(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    path.write_text(json.dumps(_read(path) | changes))

@@ -2,7 +2,7 @@
 
     import ecnlab as lab
 
-    result = lab.run(lab.load("examples/aecn.toml"), seeds=range(1, 21))
+    result = lab.run(lab.load("examples/aecn.toml"), seeds=20)
     result.groups          # polars frame, a row per seed and group of flows
     result.summary()       # mean, sd and 95 % interval of every quantity over the seeds
     result.plot.queue()    # matplotlib figure
@@ -16,55 +16,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ecnlab.errors import (
-        EcnlabError,
-        Interrupted,
-        ResultsError,
-        ScenarioError,
-        UnknownName,
-        UsageError,
-    )
-    from ecnlab.results import Result, open_result
-    from ecnlab.runner import run
-    from ecnlab.scenarios import Scenario, load, scenario
+    from ecnlab import catalog as catalog
+    from ecnlab.analysis.stats import Estimate as Estimate
+    from ecnlab.analysis.stats import paired_difference as paired_difference
+    from ecnlab.errors import EcnlabError as EcnlabError
+    from ecnlab.errors import EngineFault as EngineFault
+    from ecnlab.errors import Interrupted as Interrupted
+    from ecnlab.errors import Problem as Problem
+    from ecnlab.errors import ResultsError as ResultsError
+    from ecnlab.errors import ScenarioError as ScenarioError
+    from ecnlab.errors import UnknownName as UnknownName
+    from ecnlab.errors import UsageError as UsageError
+    from ecnlab.results import Result as Result
+    from ecnlab.results import open_result as open_result
+    from ecnlab.runner import run as run
+    from ecnlab.scenarios import Scenario as Scenario
+    from ecnlab.scenarios import load as load
+    from ecnlab.scenarios import scenario as scenario
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "EcnlabError": "errors",
+    "EngineFault": "errors",
+    "Estimate": "analysis.stats",
     "Interrupted": "errors",
+    "Problem": "errors",
     "Result": "results",
     "ResultsError": "errors",
     "Scenario": "scenarios",
     "ScenarioError": "errors",
     "UnknownName": "errors",
     "UsageError": "errors",
+    "catalog": "",
     "load": "scenarios",
     "open_result": "results",
+    "paired_difference": "analysis.stats",
     "run": "runner",
     "scenario": "scenarios",
 }
 
-__all__ = [
-    "EcnlabError",
-    "Interrupted",
-    "Result",
-    "ResultsError",
-    "Scenario",
-    "ScenarioError",
-    "UnknownName",
-    "UsageError",
-    "load",
-    "open_result",
-    "run",
-    "scenario",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'ecnlab' has no attribute {name!r}")
-    value = getattr(import_module(f"ecnlab.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    value = getattr(import_module(f"ecnlab.{home}"), name) if home else import_module(f"ecnlab.{name}")
     globals()[name] = value
     return value
 

@@ -1,11 +1,27 @@
 """The engine, written in Rust (crates/py)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
-from numpy.typing import NDArray
+__all__ = [
+    "BUILD",
+    "FORMAT",
+    "VERSION",
+    "EngineFault",
+    "Interrupted",
+    "RunResult",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "packet_exact",
+    "read_parquet",
+    "registry",
+    "schema",
+    "write_parquet",
+]
 
 VERSION: str
+BUILD: str
 FORMAT: int
 
 class ScenarioError(Exception):
@@ -13,6 +29,11 @@ class ScenarioError(Exception):
 
 class Interrupted(Exception): ...
 
+class EngineFault(Exception):
+    hash: str
+    seed: int
+
+@final
 class Scenario:
     @staticmethod
     def from_toml(text: str, overrides: Sequence[tuple[str, str]]) -> Scenario: ...
@@ -29,14 +50,19 @@ class Scenario:
     @property
     def queues(self) -> list[str]: ...
     @property
-    def flow_groups(self) -> NDArray[Any]: ...
-    @property
     def hash(self) -> str: ...
     @property
     def resolved(self) -> str: ...
-    def run(self, seed: int, stop: Callable[[], bool] | None = None) -> RunResult: ...
+    @property
+    def record(self) -> str: ...
+    @property
+    def warnings(self) -> list[tuple[str, int | None, str]]: ...
+    def run(self, seed: int, watch: Callable[[float], bool] | None = None) -> RunResult: ...
 
+@final
 class RunResult:
+    @property
+    def seed(self) -> int: ...
     @property
     def fingerprint(self) -> str: ...
     @property
@@ -46,9 +72,19 @@ class RunResult:
     @property
     def cpu_s(self) -> float: ...
     @property
-    def tables(self) -> dict[str, dict[str, NDArray[Any]]]: ...
+    def tables(self) -> dict[str, Table]: ...
+
+@final
+class Table:
+    @property
+    def columns(self) -> list[str]: ...
+    @property
+    def height(self) -> int: ...
+    def column(self, name: str) -> list[Any]: ...
 
 def registry() -> str: ...
 def schema() -> str: ...
 def columns() -> str: ...
 def packet_exact(case_json: str) -> str: ...
+def write_parquet(tables: Sequence[tuple[int, Table]], metadata: Sequence[tuple[str, str]]) -> bytes: ...
+def read_parquet(data: bytes) -> Table: ...

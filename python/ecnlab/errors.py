@@ -5,17 +5,18 @@ EcnlabError
  +-- UsageError       an argument is out of its range or unreadable
  |    +-- UnknownName a name that nothing carries; the text suggests the nearest
  +-- ResultsError     a results folder cannot be written, is not ours, or is damaged
+ +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ecnlab import _core
     from ecnlab.results import Result
 
 
@@ -57,10 +58,34 @@ class ResultsError(EcnlabError):
     """A results folder cannot be written, is not ours, or is damaged."""
 
 
-class Interrupted(EcnlabError):
-    """Stopped by Ctrl-C. `result` holds the seeds that had finished, or is None where there is no one result."""
+class EngineFault(EcnlabError):
+    """The engine failed in some runs: a fault of ecnlab, not of the scenario.
 
-    def __init__(self, message: str, result: Result | None = None) -> None:
+    Attributes
+    ----------
+    runs : list of tuple
+        Key of the scenario and seed of each run that failed.
+    result : Result or list of Result
+        The seeds that did not fail; a list where several scenarios were run.
+    """
+
+    def __init__(self, faults: Sequence[_core.EngineFault], result: Result | list[Result]) -> None:
+        self.runs = [(fault.hash, fault.seed) for fault in faults]
+        self.result = result
+        told = [f"the engine failed in seed {fault.seed} of the scenario {fault.hash}: {fault}" for fault in faults]
+        super().__init__("\n".join([*told, "this is a fault of ecnlab: please report it with the scenario; the other seeds are kept"]))
+
+
+class Interrupted(EcnlabError):
+    """Stopped by Ctrl-C.
+
+    Attributes
+    ----------
+    result : Result, list of Result or None
+        The seeds that had finished; a list where several scenarios were run, None where nothing of them is a result yet.
+    """
+
+    def __init__(self, message: str, result: Result | list[Result] | None = None) -> None:
         super().__init__(message)
         self.result = result
 
@@ -71,5 +96,7 @@ def _line(problem: Problem, source: str | None) -> str:
 
 
 def _remedy(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(names)}"

@@ -3,71 +3,87 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
-from ecnlab.errors import ResultsError, UnknownName
-from ecnlab.store import Folder
+from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
+from ecnlab.store import Folder, chosen
+from ecnlab.tables import Columns, Part, SeedRecord, frame
 from ecnlab.units import unit_of
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ecnlab.plots.result import Plots
 
-_SERIES = {
-    "queue": "series_queue",
-    "rate": "series_rate",
-    "window": "series_window",
-    "events": "events",
-    "lockouts": "lockouts",
-}
+_KEYS = {"total": None, "groups": "group", "queues": "queue"}
 _ASKED_BY = {
     "queue": 'record.queue = "10 ms"',
     "rate": "record.rates = true",
     "window": 'record.window = "100 ms"',
     "events": "record.events = true",
     "lockouts": "record.events = true",
+    "distributions": "record.distributions = true",
 }
-_SUMMARISED = {"total": None, "groups": "group", "queues": "queue"}
-
-
-@dataclass(frozen=True)
-class SeedRecord:
-    """One finished seed. `table(name)` gives a frame; `tables` lists the names there are."""
-
-    seed: int
-    fingerprint: str
-    events: int
-    packet_hops: int
-    cpu_s: float
-    tables: frozenset[str]
-    table: Callable[[str], pl.DataFrame] = field(repr=False, compare=False)
+_TABLES = {"queue": "series_queue", "rate": "series_rate", "window": "series_window"}
+_ALIKE = (
+    "all seeds are alike: nothing in this scenario is random, so an interval over them means nothing; "
+    'draw something, e.g. [flows.access] spread = "1 ms", or run one seed'
+)
 
 
 class Series:
-    """The time series that the scenario's [record] asked for, each a frame with a seed column.
+    """What the scenario's [record] asked for, each a polars frame with a seed column; `"queue" in series` tells whether it is there.
 
-    queue (time_s, queue, length_packets, average_packets), rate (time_s, group, ...), window (time_s, flow, ...),
-    events (time_s, queue, flow, kind, cause), lockouts (flow, start_s, end_s). Raises ResultsError for one not recorded.
+    Every property raises ResultsError if it was not recorded.
     """
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
-    def __getattr__(self, name: str) -> pl.DataFrame:
-        if name not in _SERIES:
-            raise AttributeError(f"there is no series {name!r}; there are {', '.join(_SERIES)}")
+    @property
+    def queue(self) -> pl.DataFrame:
+        """Length of each queue at every interval of `record.queue`."""
+        return self["queue"]
+
+    @property
+    def rate(self) -> pl.DataFrame:
+        """Rates, marks and drops of each group in bins of one second."""
+        return self["rate"]
+
+    @property
+    def window(self) -> pl.DataFrame:
+        """Congestion window of each flow at every interval of `record.window`."""
+        return self["window"]
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Each mark and drop of a data packet at a queue."""
+        return self["events"]
+
+    @property
+    def lockouts(self) -> pl.DataFrame:
+        """Each spell in which a flow delivered nothing for longer than its threshold."""
+        return self["lockouts"]
+
+    @property
+    def distributions(self) -> pl.DataFrame:
+        """Distributions of delay and round-trip time by group, and of the wait by queue."""
+        return self["distributions"]
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """The series of that name. Raises UnknownName, ResultsError."""
         if name not in self:
             raise ResultsError(f"this run did not record the series {name!r}; ask for it with {_ASKED_BY[name]}")
-        return self._result.table(_SERIES[name])
+        return self._result.table(_TABLES.get(name, name))
 
     def __contains__(self, name: str) -> bool:
-        return self._result.has(_SERIES[name])
+        if name not in _ASKED_BY:
+            raise UnknownName("series", name, _ASKED_BY)
+        return self._result.has(_TABLES.get(name, name))
 
 
 class Result:
@@ -75,32 +91,67 @@ class Result:
 
     Attributes
     ----------
-    name, hash: the scenario's title and digest
-    groups_order, queues_order: names of the flow groups and of the links, in the scenario's order
-    seeds: the seeds, ascending; fingerprints: digest of the event stream for each seed
-    flows (a row per flow), groups (a row per flow group), queues (a row per link), total (one row): polars frames
-    series: time series, where recorded; plot: figures
-    path: the results folder, or None if the result lives in memory only
+    header : Mapping
+        What run.json holds: the scenario's text, every parameter in force, the engine.
+    path : Path or None
+        The results folder, or None if the result lives in memory only.
     """
 
-    def __init__(self, header: Mapping[str, Any], records: Iterable[SeedRecord], path: Path | None = None) -> None:
+    def __init__(self, header: Mapping[str, Any], homes: Mapping[int, Part], path: Path | None = None) -> None:
         self.header = header
-        self.records = sorted(records, key=lambda record: record.seed)
         self.path = path
-        self.name: str = header["name"]
-        self.hash: str = header["hash"]
-        self.groups_order: list[str] = header["groups"]
-        self.queues_order: list[str] = header["queues"]
+        self._homes = dict(sorted(homes.items()))
+        self._columns: dict[str, Columns] = {}
+        self._values: dict[tuple[str, str], dict[str, list[float]]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seeds>"
+
+    @property
+    def name(self) -> str:
+        """The scenario's title."""
+        return str(self.header["name"])
+
+    @property
+    def hash(self) -> str:
+        """The scenario's key: equal key and seed give equal results."""
+        return str(self.header["hash"])
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of the groups of flows, in the scenario's order."""
+        return list(self.header["groups"])
+
+    @property
+    def queue_names(self) -> list[str]:
+        """Names of the queues, in the scenario's order; a queue is called as its link."""
+        return list(self.header["queues"])
 
     @property
     def seeds(self) -> list[int]:
         """The finished seeds, ascending."""
-        return [record.seed for record in self.records]
+        return list(self._homes)
+
+    @property
+    def records(self) -> list[SeedRecord]:
+        """What identifies each finished seed, and what it took."""
+        return [part.records[seed] for seed, part in self._homes.items()]
 
     @property
     def fingerprints(self) -> dict[int, str]:
         """Digest of the event stream for each seed."""
         return {record.seed: record.fingerprint for record in self.records}
+
+    @property
+    def alike(self) -> bool:
+        """Whether there are several seeds and all are one and the same run, because nothing in the scenario is random."""
+        return len(self._homes) > 1 and len(set(self.fingerprints.values())) == 1
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What the scenario says, or the runs show, that the user hardly meant; each message has the remedy."""
+        told = [Problem(**warning) for warning in self.header["warnings"]]
+        return told + ([Problem("seeds", None, _ALIKE)] if self.alike else [])
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -109,12 +160,12 @@ class Result:
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """A row per seed and flow group."""
+        """A row per seed and group of flows."""
         return self.table("groups")
 
     @cached_property
     def queues(self) -> pl.DataFrame:
-        """A row per seed and link."""
+        """A row per seed and queue."""
         return self.table("queues")
 
     @cached_property
@@ -124,107 +175,163 @@ class Result:
 
     @property
     def series(self) -> Series:
-        """The recorded time series."""
+        """The recorded time series, events and distributions."""
         return Series(self)
 
     @property
     def plot(self) -> Plots:
-        """Figures: plot.queue(), plot.rates(), plot.marks()."""
+        """The figures that can be drawn of it."""
         from ecnlab.plots.result import Plots
 
         return Plots(self)
 
     def only(self, seed: int) -> Result:
         """The result of one of the seeds. Raises UnknownName if it is none of them."""
-        chosen = [record for record in self.records if record.seed == seed]
-        if not chosen:
+        if seed not in self._homes:
             raise UnknownName("seed", str(seed), map(str, self.seeds))
-        return Result(self.header, chosen, self.path)
+        return Result(self.header, {seed: self._homes[seed]}, self.path)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of the tables that every seed has."""
+        every = [part.tables for part in self._homes.values()]
+        return frozenset.intersection(*every) if every else frozenset()
 
     def has(self, table: str) -> bool:
         """Whether every seed has this table (and there is a seed)."""
-        return bool(self.records) and all(table in record.tables for record in self.records)
+        return table in self.tables
 
     def table(self, name: str) -> pl.DataFrame:
         """One table over all seeds. Raises ResultsError if no seed finished or the run has no such table."""
-        if not self.has(name):
-            raise ResultsError(f"{self.name}: no finished seed has a table {name!r}")
-        return pl.concat([record.table(name) for record in self.records])
+        return frame(self._parts_with(name), name)
 
-    def estimate(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> Estimate:
-        """Mean and 95 % interval over seeds of a column of `total`, or of `groups` or `queues` for the name given.
+    def estimate(self, quantity: str, *, group: str | None = None, queue: str | None = None, confidence: float = CONFIDENCE) -> Estimate:
+        """Mean and interval over seeds of a column of `total`, or of `groups` or `queues` for the name given.
 
-        Raises ResultsError for a column, UnknownName for a group or queue that is not there.
+        Parameters
+        ----------
+        quantity : str
+            The column, e.g. "goodput_bps".
+        group, queue : str, optional
+            The group or queue (one of the two) whose column it is.
+        confidence : float
+            How often the interval is to hold the true mean.
+
+        Raises
+        ------
+        UnknownName
+            A quantity, group or queue that is not there; the text suggests the nearest.
         """
-        return estimate(self.values(quantity, group=group, queue=queue))
+        return self._estimated(self.values(quantity, group=group, queue=queue), confidence)
 
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> list[float]:
-        """The values of a quantity, one a seed in the order of `seeds`; arguments as for `estimate`."""
-        frame, key, name = self._choose(group, queue)
-        if quantity not in frame.columns:
-            raise ResultsError(f"there is no quantity {quantity!r}; there are {', '.join(frame.columns)}")
-        rows = frame if key is None else frame.filter(pl.col(key) == name)
-        return [float(value) for value in rows[quantity]]
+        """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
+        table, name = self._choose(group, queue)
+        columns = self._plain(table)
+        quantities = [column for column in columns.names if column not in ("seed", _KEYS[table])]
+        if quantity not in quantities:
+            raise UnknownName(f"quantity of the table {table!r}", quantity, quantities)
+        return list(self._by_name(table, quantity)[name])
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
-        rows = [row for table, key in _SUMMARISED.items() for row in _rows(self, table, key, confidence)]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        import polars as pl
+
+        return pl.DataFrame(list(self._rows(confidence)), infer_schema_length=None)
 
     def summary_json(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
         """The summary as nested dicts of plain values, NaN as None; what summary.json and `--json` hold."""
         tree: dict[str, Any] = {
-            "format": self.header["format"],
-            "engine": self.header["engine"],
-            "name": self.name,
-            "hash": self.hash,
-            "duration_s": self.header["duration_s"],
-            "measure_from_s": self.header["measure_from_s"],
+            key: self.header[key] for key in ("format", "engine", "build", "name", "hash", "duration_s", "measure_from_s")
+        }
+        tree |= {
             "seeds": self.seeds,
             "fingerprints": {str(seed): fingerprint for seed, fingerprint in self.fingerprints.items()},
+            "warnings": [vars(warning) for warning in self.warnings],
             "confidence": confidence,
         }
-        return tree | _nested(self.summary(confidence)) if self.records else tree
+        return tree | _nested(self._rows(confidence)) if self._homes else tree
 
-    def _choose(self, group: str | None, queue: str | None) -> tuple[pl.DataFrame, str | None, str | None]:
+    def _estimated(self, values: list[float], confidence: float) -> Estimate:
+        found = estimate(values, confidence)
+        return found.without_interval() if self.alike else found
+
+    def _choose(self, group: str | None, queue: str | None) -> tuple[str, str]:
+        if group is not None and queue is not None:
+            raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
         if group is not None:
-            return self.groups, "group", _known("group", group, self.groups_order)
+            return "groups", _known("group", group, self.group_names)
         if queue is not None:
-            return self.queues, "queue", _known("link", queue, self.queues_order)
-        return self.total, None, None
+            return "queues", _known("queue", queue, self.queue_names)
+        return "total", ""
 
-    def __repr__(self) -> str:
-        return f"<Result {self.name!r}, {len(self.records)} seeds>"
+    def _rows(self, confidence: float) -> Iterable[dict[str, Any]]:
+        for table, key in _KEYS.items():
+            quantities = [column for column in self._plain(table).names if column not in ("seed", key)]
+            for name in self._names(table):
+                for quantity in quantities:
+                    found = self._estimated(self._by_name(table, quantity)[name], confidence)
+                    yield {
+                        "table": table,
+                        "name": name,
+                        "quantity": quantity,
+                        "unit": unit_of(quantity),
+                        "mean": found.mean,
+                        "sd": found.sd,
+                        "half_width": found.half_width,
+                        "n": found.n,
+                    }
+
+    def _names(self, table: str) -> list[str]:
+        return {"groups": self.group_names, "queues": self.queue_names}.get(table, [""])
+
+    def _by_name(self, table: str, quantity: str) -> dict[str, list[float]]:
+        """A quantity's values over the seeds by the name of the group or queue, under "" for the total."""
+        if (table, quantity) not in self._values:
+            columns, key = self._plain(table), _KEYS[table]
+            found: dict[str, list[float]] = {name: [] for name in self._names(table)}
+            if key is None:
+                found[""] = [float(value) for value in columns[quantity]]
+            else:
+                for name, value in zip(columns[key], columns[quantity], strict=True):
+                    found[name].append(float(value))
+            self._values[table, quantity] = found
+        return self._values[table, quantity]
+
+    def _plain(self, table: str) -> Columns:
+        if table not in self._columns:
+            self._columns[table] = Columns(self._parts_with(table), table)
+        return self._columns[table]
+
+    def _parts_with(self, table: str) -> list[tuple[Part, list[int]]]:
+        """The parts that have the seeds, each with those to take from it. Raises ResultsError if a seed lacks the table."""
+        if not self.has(table):
+            raise ResultsError(
+                f"{self.name}: no finished seed has a table {table!r}"
+                if not self._homes
+                else f"{self.name}: not every seed has a table {table!r}; there are {', '.join(sorted(self.tables))}"
+            )
+        seeds: dict[int, tuple[Part, list[int]]] = {}
+        for seed, part in self._homes.items():
+            seeds.setdefault(id(part), (part, []))[1].append(seed)
+        return list(seeds.values())
 
 
 def open_result(path: str | Path) -> Result:
     """Read a results folder back; only its finished seeds are there.
 
-    Raises ResultsError if the folder is none of ours, of another format, or damaged.
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Raises
+    ------
+    ResultsError
+        The folder is none of ours, of another format, or damaged.
     """
     folder = Folder.open(Path(path))
-    return from_folder(folder, folder.seeds())
-
-
-def from_folder(folder: Folder, seeds: Iterable[int]) -> Result:
-    """The result of the given finished seeds of a folder."""
-    return Result(folder.header, [_stored(folder, seed) for seed in seeds], folder.path)
-
-
-def _stored(folder: Folder, seed: int) -> SeedRecord:
-    meta = folder.read_meta(seed)
-    try:
-        return SeedRecord(
-            seed=meta["seed"],
-            fingerprint=meta["fingerprint"],
-            events=meta["events"],
-            packet_hops=meta["packet_hops"],
-            cpu_s=meta["cpu_s"],
-            tables=frozenset(folder.tables(seed)),
-            table=lambda table: folder.read_table(seed, table),
-        )
-    except KeyError as error:
-        raise ResultsError(f"{folder.path}, seed {seed}: meta.json lacks {error}") from None
+    return Result(folder.header, chosen(folder.batches(), {}), folder.path)
 
 
 def _known(kind: str, name: str, known: list[str]) -> str:
@@ -233,28 +340,9 @@ def _known(kind: str, name: str, known: list[str]) -> str:
     return name
 
 
-def _rows(result: Result, table: str, key: str | None, confidence: float) -> Iterable[dict[str, Any]]:
-    frame = result.table(table)
-    names = frame[key].unique(maintain_order=True).to_list() if key else [""]
-    for name in names:
-        part = frame.filter(pl.col(key) == name) if key else frame
-        for quantity in (column for column in frame.columns if column not in ("seed", key)):
-            found = estimate(part[quantity].to_list(), confidence)
-            yield {
-                "table": table,
-                "name": name,
-                "quantity": quantity,
-                "unit": unit_of(quantity),
-                "mean": found.mean,
-                "sd": found.sd,
-                "half_width": found.half_width,
-                "n": found.n,
-            }
-
-
-def _nested(summary: pl.DataFrame) -> dict[str, Any]:
+def _nested(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for row in summary.iter_rows(named=True):
+    for row in rows:
         home = tree.setdefault(row["table"], {})
         home = home.setdefault(row["name"], {}) if row["name"] else home
         home[row["quantity"]] = {key: _plain(row[key]) for key in ("mean", "sd", "half_width", "n", "unit")}

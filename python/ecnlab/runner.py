@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import Any
+from queue import Empty, Queue
+from threading import Event, Lock, Thread
+from time import monotonic
 
 from ecnlab import _core
-from ecnlab.errors import Interrupted
-from ecnlab.frames import to_frames
+from ecnlab.errors import EngineFault, Interrupted, UsageError
 from ecnlab.progress import Progress
-from ecnlab.results import Result, SeedRecord, from_folder
+from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
-from ecnlab.seeds import checked_seeds
-from ecnlab.store import Folder, header_of
+from ecnlab.seeds import chosen_seeds
+from ecnlab.store import Batch, Folder, chosen, header_of
+from ecnlab.tables import Kept
 
 _TICK_S = 0.1
+_FLUSH_S = 0.25
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -33,122 +35,241 @@ class Request:
 
 def run(
     scenario: Scenario,
-    seeds: int | Iterable[int] = 1,
+    seeds: int | Iterable[int] | None = None,
     *,
+    seed: int | None = None,
     out: str | Path | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Result:
-    """Run a scenario once for each seed, on all cores unless `threads` says otherwise.
+    """Run a scenario once for each seed.
 
-    `seeds` is one seed or several, each 0 <= seed < 2**63. With `out` each seed is stored there as it finishes, seeds that
-    the folder already has are not run again, and summary.json is written at the end. `progress` shows a bar on standard error.
-    Raises UsageError (seeds), ResultsError (folder), Interrupted (Ctrl-C; its `.result` has the finished seeds).
+    Parameters
+    ----------
+    scenario : Scenario
+        What to run.
+    seeds : int or iterable of int, optional
+        `20` stands for the seeds 1 to 20; a list or range names each. Seeds are at least 0 and below 2**63.
+    seed : int, optional
+        The one seed to run; 1 if neither this nor `seeds` is given.
+    out : str or Path, optional
+        A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
+        covers all that it holds.
+    threads : int, optional
+        How many runs go on at a time; as many as there are cores unless given.
+    progress : bool
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Result
+        The tables of these seeds.
+
+    Raises
+    ------
+    UsageError
+        An argument is out of its range or of a wrong type.
+    ResultsError
+        The folder cannot be written, holds something else, or is damaged.
+    EngineFault
+        The engine failed in some run; `.result` has the other seeds.
+    Interrupted
+        Ctrl-C; `.result` has the finished seeds.
     """
-    request = Request(scenario, checked_seeds(seeds), None if out is None else Path(out))
+    if not isinstance(scenario, Scenario):
+        raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
+    request = Request(scenario, chosen_seeds(seeds, seed), _folder(out))
     return run_all([request], threads=threads, progress=progress)[0]
 
 
 def run_all(requests: Sequence[Request], *, threads: int | None = None, progress: bool = False) -> list[Result]:
-    """Run several scenarios in one pool; a result for each request, in order. Errors as for `run`."""
+    """Run several scenarios in one pool; a result for each request, in order.
+
+    Errors as for `run`; `.result` of EngineFault and Interrupted is then a list, in the order of the requests.
+    """
+    workers = _checked_threads(threads)
     homes = [_home(request) for request in requests]
-    jobs = [(home, seed) for home in homes for seed in home.missing()]
+    pool = _Pool(homes, workers)
     try:
-        _execute(jobs, threads or os.cpu_count() or 1, Progress(len(jobs), shown=progress))
+        with Progress(pool.total, shown=progress) as bar:
+            pool.work(bar)
     except KeyboardInterrupt:
-        raise _interrupted(homes) from None
-    return [home.result() for home in homes]
+        results = [home.result() for home in homes]
+        done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
+        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", _one_or_all(results)) from None
+    results = [home.result() for home in homes]
+    if pool.faults:
+        raise EngineFault(pool.faults, _one_or_all(results))
+    return results
 
 
 class _Home:
-    """Where the seeds of one request go."""
+    """Where the seeds of one request go: into memory."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.records: dict[int, SeedRecord] = {}
+        self.runs: list[_core.RunResult] = []
 
     def missing(self) -> list[int]:
+        """The seeds that have to be run."""
         return list(self.request.seeds)
 
-    def keep(self, seed: int, run: _core.RunResult) -> None:
-        frames = _frames(self.request.scenario, run, seed)
-        self.records[seed] = SeedRecord(table=frames.__getitem__, tables=frozenset(frames), **_meta(seed, run))
+    def flush(self) -> None:
+        """Put what has finished where it is to stay."""
 
     def result(self) -> Result:
-        return Result(header_of(self.request.scenario), self.records.values())
+        """What has finished of the seeds that were asked for."""
+        kept = Kept(self.runs)
+        return Result(header_of(self.request.scenario), dict.fromkeys(kept.records, kept))
 
 
 class _FolderHome(_Home):
-    """Seeds of one request that are stored as they finish."""
+    """Where the seeds of one request go: into a results folder, a batch at each flush."""
 
     def __init__(self, request: Request, out: Path) -> None:
         super().__init__(request)
         self.folder = Folder.create(out, request.scenario)
+        self.stored = chosen(self.folder.batches(), request.scenario.record)
 
     def missing(self) -> list[int]:
-        finished = set(self.folder.seeds())
-        return [seed for seed in self.request.seeds if seed not in finished]
+        return [seed for seed in self.request.seeds if seed not in self.stored]
 
-    def keep(self, seed: int, run: _core.RunResult) -> None:
-        self.folder.write_seed(seed, _frames(self.request.scenario, run, seed), _meta(seed, run))
+    def flush(self) -> None:
+        if self.runs:
+            self.folder.write(self.runs, self.request.scenario.record)
+            self.runs = []
 
     def result(self) -> Result:
         wanted = set(self.request.seeds)
-        result = from_folder(self.folder, [seed for seed in self.folder.seeds() if seed in wanted])
-        if result.records:
-            self.folder.write_summary(result.summary_json())
-        return result
+        homes = chosen(self._summarised(), self.request.scenario.record)
+        homes = {seed: batch for seed, batch in homes.items() if seed in wanted}
+        return Result(header_of(self.request.scenario), homes, self.folder.path)
+
+    def _summarised(self) -> list[Batch]:
+        """All batches of the folder, after a summary of them was written.
+
+        Another process may have stored seeds meanwhile. Who writes last looks last, so the summary ends as that of all.
+        """
+        batches = self.folder.batches()
+        while batches:
+            whole = Result(self.folder.header, chosen(batches, {}), self.folder.path)
+            self.folder.write_summary(whole.summary_json())
+            seen, batches = batches, self.folder.batches()
+            if len(batches) == len(seen):
+                break
+        return batches
 
 
 def _home(request: Request) -> _Home:
     return _Home(request) if request.out is None else _FolderHome(request, request.out)
 
 
-def _execute(jobs: Sequence[tuple[_Home, int]], threads: int, progress: Progress) -> None:
-    if not jobs:
-        return
-    stop = Event()
-    with progress, ThreadPoolExecutor(min(threads, len(jobs))) as pool:
-        pending = {pool.submit(_one, home, seed, stop.is_set) for home, seed in jobs}
+class _Job:
+    """One seed to run. `done` is the share of its simulated time that is over."""
+
+    def __init__(self, home: _Home, seed: int) -> None:
+        self.home = home
+        self.seed = seed
+        self.done = 0.0
+
+    def run(self, stop: Event) -> _core.RunResult:
+        scenario = self.home.request.scenario
+
+        def watch(simulated_s: float) -> bool:
+            self.done = simulated_s / scenario.duration_s
+            return stop.is_set()
+
+        return scenario._core.run(self.seed, watch)
+
+
+class _Pool:
+    """Threads that take one job after the other. What they finish waits in a short queue, so that no more is held than that."""
+
+    def __init__(self, homes: Sequence[_Home], threads: int) -> None:
+        jobs = [_Job(home, seed) for home in homes for seed in home.missing()]
+        self.total = len(jobs)
+        self.faults: list[_core.EngineFault] = []
+        self._error: BaseException | None = None
+        self._homes = homes
+        self._jobs = iter(jobs)
+        self._left = len(jobs)
+        self._lock = Lock()
+        self._stop = Event()
+        self._running: set[_Job] = set()
+        self._finished: Queue[tuple[_Job, _core.RunResult | BaseException]] = Queue(maxsize=2 * threads)
+        self._threads = [Thread(target=self._take_jobs, daemon=True) for _ in range(min(threads, len(jobs)))]
+        self._flushed = monotonic()
+
+    def work(self, progress: Progress) -> None:
+        """Do all jobs. Raises what a job raised, except EngineFault; whatever happens, what has finished is flushed."""
+        for thread in self._threads:
+            thread.start()
         try:
-            _drain(pending, progress)
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+            while self._left and self._error is None:
+                self._receive(_TICK_S)
+                progress.show(self.total - self._left + sum(job.done for job in self._running.copy()))
+                if monotonic() - self._flushed >= _FLUSH_S:
+                    self._flush()
+        finally:
+            self._end()
+        if self._error is not None:
+            raise self._error
+
+    def _take_jobs(self) -> None:
+        """What each thread does."""
+        while not self._stop.is_set():
+            with self._lock:
+                job = next(self._jobs, None)
+            if job is None:
+                return
+            self._running.add(job)
+            try:
+                outcome: _core.RunResult | BaseException = job.run(self._stop)
+            except BaseException as error:
+                outcome = error
+            self._running.discard(job)
+            self._finished.put((job, outcome))
+
+    def _receive(self, patience_s: float) -> None:
+        """Take in one finished job, if there is one in time."""
+        try:
+            job, outcome = self._finished.get(timeout=patience_s)
+        except Empty:
+            return
+        self._left -= 1
+        if isinstance(outcome, _core.RunResult):
+            job.home.runs.append(outcome)
+        elif isinstance(outcome, _core.EngineFault):
+            self.faults.append(outcome)
+        elif not isinstance(outcome, _core.Interrupted):
+            self._error = outcome
+
+    def _end(self) -> None:
+        """Stop what still runs, and keep what has finished."""
+        self._stop.set()
+        while any(thread.is_alive() for thread in self._threads) or not self._finished.empty():
+            self._receive(_TICK_S / 10)
+        self._flush()
+
+    def _flush(self) -> None:
+        for home in self._homes:
+            home.flush()
+        self._flushed = monotonic()
 
 
-def _drain(pending: set[Future[None]], progress: Progress) -> None:
-    while pending:
-        finished, pending = wait(pending, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-        for future in finished:
-            future.result()
-        progress.advance(len(finished))
+def _one_or_all(results: list[Result]) -> Result | list[Result]:
+    return results[0] if len(results) == 1 else results
 
 
-def _one(home: _Home, seed: int, stop: Callable[[], bool]) -> None:
-    try:
-        run = home.request.scenario.core.run(seed, stop)
-    except _core.Interrupted:
-        return
-    home.keep(seed, run)
+def _folder(out: str | Path | None) -> Path | None:
+    if out is not None and not isinstance(out, (str, Path)):
+        raise UsageError(f"out: must be the path of a folder, not {type(out).__name__}")
+    return None if out is None else Path(out)
 
 
-def _interrupted(homes: Sequence[_Home]) -> Interrupted:
-    results = [home.result() for home in homes]
-    done, asked = sum(len(r.records) for r in results), sum(len(home.request.seeds) for home in homes)
-    return Interrupted(f"interrupted: {done} of {asked} runs had finished", results[0] if len(results) == 1 else None)
-
-
-def _frames(scenario: Scenario, run: _core.RunResult, seed: int) -> dict[str, Any]:
-    return to_frames(run.tables, scenario.groups, scenario.queues, seed)
-
-
-def _meta(seed: int, run: _core.RunResult) -> dict[str, Any]:
-    return {
-        "seed": seed,
-        "fingerprint": run.fingerprint,
-        "events": run.events,
-        "packet_hops": run.packet_hops,
-        "cpu_s": run.cpu_s,
-    }
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        return os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
+        raise UsageError(f"threads: {threads!r} must be a whole number from 1 to {_MOST_THREADS}")
+    return threads

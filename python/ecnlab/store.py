@@ -1,36 +1,81 @@
 """A results folder.
 
-    DIR/run.json         what was run: format and engine version, the scenario (text, every parameter in force, hash), units
-    DIR/seed-N/          one finished seed: a Parquet file for each table, and meta.json with its fingerprint
-    DIR/summary.json     mean, sd and interval of each quantity over the seeds
-    DIR/figures/         figures (SVG and PNG)
+    DIR/run.json         what was run: format, engine and build, the scenario (text, every parameter in force, key), warnings
+    DIR/batch-*/         some finished seeds: a Parquet file for each table with `seed` as its first column, and batch.json
+    DIR/summary.json     mean, sd and interval of each quantity over all stored seeds
+    DIR/figures/         figures, where they were asked for
 
-A seed is written into a hidden folder, flushed to the disk, and renamed: whatever kills the process, DIR/seed-N is whole or not there.
+A batch is written into a hidden folder, flushed to the disk, and renamed: whatever kills the process, it is whole or not there.
+batch.json says which scenario it belongs to (the key), what was recorded, what identifies each seed, and the size and digest
+of each file, so that a file that was damaged, exchanged or copied from elsewhere is refused. Several processes, on several
+hosts too, may write into one folder: each batch has a name of its own. A seed that two batches hold is the same in both.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from io import BytesIO
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
-from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import ResultsError
 from ecnlab.scenarios import Scenario
-from ecnlab.units import unit_of
-
-if TYPE_CHECKING:
-    import polars as pl
+from ecnlab.tables import SeedRecord, parquet_of
 
 _HEADER = "run.json"
-_META = "meta.json"
+_BATCH = "batch.json"
 _SUMMARY = "summary.json"
+_PARTIAL = re.compile(r"\.batch-(\d+)-\d+-(.+)\.partial")
+_NUMBERS = count(1)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some finished seeds of a folder: `records` by seed, what was recorded of them, and their tables' files."""
+
+    path: Path
+    key: str
+    record: Mapping[str, Any]
+    records: Mapping[int, SeedRecord]
+    files: Mapping[str, Mapping[str, Any]]
+
+    @staticmethod
+    def open(path: Path) -> Batch:
+        """Read what a batch says of itself. Raises ResultsError if it is damaged."""
+        told = _read_json(path / _BATCH, _remedy(path))
+        try:
+            records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in told["seeds"].items()}
+            return Batch(path, told["key"], told["record"], records, told["files"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ResultsError(f"{path / _BATCH} is damaged; {_remedy(path)}") from None
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of its tables."""
+        return frozenset(name.removesuffix(".parquet") for name in self.files)
+
+    def parquet(self, table: str) -> bytes:
+        """One table of all its seeds as Parquet. Raises ResultsError if the file is not the one that was stored."""
+        path = self.path / f"{table}.parquet"
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ResultsError(f"cannot read {path}: {error.strerror or error}; {_remedy(self.path)}") from None
+        if _identity(data) != self.files[path.name]:
+            raise ResultsError(f"{path} is damaged: it is not what was stored; {_remedy(self.path)}")
+        return data
+
+    def covers(self, record: Mapping[str, Any]) -> bool:
+        """Whether all that `record` asks to be recorded was recorded."""
+        return all(self.record.get(key) == wanted for key, wanted in record.items() if wanted and key != "plot")
 
 
 class Folder:
@@ -44,7 +89,7 @@ class Folder:
     def create(path: Path, scenario: Scenario) -> Folder:
         """Open `path` for runs of `scenario`, making it if needed.
 
-        Raises ResultsError if it cannot be written, or holds results of another scenario or engine.
+        Raises ResultsError if it cannot be written, holds results of another scenario or engine, or anything else.
         """
         header = header_of(scenario)
         if (path / _HEADER).exists():
@@ -54,6 +99,7 @@ class Folder:
             return folder
         try:
             path.mkdir(parents=True, exist_ok=True)
+            _require_empty(path)
             write_atomically(path / _HEADER, _json(header))
         except OSError as error:
             raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
@@ -62,64 +108,75 @@ class Folder:
     @staticmethod
     def open(path: Path) -> Folder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
-        header = _read_json(path / _HEADER)
+        header = _read_json(path / _HEADER, "run the scenario into another folder", f"{path} is no results folder")
         if header.get("format") != _core.FORMAT:
-            raise ResultsError(f"{path} has results of format {header.get('format')}; this ecnlab reads {_core.FORMAT}")
+            theirs, remedy = header.get("format"), "run the scenario into another folder"
+            raise ResultsError(f"{path} has results of format {theirs}, this ecnlab reads {_core.FORMAT}; {remedy}")
         return Folder(path, header)
 
-    def seeds(self) -> list[int]:
-        """The finished seeds, ascending."""
-        names = (entry.name.removeprefix("seed-") for entry in self.path.glob("seed-*"))
-        return sorted(int(name) for name in names if name.isdecimal())
+    def batches(self) -> list[Batch]:
+        """Its batches. Raises ResultsError if one is damaged or belongs to another scenario or engine."""
+        found = [Batch.open(path) for path in sorted(self.path.glob("batch-*"))]
+        for batch in found:
+            if batch.key != self.header.get("hash"):
+                raise ResultsError(f"{batch.path} belongs to another scenario or engine (key {batch.key}); {_remedy(batch.path)}")
+        return found
 
-    def write_seed(self, seed: int, frames: Mapping[str, pl.DataFrame], meta: Mapping[str, Any]) -> None:
-        """Store one finished seed, whole or not at all. Raises ResultsError if the disk refuses."""
-        partial = self.path / f".seed-{seed}.{os.getpid()}.{get_ident()}.partial"
+    def write(self, runs: Sequence[_core.RunResult], record: Mapping[str, Any]) -> None:
+        """Store finished seeds as one batch, whole or not at all. Raises ResultsError if the disk refuses."""
+        name = f"batch-{os.getpid()}-{next(_NUMBERS)}-{_host()}"
+        partial = self.path / f".{name}.partial"
         try:
             partial.mkdir()
-            for name, frame in frames.items():
-                _write(partial / f"{name}.parquet", _parquet(frame))
-            _write(partial / _META, _json(meta))
-            _flush(partial)
-            _rename(partial, self._seed(seed))
+            self._fill(partial, sorted(runs, key=lambda run: run.seed), record)
+            _rename(partial, self.path / name)
             _flush(self.path)
         except OSError as error:
-            shutil.rmtree(partial, ignore_errors=True)
             why = error.strerror or str(error)
-            raise ResultsError(f"cannot store seed {seed} in {self.path}: {why}; seeds that had finished are kept") from None
+            seeds = ", ".join(str(run.seed) for run in runs)
+            raise ResultsError(f"cannot store seed {seeds} in {self.path}: {why}; seeds that were stored before are kept") from None
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
-    def read_meta(self, seed: int) -> dict[str, Any]:
-        """A seed's meta data. Raises ResultsError if it is damaged."""
-        return _read_json(self._seed(seed) / _META)
-
-    def tables(self, seed: int) -> list[str]:
-        """The names of a seed's tables."""
-        return sorted(path.stem for path in self._seed(seed).glob("*.parquet"))
-
-    def read_table(self, seed: int, table: str) -> pl.DataFrame:
-        """One table of one seed. Raises ResultsError if it is damaged."""
-        import polars as pl
-
-        path = self._seed(seed) / f"{table}.parquet"
-        try:
-            return pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise ResultsError(f"cannot read {path}: {error}") from None
+    def _fill(self, partial: Path, runs: Sequence[_core.RunResult], record: Mapping[str, Any]) -> None:
+        files = {}
+        for table in runs[0].tables:
+            data = parquet_of(runs, table, {"format": str(_core.FORMAT), "key": self.header["hash"]})
+            files[f"{table}.parquet"] = _identity(data)
+            _write(partial / f"{table}.parquet", data)
+        told = {
+            "format": _core.FORMAT,
+            "key": self.header["hash"],
+            "record": record,
+            "seeds": {str(run.seed): SeedRecord.of(run).told() for run in runs},
+            "files": files,
+        }
+        _write(partial / _BATCH, _json(told))
+        _flush(partial)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Store the summary, whole or not at all. Raises ResultsError if the disk refuses."""
+        """Store the summary, whole or not at all, unless it is there already. Raises ResultsError if the disk refuses."""
+        path, data = self.path / _SUMMARY, _json(summary)
         try:
-            write_atomically(self.path / _SUMMARY, _json(summary))
+            if not (path.exists() and path.read_bytes() == data):
+                write_atomically(path, data)
         except OSError as error:
-            raise ResultsError(f"cannot write {self.path / _SUMMARY}: {error.strerror or error}") from None
+            raise ResultsError(f"cannot write {path}: {error.strerror or error}") from None
 
-    def _seed(self, seed: int) -> Path:
-        return self.path / f"seed-{seed}"
+
+def chosen(batches: Iterable[Batch], record: Mapping[str, Any]) -> dict[int, Batch]:
+    """For each seed the batch to take it from: of those that recorded what `record` asks, the first with most tables."""
+    best: dict[int, Batch] = {}
+    for batch in (batch for batch in batches if batch.covers(record)):
+        for seed in batch.records:
+            if seed not in best or len(batch.files) > len(best[seed].files):
+                best[seed] = batch
+    return best
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{_host()}.partial")
     try:
         _write(partial, data)
         partial.replace(path)
@@ -129,70 +186,90 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def header_of(scenario: Scenario) -> dict[str, Any]:
-    """What run.json says of a scenario: format, engine, hash, text and every parameter in force."""
+    """What run.json says of a scenario: format, engine, key, warnings, text and every parameter in force."""
     return {
         "format": _core.FORMAT,
         "engine": _core.VERSION,
+        "build": _core.BUILD,
         "name": scenario.name,
         "hash": scenario.hash,
         "duration_s": scenario.duration_s,
         "measure_from_s": scenario.measure_from_s,
-        "groups": scenario.groups,
-        "queues": scenario.queues,
+        "groups": scenario.group_names,
+        "queues": scenario.queue_names,
+        "warnings": [vars(warning) for warning in scenario.warnings],
         "scenario": {"source": scenario.source, "text": scenario.text, "overrides": scenario.overrides},
         "parameters": scenario.resolved,
     }
 
 
 def _require_same(folder: Folder, header: Mapping[str, Any]) -> None:
-    for key, what in (("hash", "another scenario"), ("engine", "another engine version")):
-        if folder.header.get(key) != header[key]:
-            raise ResultsError(f"{folder.path} holds results of {what} ({key} {folder.header.get(key)}); choose another folder")
+    if folder.header.get("hash") == header["hash"]:
+        return
+    engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
+    what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
+    raise ResultsError(
+        f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); choose another folder, or delete this one"
+    )
+
+
+def _require_empty(path: Path) -> None:
+    """Nothing may be there but the header that another process is writing at this moment."""
+    strange = [entry.name for entry in path.iterdir() if not entry.name.startswith(f".{_HEADER}.")]
+    if strange and not (path / _HEADER).exists():
+        raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is no results folder; choose a new or an empty one")
 
 
 def _sweep(path: Path) -> None:
-    """Remove what killed processes left half done."""
-    for entry in path.glob(".seed-*.partial"):
-        if not _alive(entry.name.split(".")[2]):
+    """Remove what killed processes of this host left half done; another host's processes cannot be asked whether they live."""
+    for entry in path.glob(".batch-*.partial"):
+        match = _PARTIAL.fullmatch(entry.name)
+        if match is not None and match[2] == _host() and not _alive(int(match[1])):
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _alive(pid: str) -> bool:
+def _alive(pid: int) -> bool:
     try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return False
     except OSError:
         return True
     return True
 
 
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)
+
+
 def _rename(partial: Path, final: Path) -> None:
-    if final.exists():  # another process ran the same seed: by determinism it holds the same bytes
-        shutil.rmtree(partial)
-    else:
-        partial.rename(final)
+    """Give a batch its name, or that name with a number behind it where an earlier process of the same pid has taken it."""
+    names = chain([final], (final.with_name(f"{final.name}-{again}") for again in count(1)))
+    partial.rename(next(name for name in names if not name.exists()))
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = BytesIO()
-    frame.write_parquet(buffer, compression="zstd", metadata={"units": json.dumps({c: unit_of(c) for c in frame.columns})})
-    return buffer.getvalue()
+def _remedy(batch: Path) -> str:
+    return f"delete the folder {batch}, and the same run computes its seeds again"
+
+
+def _identity(data: bytes) -> dict[str, Any]:
+    return {"size": len(data), "sha256": sha256(data).hexdigest()}
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, remedy: str, missing: str | None = None) -> dict[str, Any]:
+    """A file's JSON object. Raises ResultsError: `missing` (or that it is damaged) if it cannot be read, with the remedy."""
     try:
         value = json.loads(path.read_bytes())
-    except OSError:
-        raise ResultsError(f"{path.parent} is no results folder: {path.name} cannot be read") from None
+    except OSError as error:
+        raise ResultsError(f"{missing or path}: cannot read {path.name} ({error.strerror or error}); {remedy}") from None
     except ValueError:
-        raise ResultsError(f"{path} is damaged") from None
+        value = None
     if not isinstance(value, dict):
-        raise ResultsError(f"{path} is damaged")
+        raise ResultsError(f"{path} is damaged; {remedy}")
     return value
 
 

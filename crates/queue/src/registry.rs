@@ -8,91 +8,76 @@ use crate::aqm::red::Mode;
 use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
 
 /// An AQM as users meet it: its name, what it is, its parameters and how it is made.
-pub struct Entry {
+pub struct AqmEntry {
     pub name: &'static str,
     pub title: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
     pub parameters: &'static [Parameter],
-    /// Contradictions among the parameters: the parameter's name and what is wrong.
-    pub check: fn(&Values, Limit) -> Vec<(&'static str, String)>,
+    /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
+    pub check: fn(&Values, Amount) -> Vec<(&'static str, String)>,
     pub make: fn(&Values, Rate) -> Box<dyn Aqm>,
 }
 
-/// The buffer's size as the checks see it.
-pub type Limit = Amount;
-
-pub const AQMS: &[Entry] = &[
-    Entry {
+pub const AQMS: &[AqmEntry] = &[
+    AqmEntry {
         name: "droptail",
         title: "Drop-tail",
         summary: "No signal before the buffer is full; then the arriving or the oldest packet is dropped.",
         source: "RFC 7567, section 2",
-        parameters: droptail::PARAMETERS,
+        parameters: droptail::Settings::PARAMETERS,
         check: |_, _| Vec::new(),
-        make: |values, _| Box::new(droptail::DropTail::new(values)),
+        make: |values, _| Box::new(droptail::DropTail::new(&droptail::Settings::of(values))),
     },
-    Entry {
+    AqmEntry {
         name: "red",
         title: "RED",
         summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
         source: "Floyd and Jacobson 1993",
-        parameters: red::PARAMETERS,
-        check: red_check,
-        make: |values, rate| Box::new(red::Red::new(values, Mode::Drop, rate)),
+        parameters: red::Settings::PARAMETERS,
+        check: |values, limit| red::Settings::of(values).check(limit),
+        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::Drop, rate)),
     },
-    Entry {
+    AqmEntry {
         name: "ecn",
         title: "ECN",
         summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
         source: "Floyd 1994; RFC 3168",
-        parameters: red::PARAMETERS,
-        check: red_check,
-        make: |values, rate| Box::new(red::Red::new(values, Mode::Mark, rate)),
+        parameters: red::Settings::PARAMETERS,
+        check: |values, limit| red::Settings::of(values).check(limit),
+        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::Mark, rate)),
     },
-    Entry {
+    AqmEntry {
         name: "ecnm",
         title: "ECNM",
         summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
         source: "Zheng 2001, section 4.2.2",
-        parameters: red::PARAMETERS,
-        check: red_check,
-        make: |values, rate| Box::new(red::Red::new(values, Mode::MarkAll, rate)),
+        parameters: red::Settings::PARAMETERS,
+        check: |values, limit| red::Settings::of(values).check(limit),
+        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::MarkAll, rate)),
     },
-    Entry {
+    AqmEntry {
         name: "mark-front",
         title: "Mark-front ECN",
         summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
         source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
-        parameters: red::PARAMETERS,
-        check: red_check,
-        make: |values, rate| Box::new(mark_front::MarkFront::new(values, rate)),
+        parameters: red::Settings::PARAMETERS,
+        check: |values, limit| red::Settings::of(values).check(limit),
+        make: |values, rate| Box::new(mark_front::MarkFront::new(red::Settings::of(values), rate)),
     },
-    Entry {
+    AqmEntry {
         name: "aecn",
         title: "Adaptive ECN",
         summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group's flow queue (AECN, AECN2, AECN3, AECN4).",
         source: "Zheng 2001, chapter 5 and appendix B",
-        parameters: aecn::PARAMETERS,
-        check: |values, limit| {
-            let mut problems = red_check(values, limit);
-            problems.extend(aecn::check(values));
-            problems
-        },
-        make: |values, rate| Box::new(aecn::Aecn::new(values, rate)),
+        parameters: aecn::Settings::PARAMETERS,
+        check: |values, limit| aecn::Settings::of(values).check(limit),
+        make: |values, rate| Box::new(aecn::Aecn::new(aecn::Settings::of(values), rate)),
     },
 ];
 
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static AqmEntry> {
     AQMS.iter().find(|entry| entry.name == name)
-}
-
-fn red_check(values: &Values, limit: Limit) -> Vec<(&'static str, String)> {
-    let limit_packets = match limit {
-        Amount::Packets(packets) => packets,
-        Amount::Bytes(bytes) => bytes / values.count("mean_packet") as f64,
-    };
-    red::check(values, limit_packets)
 }
 
 #[cfg(test)]

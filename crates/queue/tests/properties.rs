@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_queue::registry::{AQMS, Entry, find};
+use ecnlab_queue::registry::{AQMS, AqmEntry, find};
 use ecnlab_queue::{Fifo, Frame, Limit, Outcome};
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
@@ -96,7 +96,7 @@ fn rate() -> Rate {
 }
 
 /// The flow queue of a packet as the AQM has it: none, one for all, or AECN's three.
-fn class(entry: &Entry, packet: &Packet) -> Option<u32> {
+fn class(entry: &AqmEntry, packet: &Packet) -> Option<u32> {
     match entry.name {
         "mark-front" => Some(0),
         "aecn" if packet.rtt >= Span::from_millis(150) => Some(2),
@@ -108,7 +108,7 @@ fn class(entry: &Entry, packet: &Packet) -> Option<u32> {
 
 /// A queue and the plain list that says what it should hold.
 struct Checked {
-    entry: &'static Entry,
+    entry: &'static AqmEntry,
     drop: String,
     fifo: Fifo<Packet>,
     shadow: VecDeque<Packet>,
@@ -251,7 +251,7 @@ const PACKET: Packet = Packet { number: 0, size: 1000, ecn: Ecn::Ect0, rtt: Span
 
 /// Every AQM with its defaults and a buffer of 20 packets.
 fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
-    let fifo = |entry: &'static Entry| Fifo::new((entry.make)(&Values::defaults(entry.parameters), rate()), Limit::Packets(20));
+    let fifo = |entry: &'static AqmEntry| Fifo::new((entry.make)(&Values::defaults(entry.parameters), rate()), Limit::Packets(20));
     AQMS.iter().map(move |entry| (entry.name, fifo(entry), Rng::for_role(1, entry.name)))
 }
 

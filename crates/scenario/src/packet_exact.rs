@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ecnlab_queue::{Limit, registry};
 use ecnlab_sim::Direction::{Back, Forward};
 use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
-use ecnlab_sim::{Buffer, FlowSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, Treatment};
+use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Traffic, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
@@ -57,14 +57,14 @@ type Case = Result<(Network, Options), String>;
 fn case(scenario: &Json) -> Result<Case, String> {
     let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("no packet-exact case: {name} is missing"));
     let path = &scenario["path"];
-    let link = |name: LinkName, rate: &str, delay: &str, limit: u32, treatment: Option<Box<Treatment>>| -> Result<LinkSpec, String> {
+    let link = |name: LinkName, rate: &str, delay: &str, limit: u32, impairment: Option<Box<ImpairmentSpec>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
             name,
             rate: Rate::from_bps(real(path, rate)? as u64).ok_or_else(|| format!("{rate} is 0"))?,
             delay: seconds(real(path, delay)?)?,
             buffer: droptail(limit),
             spread: Span::ZERO,
-            treatment,
+            impairment,
         })
     };
     let pairs = |name: &str| -> Vec<(u64, u32)> {
@@ -88,14 +88,14 @@ fn case(scenario: &Json) -> Result<Case, String> {
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            Treatment::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
+            ImpairmentSpec::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
         )?,
         link(
             shared("bottleneck", Back),
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             u32::MAX,
-            Treatment::scripted(Script::new(Vec::new(), Vec::new(), numbers)),
+            ImpairmentSpec::scripted(Script::new(Vec::new(), Vec::new(), numbers)),
         )?,
         link(shared("access", Back), "access_rate_bps", "access_delay_s", u32::MAX, None)?,
     ];

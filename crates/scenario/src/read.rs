@@ -110,7 +110,7 @@ impl Reader {
     pub fn count_if(&mut self, section: &Section, key: &str, max: u64) -> Option<u64> {
         let text = self.text_if(section, key, "20")?;
         let kind = Kind::Count { min: 1, max, unit: "" };
-        let parameter = Parameter { name: "", kind, default: "1", doc: "", source: "" };
+        let parameter = Parameter { kind, ..Parameter::PLAIN };
         let read = parameter.read(text).map(|value| if let ecnlab_units::Value::Count(count) = value { count } else { 1 });
         self.accept(section, key, read)
     }

@@ -1,8 +1,8 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
+use ecnlab_sim::impairment;
 use ecnlab_sim::measures::table::{ColumnText, TableText};
-use ecnlab_sim::treatment;
 use ecnlab_transport::{profile, settings, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
@@ -26,6 +26,7 @@ const LIMIT: Parameter = Parameter {
     default: "",
     doc: "Buffer: how much may wait, the packet in transmission not counted. Must be given.",
     source: "ns-2 2.35, queue-limit",
+    ..Parameter::PLAIN
 };
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
@@ -91,9 +92,9 @@ pub fn schema() -> Json {
             ("rate", word.clone()),
             ("delay", word.clone()),
             ("queue", json!({ "oneOf": queues })),
-            ("reverse", pipe(scenario::REVERSE_KEYS, treatment::PARAMETERS)),
+            ("reverse", pipe(scenario::REVERSE_KEYS, impairment::Settings::PARAMETERS)),
         ],
-        treatment::PARAMETERS,
+        impairment::Settings::PARAMETERS,
         &["name", "from", "to", "rate", "delay", "queue"],
     );
     let flows = table(
@@ -139,13 +140,15 @@ fn table(members: &[(&str, Json)], parameters: &[Parameter], required: &[&str]) 
 fn property(parameter: &Parameter) -> Json {
     let mut json = match parameter.kind {
         Kind::Number { min, max, .. } => bounded("number", min, max),
-        Kind::NumberOrAuto { min, max, .. } => json!({ "oneOf": [bounded("number", min, max), { "const": "auto" }] }),
         Kind::Count { min, max, .. } => json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] }),
         Kind::Amount => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } => json!({ "type": "string" }),
+        Kind::Span { .. } | Kind::Rate | Kind::Text => json!({ "type": "string" }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
     };
+    if let Some(word) = parameter.word {
+        json = json!({ "oneOf": [json, { "const": word }] });
+    }
     json["description"] = json!(format!("{} ({})", parameter.doc, parameter.source));
     json["default"] = json!(parameter.default);
     json

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::{Limit, registry as aqms};
-use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Treatment, treatment};
+use ecnlab_sim::{Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, QueueSpec, impairment};
 use ecnlab_transport::{Settings, Traffic, profile, settings, source};
 use ecnlab_units::quantity::{self, Amount};
 use ecnlab_units::{Rate, Span, Time, Values};
@@ -188,20 +188,20 @@ fn links(reader: &mut Reader, root: &Section, resolved: &mut Map<String, Json>) 
 }
 
 fn link(reader: &mut Reader, section: &Section) -> Option<Declared> {
-    reader.only(section, &with_treatment(LINK_KEYS));
+    reader.only(section, &with_impairment(LINK_KEYS));
     let name = reader.text(section, "name", "\"bottleneck\"");
     let from = reader.text(section, "from", "\"router\"");
     let to = reader.text(section, "to", "\"sink\"");
     let rate = reader.rate(section, "rate");
     let delay = reader.span(section, "delay", "\"5 ms\"");
-    let treatment = treatment(reader, section);
+    let impairment = impairment(reader, section);
     let reverse = reverse(reader, section, name.unwrap_or_default(), rate, delay);
     if from.is_some() && from == to {
         reader.report_at(section, "to", "a link must lead to another node than it comes from".to_owned());
     }
     let queue = queue(reader, section, name.unwrap_or_default());
     let (name, from, to) = (name?.to_owned(), from?.to_owned(), to?.to_owned());
-    let sound = sound_link([&name, &from, &to], rate, delay, queue, &treatment, reverse);
+    let sound = sound_link([&name, &from, &to], rate, delay, queue, &impairment, reverse);
     Some(Declared { name, from, to, sound })
 }
 
@@ -211,24 +211,24 @@ fn sound_link(
     rate: Option<Rate>,
     delay: Option<Span>,
     queue: Option<QueueSpec>,
-    treatment: &Values,
+    impairment: &Values,
     reverse: Option<(LinkSpec, Values)>,
 ) -> Option<SoundLink> {
-    let (rate, delay, queue, (reverse, reverse_treatment)) = (rate?, delay?, queue?, reverse?);
+    let (rate, delay, queue, (reverse, reverse_impairment)) = (rate?, delay?, queue?, reverse?);
     let mut description = json!({
         "name": name, "from": from, "to": to, "rate_bps": rate.bps(), "delay_s": delay.seconds(),
         "queue": describe(queue.aqm.name, &queue.values, queue.limit),
         "reverse": { "rate_bps": reverse.rate.bps(), "delay_s": reverse.delay.seconds(), "limit": pipe_limit(&reverse) },
     });
-    describe_treatment(&mut description, treatment);
-    describe_treatment(&mut description["reverse"], &reverse_treatment);
+    describe_impairment(&mut description, impairment);
+    describe_impairment(&mut description["reverse"], &reverse_impairment);
     let forward = LinkSpec {
         name: LinkName::shared(name, Direction::Forward),
         rate,
         delay,
         buffer: Buffer::Queue(Box::new(queue)),
         spread: Span::ZERO,
-        treatment: Treatment::new(treatment),
+        impairment: ImpairmentSpec::new(impairment::Settings::of(impairment)),
     };
     Some(SoundLink { forward, reverse, description })
 }
@@ -236,32 +236,32 @@ fn sound_link(
 /// The way back: as the link itself, with a plain buffer.
 fn reverse(reader: &mut Reader, link: &Section, name: &str, rate: Option<Rate>, delay: Option<Span>) -> Option<(LinkSpec, Values)> {
     let (mut rate, mut delay, mut limit) = (rate, delay, PIPE_LIMIT);
-    let mut values = Values::defaults(treatment::PARAMETERS);
+    let mut values = Values::defaults(impairment::Settings::PARAMETERS);
     if let Some(section) = reader.section(link, "reverse", "{ rate = \"10 Mbps\" }") {
-        reader.only(&section, &with_treatment(REVERSE_KEYS));
-        values = treatment(reader, &section);
+        reader.only(&section, &with_impairment(REVERSE_KEYS));
+        values = impairment(reader, &section);
         if section.node.get("rate").is_some() {
             rate = reader.rate(&section, "rate");
         }
         delay = reader.span_if(&section, "delay", "\"5 ms\"").or(delay);
         limit = reader.count_if(&section, "limit", MAX_PACKETS).map_or(limit, |limit| limit as u32);
     }
-    let (name, treatment) = (LinkName::shared(name, Direction::Back), Treatment::new(&values));
-    Some((LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment }, values))
+    let (name, impairment) = (LinkName::shared(name, Direction::Back), ImpairmentSpec::new(impairment::Settings::of(&values)));
+    Some((LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment }, values))
 }
 
 /// The keys of a link, and those of what its path does to packets.
-fn with_treatment<'a>(keys: &[&'a str]) -> Vec<&'a str> {
-    keys.iter().copied().chain(treatment::PARAMETERS.iter().map(|parameter| parameter.name)).collect()
+fn with_impairment<'a>(keys: &[&'a str]) -> Vec<&'a str> {
+    keys.iter().copied().chain(impairment::Settings::PARAMETERS.iter().map(|parameter| parameter.name)).collect()
 }
 
-fn treatment(reader: &mut Reader, link: &Section) -> Values {
-    let mut values = Values::defaults(treatment::PARAMETERS);
+fn impairment(reader: &mut Reader, link: &Section) -> Values {
+    let mut values = Values::defaults(impairment::Settings::PARAMETERS);
     reader.parameters(link, &mut values);
     values
 }
 
-fn describe_treatment(link: &mut Json, values: &Values) {
+fn describe_impairment(link: &mut Json, values: &Values) {
     values.texts().for_each(|(name, text)| link[name] = json!(text));
 }
 
@@ -403,7 +403,7 @@ fn access(reader: &mut Reader, flow: &Section) -> Option<Option<(LinkSpec, LinkS
     let spread = reader.span_if(&section, "spread", "\"1 ms\"").unwrap_or(Span::ZERO);
     // Each flow's own name comes with its place in the group.
     let name = LinkName::Access { group: "".into(), member: 0, direction: Direction::Back };
-    let back = LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment: None };
+    let back = LinkSpec { name, rate: rate?, delay: delay?, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment: None };
     Some(Some((LinkSpec { spread, ..back.clone() }, back)))
 }
 
@@ -503,7 +503,7 @@ fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)>
 }
 
 /// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
-fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::Entry, Values)> {
+fn app(reader: &mut Reader, flow: &Section) -> Option<(&'static source::SourceEntry, Values)> {
     let section = flow.section("app");
     let word = match &section {
         Some(section) => reader.text(section, "kind", "\"bulk\"")?,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ecnlab_scenario::{Problem, Scenario};
-use ecnlab_sim::treatment::EcnPath;
+use ecnlab_sim::impairment::EcnPath;
 use ecnlab_transport::Demand;
 
 const SOUND: &str = r#"name = "two groups"
@@ -221,13 +221,13 @@ fn an_override_may_add_a_key_or_a_table() {
 fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_they_are() {
     let scenario =
         sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25"), ("link.bottleneck.loss_every", "7")]).unwrap();
-    let treatments: Vec<_> = scenario.network.links.iter().map(|link| link.treatment.as_deref()).collect();
-    assert_eq!(Some((EcnPath::Bleach, 0.0, 7)), treatments[0].map(|path| (path.ecn, path.loss, path.loss_every)));
-    assert_eq!(Some((EcnPath::Keep, 0.25, 0)), treatments[1].map(|path| (path.ecn, path.loss, path.loss_every)));
-    assert!(treatments[2..].iter().all(Option::is_none));
+    let impairments: Vec<_> = scenario.network.links.iter().map(|link| link.impairment.as_deref()).collect();
+    assert_eq!(Some((EcnPath::Bleach, 0.0, 7)), impairments[0].map(|path| (path.ecn, path.loss, path.loss_every)));
+    assert_eq!(Some((EcnPath::Keep, 0.25, 0)), impairments[1].map(|path| (path.ecn, path.loss, path.loss_every)));
+    assert!(impairments[2..].iter().all(Option::is_none));
     let link = &scenario.resolved["links"][0];
     assert_eq!(["bleach", "0", "keep", "0.25"], [&link["ecn"], &link["loss"], &link["reverse"]["ecn"], &link["reverse"]["loss"]]);
-    assert!(sound(&[("link.bottleneck.loss", "0")]).unwrap().network.links[0].treatment.is_none());
+    assert!(sound(&[("link.bottleneck.loss", "0")]).unwrap().network.links[0].impairment.is_none());
 }
 
 #[test]

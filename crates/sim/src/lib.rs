@@ -6,6 +6,7 @@
 mod component;
 pub mod deadlines;
 mod engine;
+pub mod impairment;
 mod link;
 pub mod measures;
 pub mod network;
@@ -14,15 +15,14 @@ mod payloads;
 pub mod probe;
 pub mod record;
 pub mod script;
-pub mod treatment;
 
 pub use engine::{Options, Run, Simulation};
+pub use impairment::ImpairmentSpec;
 pub use measures::Report;
 pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
 pub use script::Script;
-pub use treatment::Treatment;
 
 use measures::columns;
 use measures::table::TableText;

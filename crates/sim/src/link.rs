@@ -4,9 +4,9 @@ use ecnlab_queue::{Fifo, Frame};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
+use crate::impairment::Impairment;
 use crate::measures::QueueMeasures;
 use crate::packet::{Arena, NONE, PacketId};
-use crate::treatment::Path;
 
 /// One direction of a link as it runs.
 pub struct Link {
@@ -30,18 +30,18 @@ pub struct Link {
     waiting: u32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
-    /// What its path does to packets before they wait, if anything.
-    pub path: Option<Box<Path>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<Impairment>>,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Packets that a pipe or the path dropped.
+    /// Packets that a pipe or an impairment dropped.
     pub dropped: u64,
     /// Packets that came to the link.
     pub arrived: u64,
 }
 
 impl Link {
-    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, path: Option<Box<Path>>, deadline: u32) -> Link {
+    pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, impairment: Option<Box<Impairment>>, deadline: u32) -> Link {
         Link {
             rate,
             delay,
@@ -56,7 +56,7 @@ impl Link {
             first_waiting: NONE,
             waiting: 0,
             queue,
-            path,
+            impairment,
             delivered: 0,
             dropped: 0,
             arrived: 0,

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::Entry;
+use ecnlab_queue::registry::AqmEntry;
 use ecnlab_transport::{Settings, Traffic};
 use ecnlab_units::{Rate, Span, Time, Values};
 
-use crate::treatment::Treatment;
+use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub struct LinkSpec {
     /// Each run lengthens the delay by a draw between nothing and this; [`FlowSpec::base_rtt`] leaves it out.
     pub spread: Span,
     pub buffer: Buffer,
-    /// What the path does to packets before they wait, if anything.
-    pub treatment: Option<Box<Treatment>>,
+    /// What happens to packets before they wait, if anything.
+    pub impairment: Option<Box<ImpairmentSpec>>,
 }
 
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
@@ -63,7 +63,7 @@ pub enum Buffer {
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    pub aqm: &'static Entry,
+    pub aqm: &'static AqmEntry,
     pub values: Values,
     pub limit: Limit,
 }

@@ -9,8 +9,10 @@ use common::{options, pipe, queue_link, run_off, run_with};
 
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::{AQMS, find};
-use ecnlab_sim::treatment::EcnPath;
-use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script, Treatment};
+use ecnlab_sim::impairment::EcnPath;
+use ecnlab_sim::{
+    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
+};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
 use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
 use ecnlab_units::{Span, Time, Values};
@@ -159,15 +161,15 @@ impl Hop {
         }
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        let treatment = Treatment { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
+        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
         let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
-        LinkSpec { treatment: Some(Box::new(treatment)), ..link }
+        LinkSpec { impairment: Some(Box::new(impairment)), ..link }
     }
 
     fn back(&self, at: usize) -> LinkSpec {
-        let treatment = Treatment { ecn: self.ecn, loss: self.loss[1], ..Treatment::default() };
+        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[1], ..ImpairmentSpec::default() };
         let name = LinkName::shared(&format!("hop {at}"), Direction::Back);
-        LinkSpec { name, treatment: Some(Box::new(treatment)), ..pipe(self.kbps, self.delay_us, 30) }
+        LinkSpec { name, impairment: Some(Box::new(impairment)), ..pipe(self.kbps, self.delay_us, 30) }
     }
 }
 

@@ -8,27 +8,27 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::find;
-use ecnlab_sim::treatment::EcnPath;
-use ecnlab_sim::{FlowSpec, Network, Run, Treatment};
+use ecnlab_sim::impairment::EcnPath;
+use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Run};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Demand, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 
-/// An ECN flow over a marking queue whose path treats packets there and back.
-fn treated(there: Treatment, back: Treatment) -> Run {
-    treated_flow("ns2", there, back)
+/// An ECN flow over a marking queue with impairments there and back.
+fn impaired(there: ImpairmentSpec, back: ImpairmentSpec) -> Run {
+    impaired_flow("ns2", there, back)
 }
 
-fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
+fn impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec) -> Run {
     let aqm = find("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
     for (name, text) in [("min_th", "2"), ("max_th", "8"), ("w_q", "0.1")] {
         values.read(name, text).unwrap();
     }
     let mut link = queue_link(1_000, 10_000, "bottleneck", aqm, values, Limit::Packets(40));
-    link.treatment = Some(Box::new(there));
+    link.impairment = Some(Box::new(there));
     let mut reverse = pipe(1_000, 10_000, 100);
-    reverse.treatment = Some(Box::new(back));
+    reverse.impairment = Some(Box::new(back));
     let tcp = Settings { ecn: true, max_window: 30, ..profile::settings(profile) };
     let flow = FlowSpec {
         group: 0,
@@ -43,12 +43,12 @@ fn treated_flow(profile: &str, there: Treatment, back: Treatment) -> Run {
     run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: vec!["all".into()] }, &options(100, 1))
 }
 
-fn ecn(ecn: EcnPath) -> Treatment {
-    Treatment { ecn, ..Treatment::default() }
+fn ecn(ecn: EcnPath) -> ImpairmentSpec {
+    ImpairmentSpec { ecn, ..ImpairmentSpec::default() }
 }
 
-fn loss(loss: f64) -> Treatment {
-    Treatment { loss, ..Treatment::default() }
+fn loss(loss: f64) -> ImpairmentSpec {
+    ImpairmentSpec { loss, ..ImpairmentSpec::default() }
 }
 
 fn counts<const N: usize>(run: &Run, table: &str, columns: [&str; N]) -> [f64; N] {
@@ -58,9 +58,9 @@ fn counts<const N: usize>(run: &Run, table: &str, columns: [&str; N]) -> [f64; N
 #[test]
 fn a_bleaching_path_turns_marks_into_drops() {
     let columns = ["marks", "drops_early"];
-    let [kept_marks, kept_drops] = counts(&treated(ecn(EcnPath::Keep), Treatment::default()), "queues", columns);
+    let [kept_marks, kept_drops] = counts(&impaired(ecn(EcnPath::Keep), ImpairmentSpec::default()), "queues", columns);
     assert!(kept_marks > 10.0 && kept_drops <= 1.0, "{kept_marks} marks, {kept_drops} drops");
-    let bleached = treated(ecn(EcnPath::Bleach), Treatment::default());
+    let bleached = impaired(ecn(EcnPath::Bleach), ImpairmentSpec::default());
     let [marks, drops] = counts(&bleached, "queues", columns);
     assert!(marks == 0.0 && drops > 10.0, "{marks} marks, {drops} drops");
     assert_eq!([0.0], counts(&bleached, "flows", ["ecn_reactions"]));
@@ -68,7 +68,7 @@ fn a_bleaching_path_turns_marks_into_drops() {
 
 #[test]
 fn a_path_that_drops_what_is_ecn_capable_lets_the_first_packet_pass_and_is_a_cause_of_its_own() {
-    let run = treated(ecn(EcnPath::Drop), Treatment::default());
+    let run = impaired(ecn(EcnPath::Drop), ImpairmentSpec::default());
     let [arrivals, departures, drops, for_ecn] = counts(&run, "queues", ["arrivals", "departures", "drops", "drops_ecn"]);
     assert!(for_ecn > 0.0);
     assert_eq!((for_ecn, arrivals), (drops, departures + drops));
@@ -77,36 +77,36 @@ fn a_path_that_drops_what_is_ecn_capable_lets_the_first_packet_pass_and_is_a_cau
 
 #[test]
 fn lost_data_is_counted_as_dropped_and_lost_acknowledgements_are_not() {
-    let there = treated(loss(0.02), Treatment::default());
+    let there = impaired(loss(0.02), ImpairmentSpec::default());
     let [arrivals, lost] = counts(&there, "queues", ["arrivals", "drops_lost"]);
     assert!((lost / arrivals - 0.02).abs() < 0.005, "{lost} of {arrivals}");
     let [dropped, by_queue] = [counts(&there, "flows", ["drops"])[0], counts(&there, "queues", ["drops"])[0] - lost];
     assert_eq!(lost + by_queue, dropped);
-    let back = treated(Treatment::default(), loss(0.02));
+    let back = impaired(ImpairmentSpec::default(), loss(0.02));
     assert_eq!([0.0], counts(&back, "queues", ["drops_lost"]));
     let [goodput, without] =
-        [back, treated(Treatment::default(), Treatment::default())].map(|run| counts(&run, "flows", ["goodput_bps"])[0]);
+        [back, impaired(ImpairmentSpec::default(), ImpairmentSpec::default())].map(|run| counts(&run, "flows", ["goodput_bps"])[0]);
     assert!(goodput > 0.9 * without, "cumulative acknowledgements bear losses: {goodput} against {without}");
 }
 
 #[test]
 fn a_path_that_loses_everything_lets_nothing_through() {
-    let run = treated(loss(1.0), Treatment::default());
+    let run = impaired(loss(1.0), ImpairmentSpec::default());
     assert_eq!([0.0], counts(&run, "flows", ["throughput_bps"]));
 }
 
 #[test]
 fn a_path_that_strips_or_drops_the_offer_of_ecn_leaves_a_connection_without_it() {
     let columns = ["marks", "drops_ecn"];
-    let kept = treated_flow("rfc", ecn(EcnPath::Keep), Treatment::default());
+    let kept = impaired_flow("rfc", ecn(EcnPath::Keep), ImpairmentSpec::default());
     assert!(counts(&kept, "queues", columns)[0] > 10.0);
     let faults = [
-        (ecn(EcnPath::ClearFlags), Treatment::default(), 0.0),
-        (Treatment::default(), ecn(EcnPath::ClearFlags), 0.0),
-        (ecn(EcnPath::DropSetup), Treatment::default(), 1.0),
+        (ecn(EcnPath::ClearFlags), ImpairmentSpec::default(), 0.0),
+        (ImpairmentSpec::default(), ecn(EcnPath::ClearFlags), 0.0),
+        (ecn(EcnPath::DropSetup), ImpairmentSpec::default(), 1.0),
     ];
     for (there, back, refused) in faults {
-        let run = treated_flow("rfc", there, back);
+        let run = impaired_flow("rfc", there, back);
         assert_eq!([0.0, refused], counts(&run, "queues", columns));
         assert!(counts(&run, "flows", ["goodput_bps"])[0] > 500_000.0, "it sends without ECN");
     }

@@ -9,7 +9,7 @@ use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::Limit;
 use ecnlab_queue::registry::find;
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{FlowSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, Treatment, tables};
+use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
 use ecnlab_transport::source::ENDLESS;
 use ecnlab_transport::{Demand, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
@@ -21,7 +21,7 @@ const EVERYTHING: Recording =
 fn network() -> Network {
     let aqm = find("droptail").unwrap();
     let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
-    link.treatment = Some(Box::new(Treatment { loss: 0.01, ..Treatment::default() }));
+    link.impairment = Some(Box::new(ImpairmentSpec { loss: 0.01, ..ImpairmentSpec::default() }));
     let flow = |group, member| FlowSpec {
         group,
         member,

@@ -143,8 +143,8 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
         ..tcp()
     };
     let mut network = network(hasty, traffic(Transactions { gap: Span::ZERO, ..plan(5_000, 0, Connection::New) }));
-    let lossy = ecnlab_sim::Treatment { loss: 0.1, ..Default::default() };
-    network.links.iter_mut().for_each(|link| link.treatment = Some(Box::new(lossy.clone())));
+    let lossy = ecnlab_sim::ImpairmentSpec { loss: 0.1, ..Default::default() };
+    network.links.iter_mut().for_each(|link| link.impairment = Some(Box::new(lossy.clone())));
     let (run, tape) = run_with(&network, &options(600, 1), Tape::default());
     let discarded = of(&run, "sent") - of(&run, "drops") - tape.received as f64;
     assert!(discarded > 10.0, "{discarded} packets were discarded or are still in flight");

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 CONFIDENCE = 0.95
 
@@ -30,6 +29,10 @@ class Estimate:
         """Upper end of the interval."""
         return self.mean + self.half_width
 
+    def without_interval(self) -> Estimate:
+        """The same mean where an interval would mean nothing."""
+        return replace(self, half_width=math.nan)
+
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit."""
         return Estimate(self.mean * factor, self.sd * abs(factor), self.half_width * abs(factor), self.n)
@@ -40,10 +43,9 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
 
     A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
     """
-    data = np.asarray(values, dtype=float)
-    n = len(data)
-    mean = float(data.mean()) if n else math.nan
-    sd = float(data.std(ddof=1)) if n > 1 else math.nan
+    n = len(values)
+    mean = math.fsum(values) / n if n else math.nan
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
     half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
     return Estimate(mean, sd, half_width, n)
 
@@ -55,7 +57,7 @@ def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float 
     """
     if len(a) != len(b):
         raise ValueError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
-    return estimate(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), confidence)
+    return estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
 
 
 def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: float = 0.99) -> float:
@@ -71,6 +73,7 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
     return t_quantile(confidence, freedom) * math.sqrt(variance)
 
 
+@lru_cache(maxsize=256)
 def t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""
     from scipy.special import stdtrit

@@ -78,13 +78,13 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> T
 def result_tables(result: Result) -> list[Table]:
     """A result as tables: rates, delays and counts by group; fairness; each queue."""
     title = f"{result.name}: {len(result.seeds)} seed{'s' * (len(result.seeds) != 1)}, mean ± 95 % interval"
-    header = ["quantity", "unit", "all", *result.groups_order]
+    header = ["quantity", "unit", "all", *result.group_names]
     by_group = _BY_GROUP + (_TRANSACTIONS if math.isfinite(result.estimate("transaction_mean_s").mean) else ())
     groups = table(title, header, [_by_group(result, quantity) for quantity in by_group])
     fairness = table("fairness over all flows", ["quantity", "value"], [[q, number(result.estimate(q))] for q in _WHOLE])
     queues = table(
         "queues",
-        ["quantity", "unit", *result.queues_order],
+        ["quantity", "unit", *result.queue_names],
         [_by_queue(result, quantity) for quantity in (*_QUEUE, *_path_losses(result))],
     )
     return [groups, fairness, queues]
@@ -92,7 +92,7 @@ def result_tables(result: Result) -> list[Table]:
 
 def _path_losses(result: Result) -> list[str]:
     """The losses on a path, of those kinds that there were."""
-    return [quantity for quantity in _PATH if any(result.estimate(quantity, queue=queue).mean > 0 for queue in result.queues_order)]
+    return [quantity for quantity in _PATH if any(result.estimate(quantity, queue=queue).mean > 0 for queue in result.queue_names)]
 
 
 def number(value: Estimate, factor: float = 1.0) -> str:
@@ -114,14 +114,14 @@ def _by_group(result: Result, quantity: str) -> list[str]:
     factor, unit = shown_unit(quantity)
     values = [
         result.estimate(quantity),
-        *(result.estimate(quantity, group=group) for group in result.groups_order),
+        *(result.estimate(quantity, group=group) for group in result.group_names),
     ]
     return [_name(quantity), unit, *(number(value, factor) for value in values)]
 
 
 def _by_queue(result: Result, quantity: str) -> list[str]:
     factor, unit = shown_unit(quantity)
-    values = (result.estimate(quantity, queue=queue) for queue in result.queues_order)
+    values = (result.estimate(quantity, queue=queue) for queue in result.queue_names)
     return [_name(quantity), unit, *(number(value, factor) for value in values)]
 
 

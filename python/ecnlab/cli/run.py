@@ -50,13 +50,11 @@ def overrides(changes: Sequence[str]) -> dict[str, str]:
 
 
 def _seeds(seed: str | None, seeds: str | None) -> list[int]:
-    from ecnlab.seeds import parse_seeds
+    from ecnlab.seeds import parse_seed, parse_seeds
 
     if seed is not None and seeds is not None:
         raise UsageError("--seed and --seeds exclude each other")
-    if seed is not None and not seed.lstrip("-").isdecimal():
-        raise UsageError(f"--seed {seed!r} is no whole number")
-    return parse_seeds(seed or seeds or "1")
+    return parse_seed(seed or "1") if seeds is None else parse_seeds(seeds)
 
 
 def _default_folder(file: Path, chosen: Scenario) -> Path:

@@ -25,7 +25,7 @@ class Plots:
     @style.styled
     def queue(self, name: str | None = None, seed: int | None = None) -> Figure:
         """Queue length and the AQM's average against time; the first link and first seed unless named."""
-        link, chosen = _chosen("link", name, self._result.queues_order), self._one(seed)
+        link, chosen = _chosen("link", name, self._result.queue_names), self._one(seed)
         frame = chosen.series.queue.filter(pl.col("queue") == link)
         figure, (axes,) = style.panels()
         series.draw_queue(axes, frame)
@@ -40,7 +40,7 @@ class Plots:
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
         figure, (axes,) = style.panels()
-        series.draw_rates(axes, self._result.series.rate, quantity, self._result.groups_order)
+        series.draw_rates(axes, self._result.series.rate, quantity, self._result.group_names)
         axes.set_title(f"{self._result.name}: {len(self._result.seeds)} seeds", loc="left")
         style.legend_above(axes)
         return figure
@@ -65,7 +65,7 @@ class Plots:
         figures: dict[str, Figure] = {}
         recorded = self._result.series
         if "queue" in recorded:
-            figures |= {f"queue-{link}": self.queue(link) for link in self._result.queues_order}
+            figures |= {f"queue-{link}": self.queue(link) for link in self._result.queue_names}
         if "rate" in recorded:
             figures |= {f"{q}-time": self.rates(f"{q}_bps") for q in ("throughput", "goodput")}
         if "events" in recorded:

@@ -18,152 +18,111 @@
 //! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
 //! AECN4 is AECN3 with a larger `max_th`.
 
-use ecnlab_units::{Kind, Level, Parameter, Rate, Rng, Span, Time, Values};
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
 
-use super::red::{Average, Count, Ramp, Settings, red_parameters};
+use super::red::{self, Average, Count, Ramp};
 use super::{Aqm, Cause, Glimpse, Target, Victim, Wish};
 
 const ROBUST: usize = 0;
 const AVERAGE: usize = 1;
 const FRAGILE: usize = 2;
-const LONGEST: Span = Span::from_secs(3600);
 
-pub const PARAMETERS: &[Parameter] = red_parameters![
-    Parameter {
-        name: "alpha",
-        kind: Kind::Number { min: 0.001, max: 1e6, unit: "" },
-        default: "2.5",
-        doc: "Fragile flows are marked with max_p / alpha.",
-        source: "Zheng 2001, section 5.2.4"
-    },
-    Parameter {
-        name: "beta",
-        kind: Kind::Number { min: 0.001, max: 1e6, unit: "" },
-        default: "2.5",
-        doc: "Robust flows are marked with min(max_p beta, 1).",
-        source: "Zheng 2001, section 5.2.4"
-    },
-    Parameter {
-        name: "balance",
-        kind: Kind::Choice(&["fixed", "population"]),
-        default: "fixed",
-        doc: "Whether alpha and beta are fixed or follow the lengths of the flow queues (AECN2).",
-        source: "Zheng 2001, section 5.7.1"
-    },
-    Parameter {
-        name: "robust_min_th",
-        kind: Kind::NumberOrAuto { min: 0.0, max: 1e9, unit: "packets" },
-        default: "auto",
-        doc: "The robust group's own min_th (AECN3); auto is min_th.",
-        source: "Zheng 2001, section 5.7.2"
-    },
-    Parameter {
-        name: "count",
-        kind: Kind::Choice(&["group", "router"]),
-        default: "group",
-        doc: "Whether packets since the last mark are counted for each group or for the router.",
-        source: "Zheng 2001, appendix B prints router; group gives the curves of chapter 5"
-    },
-    Parameter {
-        name: "robust_rtt",
-        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
-        default: "0.5 ms",
-        doc: "Smallest round-trip time of a robust flow; a smaller one counts as unknown, and so as average.",
-        source: "Zheng 2001, section 5.4"
-    },
-    Parameter {
-        name: "average_rtt",
-        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
-        default: "75 ms",
-        doc: "Smallest round-trip time of an average flow.",
-        source: "Zheng 2001, section 5.4"
-    },
-    Parameter {
-        name: "fragile_rtt",
-        kind: Kind::Span { min: Span::ZERO, max: LONGEST },
-        default: "150 ms",
-        doc: "Smallest round-trip time of a fragile flow.",
-        source: "Zheng 2001, section 5.4"
-    },
-];
+parameters! {
+    /// AECN as a scenario sets it: RED's law, and what each group has of its own.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        ..law: red::Settings;
+        /// Fragile flows are marked with max_p / alpha.
+        #[source("Zheng 2001, section 5.2.4")]
+        #[when(balance = "fixed")]
+        pub alpha: f64 = "2.5", 0.001..=1e6;
+        /// Robust flows are marked with min(max_p beta, 1).
+        #[source("Zheng 2001, section 5.2.4")]
+        #[when(balance = "fixed")]
+        pub beta: f64 = "2.5", 0.001..=1e6;
+        /// Whether alpha and beta are fixed or follow the lengths of the flow queues (AECN2).
+        #[source("Zheng 2001, section 5.7.1")]
+        pub balance: Balance = "fixed";
+        /// The robust group's own min_th (AECN3); auto is min_th.
+        #[source("Zheng 2001, section 5.7.2")]
+        pub robust_min_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// Whether packets since the last mark are counted for each group or for the router.
+        #[source("Zheng 2001, appendix B prints router; group gives the curves of chapter 5")]
+        pub count: Counting = "group";
+        /// Smallest round-trip time of a robust flow; a smaller one counts as unknown, and so as average.
+        #[source("Zheng 2001, section 5.4")]
+        pub robust_rtt: Span = "0.5 ms", 0..=3600, "s";
+        /// Smallest round-trip time of an average flow.
+        #[source("Zheng 2001, section 5.4")]
+        pub average_rtt: Span = "75 ms", 0..=3600, "s";
+        /// Smallest round-trip time of a fragile flow.
+        #[source("Zheng 2001, section 5.4")]
+        pub fragile_rtt: Span = "150 ms", 0..=3600, "s";
+    }
+}
 
-/// What AECN says about contradictions among its own parameters, beyond RED's.
-pub fn check(values: &Values) -> Vec<(&'static str, String)> {
-    let mut problems = Vec::new();
-    let bounds = ["robust_rtt", "average_rtt", "fragile_rtt"];
-    for pair in bounds.windows(2) {
-        if values.span(pair[0]) >= values.span(pair[1]) {
-            problems.push((
-                pair[0],
-                format!("{} s must be below {} {} s", values.span(pair[0]).seconds(), pair[1], values.span(pair[1]).seconds()),
-            ));
+words! {
+    /// Where alpha and beta come from.
+    pub enum Balance { Fixed = "fixed", Population = "population" }
+}
+
+words! {
+    /// Where packets since the last mark are counted.
+    pub enum Counting { Group = "group", Router = "router" }
+}
+
+impl Settings {
+    /// What is wrong with parameters that contradict each other, RED's among them: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let mut problems = self.law.check(limit);
+        let bounds = [("robust_rtt", self.robust_rtt), ("average_rtt", self.average_rtt), ("fragile_rtt", self.fragile_rtt)];
+        for [(lower, low), (upper, high)] in [[bounds[0], bounds[1]], [bounds[1], bounds[2]]] {
+            if low >= high {
+                problems.push((lower, format!("{} s must be below {upper} {} s", low.seconds(), high.seconds())));
+            }
         }
+        if let Some(min_th) = self.robust_min_th.filter(|&min_th| min_th >= self.law.max_th) {
+            problems.push(("robust_min_th", format!("{min_th} must be below max_th {}", self.law.max_th)));
+        }
+        problems
     }
-    if let Some(min_th) = values.number_or_auto("robust_min_th").filter(|&min_th| min_th >= values.number("max_th")) {
-        problems.push(("robust_min_th", format!("{min_th} must be below max_th {}", values.number("max_th"))));
-    }
-    problems
 }
 
 pub struct Aecn {
     settings: Settings,
     average: Average,
-    base: f64,
-    max_th: f64,
     min_th: [f64; 3],
-    gentle: bool,
-    balance: Balance,
     group_counts: [Count; 3],
     /// RED's own count; it alone is restarted by the first arrival above `min_th`.
     router_count: Count,
-    count_per_group: bool,
-    average_rtt: Span,
-    fragile_rtt: Span,
-    robust_rtt: Span,
-}
-
-#[derive(Clone, Copy)]
-enum Balance {
-    Fixed { alpha: f64, beta: f64 },
-    Population,
 }
 
 impl Aecn {
-    pub fn new(values: &Values, rate: Rate) -> Aecn {
-        let min_th = values.number("min_th");
-        let balance = match values.word("balance") {
-            "population" => Balance::Population,
-            _ => Balance::Fixed { alpha: values.number("alpha"), beta: values.number("beta") },
-        };
+    pub fn new(settings: Settings, rate: Rate) -> Aecn {
+        let min_th = settings.law.min_th;
         Aecn {
-            settings: Settings::new(values),
-            average: Average::new(values, rate),
-            base: values.number("max_p"),
-            max_th: values.number("max_th"),
-            min_th: [values.number_or_auto("robust_min_th").unwrap_or(min_th), min_th, min_th],
-            gentle: values.flag("gentle"),
-            balance,
+            average: Average::new(&settings.law, rate),
+            min_th: [settings.robust_min_th.unwrap_or(min_th), min_th, min_th],
             group_counts: [Count::default(); 3],
             router_count: Count::default(),
-            count_per_group: values.word("count") == "group",
-            average_rtt: values.span("average_rtt"),
-            fragile_rtt: values.span("fragile_rtt"),
-            robust_rtt: values.span("robust_rtt"),
+            settings,
         }
     }
 
     /// The group's line, from its own `min_th` to the common `max_th`.
     fn ramp(&self, group: usize, glimpse: &Glimpse) -> Ramp {
-        let (alpha, beta) = match self.balance {
-            Balance::Fixed { alpha, beta } => (alpha, beta),
+        let Settings { law, alpha, beta, balance, .. } = &self.settings;
+        let (alpha, beta) = match balance {
+            Balance::Fixed => (*alpha, *beta),
             Balance::Population => population_balance(group, glimpse),
         };
         let max_p = match group {
-            ROBUST => self.base * beta,
-            FRAGILE => self.base / alpha,
-            _ => self.base,
+            ROBUST => law.max_p * beta,
+            FRAGILE => law.max_p / alpha,
+            _ => law.max_p,
         };
-        Ramp::new(self.min_th[group], self.max_th, max_p.min(1.0), self.gentle)
+        Ramp::new(self.min_th[group], law.max_th, max_p.min(1.0), law.gentle)
     }
 
     fn wish(&mut self, group: usize, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
@@ -174,7 +133,7 @@ impl Aecn {
             self.count(group).restart();
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
         }
-        if average < ramp.min_th || glimpse.packets <= self.settings.floor {
+        if average < ramp.min_th || glimpse.packets <= self.settings.law.floor {
             self.router_count.below();
             return Wish::Pass;
         }
@@ -183,11 +142,11 @@ impl Aecn {
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
         }
         let p_b = ramp.probability(average);
-        let settings = self.settings;
-        if self.router_count.enters() || !self.count(group).test(p_b, &settings, glimpse.size, rng) {
+        let law = self.settings.law;
+        if self.router_count.enters() || !self.count(group).test(p_b, &law, glimpse.size, rng) {
             return Wish::Pass;
         }
-        if p_b > self.settings.mark_limit {
+        if p_b > law.mark_limit {
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
         }
         Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(group as u8), cause: Cause::Early }
@@ -195,7 +154,10 @@ impl Aecn {
 
     /// The count that spreads the marks of a group: its own, or the router's.
     fn count(&mut self, group: usize) -> &mut Count {
-        if self.count_per_group { &mut self.group_counts[group] } else { &mut self.router_count }
+        match self.settings.count {
+            Counting::Group => &mut self.group_counts[group],
+            Counting::Router => &mut self.router_count,
+        }
     }
 }
 
@@ -205,9 +167,10 @@ impl Aqm for Aecn {
     }
 
     fn classify(&self, rtt: Span) -> u8 {
-        let group = if rtt >= self.fragile_rtt {
+        let Settings { robust_rtt, average_rtt, fragile_rtt, .. } = self.settings;
+        let group = if rtt >= fragile_rtt {
             FRAGILE
-        } else if rtt >= self.average_rtt || rtt < self.robust_rtt {
+        } else if rtt >= average_rtt || rtt < robust_rtt {
             AVERAGE
         } else {
             ROBUST
@@ -242,14 +205,16 @@ fn population_balance(arriving: usize, glimpse: &Glimpse) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::Values;
+
     use super::*;
 
     fn aecn(settings: &[(&str, &str)]) -> Aecn {
-        let mut values = Values::defaults(PARAMETERS);
+        let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in [("w_q", "1"), ("min_th", "10"), ("max_th", "30"), ("max_p", "0.5")].iter().chain(settings) {
             values.read(name, text).unwrap();
         }
-        Aecn::new(&values, Rate::from_bps(10_000_000).unwrap())
+        Aecn::new(Settings::of(&values), Rate::from_bps(10_000_000).unwrap())
     }
 
     fn glimpse(rtt: Span, packets: u32, class_packets: &[u32]) -> Glimpse<'_> {

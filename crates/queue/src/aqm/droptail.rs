@@ -1,25 +1,35 @@
 //! Drop-tail: no signal before the buffer is full; then the arriving packet goes, or the oldest one
 //! (drop-from-front, Lakshman, Neidhardt and Ott 1996).
 
-use ecnlab_units::{Kind, Parameter, Rng, Values};
+use ecnlab_units::{Rng, parameters, words};
 
 use super::{Aqm, Cause, Glimpse, Victim, Wish};
 
-pub const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "drop",
-    kind: Kind::Choice(&["tail", "front"]),
-    default: "tail",
-    doc: "Which packet goes when the buffer is full: the arriving one or the oldest.",
-    source: "Lakshman, Neidhardt and Ott 1996",
-}];
+parameters! {
+    /// Drop-tail as a scenario sets it.
+    pub struct Settings {
+        /// Which packet goes when the buffer is full: the arriving one or the oldest.
+        #[source("Lakshman, Neidhardt and Ott 1996")]
+        pub drop: End = "tail";
+    }
+}
+
+words! {
+    /// An end of the queue.
+    pub enum End { Tail = "tail", Front = "front" }
+}
 
 pub struct DropTail {
     victim: Victim,
 }
 
 impl DropTail {
-    pub fn new(values: &Values) -> DropTail {
-        DropTail { victim: if values.word("drop") == "front" { Victim::Front } else { Victim::Arriving } }
+    pub fn new(settings: &Settings) -> DropTail {
+        let victim = match settings.drop {
+            End::Tail => Victim::Arriving,
+            End::Front => Victim::Front,
+        };
+        DropTail { victim }
     }
 }
 

@@ -3,16 +3,16 @@
 //!
 //! RED decides when; one flow queue for all packets names the target.
 
-use ecnlab_units::{Rate, Rng, Time, Values};
+use ecnlab_units::{Rate, Rng, Time};
 
-use super::red::{Mode, Red};
+use super::red::{Mode, Red, Settings};
 use super::{Aqm, Glimpse, Target, Wish};
 
 pub struct MarkFront(Red);
 
 impl MarkFront {
-    pub fn new(values: &Values, rate: Rate) -> MarkFront {
-        MarkFront(Red::new(values, Mode::Mark, rate))
+    pub fn new(settings: Settings, rate: Rate) -> MarkFront {
+        MarkFront(Red::new(settings, Mode::Mark, rate))
     }
 }
 

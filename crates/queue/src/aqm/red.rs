@@ -16,43 +16,87 @@
 //! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
 //! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
 
-use ecnlab_units::{Kind, Level, Parameter, Rate, Rng, Span, Time, Values, math};
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Rate, Rng, Span, Time, math, parameters, words};
 
 use super::{Aqm, Cause, Glimpse, Target, Victim, Wish};
 
-macro_rules! red_parameters {
-    ($($more:expr),* $(,)?) => {
-        &[
-            Parameter { name: "min_th", kind: Kind::Number { min: 0.0, max: 1e9, unit: "packets" }, default: "5", doc: "Average queue length below which no packet is signalled.", source: "Floyd and Jacobson 1993, section 4" },
-            Parameter { name: "max_th", kind: Kind::Number { min: 0.0, max: 1e9, unit: "packets" }, default: "15", doc: "Average queue length from which every packet is signalled.", source: "Floyd and Jacobson 1993, section 4" },
-            Parameter { name: "max_p", kind: Kind::Number { min: 0.0, max: 1.0, unit: "" }, default: "0.1", doc: "Signal probability as the average reaches max_th.", source: "Floyd and Jacobson 1993, section 4" },
-            Parameter { name: "w_q", kind: Kind::NumberOrAuto { min: 0.0, max: 1.0, unit: "" }, default: "0.002", doc: "Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.", source: "Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001, section 3" },
-            Parameter { name: "gentle", kind: Kind::Flag, default: "false", doc: "Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.", source: "Floyd 2000, Recommendation on using the gentle_ variant of RED" },
-            Parameter { name: "wait", kind: Kind::Flag, default: "true", doc: "Space signals out: none before 1/p_b packets have passed.", source: "ns-2 2.35, wait_" },
-            Parameter { name: "unit", kind: Kind::Choice(&["packets", "bytes"]), default: "packets", doc: "Measure the queue, and scale the probability, by packets or by bytes over mean_packet.", source: "Floyd and Jacobson 1993, section 9" },
-            Parameter { name: "mean_packet", kind: Kind::Count { min: 1, max: 65_535, unit: "bytes" }, default: "500 B", doc: "Mean packet size for the idle link's estimate, for w_q = auto and for unit = bytes.", source: "ns-2 2.35, mean_pktsize_" },
-            Parameter { name: "mark_limit", kind: Kind::Number { min: 0.0, max: 1.0, unit: "" }, default: "1", doc: "Mark only while p_b is at most this, above it drop.", source: "ns-2 2.35, mark_p_; RFC 3168, section 7" },
-            Parameter { name: "drop", kind: Kind::Choice(&["tail", "front", "random"]), default: "tail", doc: "Which packet a drop takes: the arriving, the oldest or a random one.", source: "ns-2 2.35, drop_front_ and drop_rand_" },
-            Parameter { name: "floor", kind: Kind::Count { min: 0, max: 1_000_000, unit: "packets" }, default: "1", doc: "No signal while at most this many packets wait.", source: "ns-2 2.35, qlen > 1" },
-            $($more),*
-        ]
-    };
+parameters! {
+    /// RED's law as a scenario sets it. Every algorithm that signals by this law shares the table.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// Average queue length below which no packet is signalled.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        pub min_th: f64 = "5", 0..=1e9, "packets";
+        /// Average queue length from which every packet is signalled.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        pub max_th: f64 = "15", 0..=1e9, "packets";
+        /// What p_b, the probability before signals are spaced out, reaches at max_th; the share of packets signalled there is about
+        /// 2 max_p without wait and two thirds of max_p with it.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        #[off("0", "no packet is signalled before the average reaches max_th")]
+        pub max_p: f64 = "0.1", 0..=1;
+        /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
+        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001, section 3")]
+        #[off("0", "the average stays 0 and no packet is ever signalled")]
+        pub w_q: Option<f64> = "0.002", 0..=1;
+        /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
+        #[source("Floyd 2000, Recommendation on using the gentle_ variant of RED")]
+        pub gentle: bool = "false";
+        /// Space signals out: none before 1/p_b packets have passed.
+        #[source("ns-2 2.35, wait_")]
+        pub wait: bool = "true";
+        /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
+        #[source("Floyd and Jacobson 1993, section 9")]
+        pub unit: Unit = "packets";
+        /// Mean packet size for the idle link's estimate, for w_q = auto and for unit = bytes.
+        #[source("ns-2 2.35, mean_pktsize_")]
+        pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
+        /// Mark only while p_b is at most this, above it drop.
+        #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
+        #[off("0", "no packet is marked: what would be marked is dropped")]
+        pub mark_limit: f64 = "1", 0..=1;
+        /// Which packet a drop takes: the arriving, the oldest or a random one.
+        #[source("ns-2 2.35, drop_front_ and drop_rand_")]
+        pub drop: DropPolicy = "tail";
+        /// No signal while at most this many packets wait.
+        #[source("ns-2 2.35, qlen > 1")]
+        pub floor: u32 = "1", 0..=1_000_000, "packets";
+    }
 }
-pub(crate) use red_parameters;
 
-pub const PARAMETERS: &[Parameter] = red_parameters![];
+words! {
+    /// What the queue is measured in.
+    pub enum Unit { Packets = "packets", Bytes = "bytes" }
+}
 
-/// What RED says about its thresholds when they contradict each other, or nothing.
-pub fn check(values: &Values, limit_packets: f64) -> Vec<(&'static str, String)> {
-    let (min_th, max_th) = (values.number("min_th"), values.number("max_th"));
-    let mut problems = Vec::new();
-    if min_th >= max_th {
-        problems.push(("min_th", format!("{min_th} must be below max_th {max_th}")));
+words! {
+    /// Which packet a drop takes.
+    pub enum DropPolicy { Tail = "tail", Front = "front", Random = "random" }
+}
+
+impl Settings {
+    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let Settings { min_th, max_th, .. } = *self;
+        let limit_packets = match limit {
+            Amount::Packets(packets) => packets,
+            Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
+        };
+        let mut problems = Vec::new();
+        if min_th >= max_th {
+            problems.push(("min_th", format!("{min_th} must be below max_th {max_th}")));
+        }
+        if limit_packets < max_th {
+            problems.push(("limit", format!("{limit_packets} packets must be at least max_th {max_th}")));
+        }
+        problems
     }
-    if limit_packets < max_th {
-        problems.push(("limit", format!("{limit_packets} packets must be at least max_th {max_th}")));
+
+    /// The line that all packets share.
+    pub(crate) fn ramp(&self) -> Ramp {
+        Ramp::new(self.min_th, self.max_th, self.max_p, self.gentle)
     }
-    problems
 }
 
 /// How a signal is answered.
@@ -75,14 +119,8 @@ pub struct Red {
 }
 
 impl Red {
-    pub fn new(values: &Values, mode: Mode, rate: Rate) -> Red {
-        Red {
-            mode,
-            settings: Settings::new(values),
-            ramp: Ramp::new(values.number("min_th"), values.number("max_th"), values.number("max_p"), values.flag("gentle")),
-            average: Average::new(values, rate),
-            count: Count::default(),
-        }
+    pub fn new(settings: Settings, mode: Mode, rate: Rate) -> Red {
+        Red { mode, settings, ramp: settings.ramp(), average: Average::new(&settings, rate), count: Count::default() }
     }
 
     fn wish(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
@@ -132,58 +170,7 @@ impl Aqm for Red {
     }
 }
 
-/// The parameters of RED that do not change while it runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    unit: Unit,
-    wait: bool,
-    mean_packet: f64,
-    pub(crate) mark_limit: f64,
-    pub(crate) drop: DropPolicy,
-    pub(crate) floor: u32,
-}
-
-impl Settings {
-    pub(crate) fn new(values: &Values) -> Settings {
-        Settings {
-            unit: Unit::new(values),
-            wait: values.flag("wait"),
-            mean_packet: values.count("mean_packet") as f64,
-            mark_limit: values.number("mark_limit"),
-            drop: DropPolicy::new(values.word("drop")),
-            floor: values.count("floor") as u32,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Packets,
-    Bytes,
-}
-
-impl Unit {
-    fn new(values: &Values) -> Unit {
-        if values.word("unit") == "bytes" { Unit::Bytes } else { Unit::Packets }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum DropPolicy {
-    Tail,
-    Front,
-    Random,
-}
-
 impl DropPolicy {
-    fn new(word: &str) -> DropPolicy {
-        match word {
-            "front" => DropPolicy::Front,
-            "random" => DropPolicy::Random,
-            _ => DropPolicy::Tail,
-        }
-    }
-
     pub(crate) fn victim(self, glimpse: &Glimpse, rng: &mut Rng) -> Victim {
         match self {
             DropPolicy::Tail => Victim::Arriving,
@@ -205,15 +192,15 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    pub(crate) fn new(values: &Values, rate: Rate) -> Average {
-        let mean_packet = values.count("mean_packet");
-        let packets_per_second = rate.bps() as f64 / (8.0 * mean_packet as f64);
+    pub(crate) fn new(settings: &Settings, rate: Rate) -> Average {
+        let mean_packet = f64::from(settings.mean_packet);
+        let packets_per_second = rate.bps() as f64 / (8.0 * mean_packet);
         Average {
             average: 0.0,
-            w_q: values.number_or_auto("w_q").unwrap_or_else(|| 1.0 - math::exp(-1.0 / packets_per_second)),
-            unit: Unit::new(values),
-            mean_packet: mean_packet as f64,
-            packet_time: rate.transmission(mean_packet as u32),
+            w_q: settings.w_q.unwrap_or_else(|| 1.0 - math::exp(-1.0 / packets_per_second)),
+            unit: settings.unit,
+            mean_packet,
+            packet_time: rate.transmission(settings.mean_packet),
             idle_since: None,
         }
     }
@@ -327,9 +314,10 @@ impl Count {
 
     /// `p_a`: `p_b` spread so that the gaps between signals are even rather than geometric.
     fn spread(&self, p_b: f64, settings: &Settings, size: u32) -> f64 {
+        let mean_packet = f64::from(settings.mean_packet);
         let count = match settings.unit {
             Unit::Packets => self.packets as f64,
-            Unit::Bytes => (self.bytes as f64 / settings.mean_packet).floor(),
+            Unit::Bytes => (self.bytes as f64 / mean_packet).floor(),
         };
         let passed = count * p_b;
         let p = match (settings.wait, passed) {
@@ -338,17 +326,19 @@ impl Count {
             (false, passed) if passed < 1.0 => p_b / (1.0 - passed),
             _ => 1.0,
         };
-        let scale = if settings.unit == Unit::Bytes && p < 1.0 { f64::from(size) / settings.mean_packet } else { 1.0 };
+        let scale = if settings.unit == Unit::Bytes && p < 1.0 { f64::from(size) / mean_packet } else { 1.0 };
         (p * scale).min(1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::Values;
+
     use super::*;
 
     fn values(settings: &[(&str, &str)]) -> Values {
-        let mut values = Values::defaults(PARAMETERS);
+        let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text) in settings {
             values.read(name, text).unwrap();
         }
@@ -356,7 +346,7 @@ mod tests {
     }
 
     fn red(mode: Mode, settings: &[(&str, &str)]) -> (Red, Rng) {
-        (Red::new(&values(settings), mode, Rate::from_bps(1_500_000).unwrap()), Rng::for_role(1, "red"))
+        (Red::new(Settings::of(&values(settings)), mode, Rate::from_bps(1_500_000).unwrap()), Rng::for_role(1, "red"))
     }
 
     fn glimpse(now: Time, packets: u32) -> Glimpse<'static> {

@@ -12,12 +12,12 @@ use super::flow::{Flow, TimedSource};
 use super::{Group, Options, SINK, SOURCE, Simulation};
 use crate::component::{Component, Kind};
 use crate::deadlines::Deadlines;
+use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
 use crate::network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
-use crate::treatment::Path;
 
 impl<P: Probe> Simulation<P> {
     /// # Panics
@@ -72,10 +72,10 @@ impl<P: Probe> Simulation<P> {
         };
         let seed = self.options.seed;
         let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
-        let path = spec.treatment.as_deref().map(|treatment| Box::new(Path::new(treatment.clone(), stream("loss"))));
+        let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
         let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
         let deadline = self.deadlines.add(Component::new(Kind::Link, number));
-        self.links.push(Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, path, deadline));
+        self.links.push(Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, spec.delay));
         number as u32
     }

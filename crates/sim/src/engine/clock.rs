@@ -81,7 +81,7 @@ impl<P: Probe> Simulation<P> {
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, *queue.fifo.counters());
         }
-        self.links.iter_mut().filter_map(|link| link.path.as_mut()).for_each(|path| path.begin_measuring());
+        self.links.iter_mut().filter_map(|link| link.impairment.as_mut()).for_each(|impairment| impairment.begin_measuring());
     }
 
     fn sample_queues(&mut self) {

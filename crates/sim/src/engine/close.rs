@@ -1,11 +1,11 @@
 //! The end of a run: what must hold, and the report.
 
 use super::{Flow, Run, Simulation};
+use crate::impairment::Losses;
 use crate::link::Queue;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, Reporter};
 use crate::packet::NONE;
 use crate::probe::{Distribution, Probe};
-use crate::treatment::Losses;
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
@@ -37,8 +37,8 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn queue_at_end<'q>(&self, queue: &'q Queue) -> QueueAtEnd<'q> {
-        let path = self.links[queue.link as usize].path.as_ref();
-        let lost = path.map_or(Losses::default(), |path| path.losses());
+        let impairment = self.links[queue.link as usize].impairment.as_ref();
+        let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
         QueueAtEnd { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
     }
 

@@ -28,7 +28,7 @@ impl<P: Probe> Simulation<P> {
     /// A packet comes to a link.
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         self.links[at as usize].arrived += 1;
-        if self.links[at as usize].path.is_some() && !self.treat(at, id) {
+        if self.links[at as usize].impairment.is_some() && !self.impair(at, id) {
             return;
         }
         let link = &mut self.links[at as usize];
@@ -101,11 +101,11 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// Lets the link's path treat a packet; false if the packet is gone.
+    /// Lets a packet through the link's impairments; false if the packet is gone.
     #[cold]
-    fn treat(&mut self, at: u32, id: PacketId) -> bool {
+    fn impair(&mut self, at: u32, id: PacketId) -> bool {
         let link = &mut self.links[at as usize];
-        let Some(what) = link.path.as_mut().and_then(|path| path.treat(&mut self.packets[id])) else { return true };
+        let Some(what) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
         if what == MarkOrDrop::ScriptMarked {
             self.touch(at, id, what);
             return true;

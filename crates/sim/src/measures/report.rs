@@ -7,7 +7,7 @@ use super::columns::{FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, T
 use super::fairness::{FairnessBins, Jain};
 use super::table::{Column, Filling, NetworkNames, Table};
 use super::{FlowMeasures, Histogram, QueueMeasures};
-use crate::treatment::Losses;
+use crate::impairment::Losses;
 
 /// Every table of a run, by name.
 #[derive(Clone, Debug, Default)]

@@ -1,17 +1,17 @@
 //! What the tests of networks share: links, options and runs.
 
 use ecnlab_queue::Limit;
-use ecnlab_queue::registry::Entry;
+use ecnlab_queue::registry::AqmEntry;
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Simulation};
 use ecnlab_units::{Rate, Span, Time, Values};
 
 pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
     let rate = Rate::from_bps(kbps * 1000).unwrap();
     let name = LinkName::shared("pipe", Direction::Forward);
-    LinkSpec { name, rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, treatment: None }
+    LinkSpec { name, rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment: None }
 }
 
-pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static Entry, values: Values, limit: Limit) -> LinkSpec {
+pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
     let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), aqm, values, limit }));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(kbps, delay_us, 0) }
 }

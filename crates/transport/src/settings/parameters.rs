@@ -7,7 +7,7 @@ const MAX_PACKETS: u64 = 1_000_000_000;
 
 macro_rules! parameter {
     ($name:literal, $kind:expr, $default:literal, $doc:literal, $source:literal) => {
-        Parameter { name: $name, kind: $kind, default: $default, doc: $doc, source: $source }
+        Parameter { name: $name, kind: $kind, default: $default, doc: $doc, source: $source, ..Parameter::PLAIN }
     };
 }
 

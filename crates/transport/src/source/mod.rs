@@ -5,7 +5,7 @@
 
 mod transactions;
 
-use ecnlab_units::{Kind, Parameter, Rng, Span, Time, Values};
+use ecnlab_units::{Parameter, Rng, Time, Values, parameters, words};
 
 pub use transactions::Transactions;
 
@@ -48,13 +48,14 @@ pub struct Next {
     pub connection: Connection,
 }
 
-/// Over which connection a transfer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connection {
-    /// A new one.
-    New,
-    /// That of the transfer before.
-    Keep,
+words! {
+    /// Over which connection a transfer goes.
+    pub enum Connection {
+        /// A new one.
+        New = "new",
+        /// That of the transfer before.
+        Keep = "keep",
+    }
 }
 
 /// A source that acts over time, as it runs on one flow.
@@ -76,7 +77,7 @@ impl Traffic {
 }
 
 /// A traffic source by name. Adding one is an entry here and, where it acts over time, a file beside this one.
-pub struct Entry {
+pub struct SourceEntry {
     pub name: &'static str,
     pub title: &'static str,
     pub summary: &'static str,
@@ -91,11 +92,8 @@ pub struct Entry {
 /// More segments than any run can send.
 pub const ENDLESS: u64 = u64::MAX / 2;
 
-const MAX_BYTES: u64 = 1_000_000_000_000_000;
-const MAX_GAP: Span = Span::from_secs(24 * 3600);
-
-pub const SOURCES: &[Entry] = &[
-    Entry {
+pub const SOURCES: &[SourceEntry] = &[
+    SourceEntry {
         name: "bulk",
         title: "Endless bulk transfer",
         summary: "Always has data to send.",
@@ -104,105 +102,62 @@ pub const SOURCES: &[Entry] = &[
         check: |_| Vec::new(),
         traffic: |_, _| Traffic::once(Demand::segments(ENDLESS)),
     },
-    Entry {
+    SourceEntry {
         name: "file",
         title: "Finite transfer",
         summary: "Sends a number of packets, or of bytes, and is done when all are acknowledged. Exactly one of the two is given.",
         source: "ns-2 Application/FTP, produce",
-        parameters: &[
-            Parameter {
-                name: "packets",
-                kind: Kind::Count { min: 0, max: 1_000_000_000_000, unit: "packets" },
-                default: "0",
-                doc: "Data packets to send, all of them full; 0 if bytes is given.",
-                source: "ns-2 Agent/TCP, advance",
-            },
-            Parameter {
-                name: "bytes",
-                kind: Kind::Count { min: 0, max: MAX_BYTES, unit: "bytes" },
-                default: "0",
-                doc: "Application data to send, the last packet as short as it comes out; 0 if packets is given.",
-                source: "ns-2 Agent/TCP/FullTcp, sendmsg",
-            },
-        ],
-        check: check_file,
-        traffic: file,
+        parameters: File::PARAMETERS,
+        check: |values| File::of(values).check(),
+        traffic: |values, payload| File::of(values).traffic(payload),
     },
-    Entry {
+    SourceEntry {
         name: "transactions",
         title: "Transfers with pauses",
         summary: "Sends a transfer, pauses when all of it is acknowledged, and sends the next, each over a connection of its own or all over one.",
         source: "Mah 1997; RFC 9112, section 9.3",
-        parameters: &[
-            Parameter {
-                name: "bytes",
-                kind: Kind::Count { min: 1, max: MAX_BYTES, unit: "bytes" },
-                default: "10000 B",
-                doc: "Application data of each transfer.",
-                source: "Mah 1997, reply length",
-            },
-            Parameter {
-                name: "gap",
-                kind: Kind::Span { min: Span::ZERO, max: MAX_GAP },
-                default: "1 s",
-                doc: "Mean pause from the end of a transfer to the start of the next.",
-                source: "Mah 1997, user think time",
-            },
-            Parameter {
-                name: "gap_distribution",
-                kind: Kind::Choice(&["exponential", "fixed"]),
-                default: "exponential",
-                doc: "How pauses are distributed.",
-                source: "Mah 1997, user think time",
-            },
-            Parameter {
-                name: "count",
-                kind: Kind::Count { min: 0, max: 1_000_000_000_000, unit: "" },
-                default: "0",
-                doc: "Transfers of a flow in all; 0 is no end.",
-                source: "Mah 1997, consecutive document retrievals",
-            },
-            Parameter {
-                name: "connection",
-                kind: Kind::Choice(&["new", "keep"]),
-                default: "new",
-                doc: "Each transfer over a new connection, or all over the same one.",
-                source: "RFC 9112, section 9.3",
-            },
-        ],
+        parameters: transactions::Settings::PARAMETERS,
         check: |_| Vec::new(),
-        traffic: transactions,
+        traffic: |values, payload| {
+            let plan = transactions::Settings::of(values).plan(payload);
+            Traffic { first: plan.demand(1), then: Some(plan) }
+        },
     },
 ];
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    SOURCES.iter().find(|entry| entry.name == name)
-}
-
-fn check_file(values: &Values) -> Vec<(&'static str, String)> {
-    match (values.count("packets"), values.count("bytes")) {
-        (0, 0) => vec![("packets", "is missing: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
-        (0, _) | (_, 0) => Vec::new(),
-        (packets, bytes) => vec![("bytes", format!("{bytes} stands beside packets {packets}: give one of the two"))],
+parameters! {
+    /// A finite transfer as a scenario sets it.
+    struct File {
+        /// Data packets to send, all of them full; 0 if bytes is given.
+        #[source("ns-2 Agent/TCP, advance")]
+        pub packets: u64 = "0", 0..=1e12, "packets";
+        /// Application data to send, the last packet as short as it comes out; 0 if packets is given.
+        #[source("ns-2 Agent/TCP/FullTcp, sendmsg")]
+        pub bytes: u64 = "0", 0..=MAX_BYTES, "bytes";
     }
 }
 
-fn file(values: &Values, payload: u32) -> Traffic {
-    Traffic::once(match values.count("bytes") {
-        0 => Demand { closes: true, ..Demand::segments(values.count("packets")) },
-        bytes => Demand::bytes(bytes, payload),
-    })
+const MAX_BYTES: u64 = 1_000_000_000_000_000;
+
+impl File {
+    fn check(&self) -> Vec<(&'static str, String)> {
+        match (self.packets, self.bytes) {
+            (0, 0) => vec![("packets", "is missing: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
+            (0, _) | (_, 0) => Vec::new(),
+            (packets, bytes) => vec![("bytes", format!("{bytes} stands beside packets {packets}: give one of the two"))],
+        }
+    }
+
+    fn traffic(&self, payload: u32) -> Traffic {
+        Traffic::once(match self.bytes {
+            0 => Demand { closes: true, ..Demand::segments(self.packets) },
+            bytes => Demand::bytes(bytes, payload),
+        })
+    }
 }
 
-fn transactions(values: &Values, payload: u32) -> Traffic {
-    let plan = Transactions {
-        transfer: Demand::bytes(values.count("bytes"), payload),
-        gap: values.span("gap"),
-        exponential: values.word("gap_distribution") == "exponential",
-        count: values.count("count"),
-        connection: if values.word("connection") == "new" { Connection::New } else { Connection::Keep },
-    };
-    Traffic { first: plan.demand(1), then: Some(plan) }
+pub fn find(name: &str) -> Option<&'static SourceEntry> {
+    SOURCES.iter().find(|entry| entry.name == name)
 }
 
 #[cfg(test)]
@@ -226,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_file_of_bytes_ends_with_a_short_segment_where_they_do_not_fill_it() {
-        let demand = |bytes: &str| file(&file_of(&[("bytes", bytes)]).0, 960).first;
+        let demand = |bytes: &str| File::of(&file_of(&[("bytes", bytes)]).0).traffic(960).first;
         assert_eq!(Demand { segments: 3, last_payload: Some(80), closes: true }, demand("2000"));
         assert_eq!(Demand { segments: 2, last_payload: None, closes: true }, demand("1920"));
     }

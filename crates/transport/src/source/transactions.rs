@@ -2,9 +2,44 @@
 //!
 //! A pause begins when a transfer has been acknowledged to the end; its length is fixed or exponential, which is drawn by inversion.
 
-use ecnlab_units::{Rng, Span, Time, math};
+use ecnlab_units::{Rng, Span, Time, math, parameters, words};
 
-use super::{Connection, Demand, Next, Source};
+use super::{Connection, Demand, MAX_BYTES, Next, Source};
+
+parameters! {
+    /// Such a source as a scenario sets it.
+    pub struct Settings {
+        /// Application data of each transfer.
+        #[source("Mah 1997, reply length")]
+        pub bytes: u64 = "10000 B", 1..=MAX_BYTES, "bytes";
+        /// Mean pause from the end of a transfer to the start of the next.
+        #[source("Mah 1997, user think time")]
+        pub gap: Span = "1 s", 0..=86_400, "s";
+        /// How pauses are distributed.
+        #[source("Mah 1997, user think time")]
+        pub gap_distribution: Distribution = "exponential";
+        /// Transfers of a flow in all; 0 is no end.
+        #[source("Mah 1997, consecutive document retrievals")]
+        pub count: u64 = "0", 0..=1e12;
+        /// Each transfer over a new connection, or all over the same one.
+        #[source("RFC 9112, section 9.3")]
+        pub connection: Connection = "new";
+    }
+}
+
+words! {
+    /// How pauses are distributed.
+    pub enum Distribution { Exponential = "exponential", Fixed = "fixed" }
+}
+
+impl Settings {
+    /// The plan of flows whose full segments carry this many bytes.
+    pub fn plan(&self, payload: u32) -> Transactions {
+        let Settings { bytes, gap, gap_distribution, count, connection } = *self;
+        let exponential = gap_distribution == Distribution::Exponential;
+        Transactions { transfer: Demand::bytes(bytes, payload), gap, exponential, count, connection }
+    }
+}
 
 /// What all flows of such a source have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]

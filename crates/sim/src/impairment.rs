@@ -1,57 +1,53 @@
-//! What a path does to packets at the entry of a link, before its queue: a treatment of ECN, random or periodic loss, and a script.
+//! Impairments: what happens to packets at the entry of a link, before its queue. ECN bits are changed or punished, packets are lost at
+//! random or by their number, and scripts say what becomes of single ones.
 //!
-//! The treatments of ECN are those that were met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
+//! What is done to ECN is what was met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
 
 use ecnlab_transport::Kind as Role;
-use ecnlab_units::{Dialect, Ecn, Kind, Parameter, Rng, Values};
+use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
 use crate::probe::MarkOrDrop;
 use crate::script::{Fate, Script};
 
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "ecn",
-        kind: Kind::Choice(&["keep", "bleach", "drop", "clear-flags", "drop-setup"]),
-        default: "keep",
-        doc: "What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop ECN-setup SYNs.",
-        source: "Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1",
-    },
-    Parameter {
-        name: "loss",
-        kind: Kind::Number { min: 0.0, max: 1.0, unit: "" },
-        default: "0",
-        doc: "Probability that a packet is lost before the queue, each independently of the others.",
-        source: "ns-2 2.35, ErrorModel",
-    },
-    Parameter {
-        name: "loss_every",
-        kind: Kind::Count { min: 0, max: 1_000_000_000_000, unit: "packets" },
-        default: "0",
-        doc: "One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.",
-        source: "RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic",
-    },
-];
-
-/// What a path does to ECN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EcnPath {
-    #[default]
-    Keep,
-    /// Clears ECT and CE to Not-ECT.
-    Bleach,
-    /// Drops packets that carry ECT or CE.
-    Drop,
-    /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
-    ClearFlags,
-    /// Drops ECN-setup SYNs.
-    DropSetup,
+parameters! {
+    /// What a link does to packets as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// What the path does to ECN: nothing; clear ECT and CE; drop packets with ECT or CE; clear ECE and CWR of SYN and SYN-ACK; drop
+        /// ECN-setup SYNs.
+        #[source("Bauer, Beverly and Berger 2011; RFC 3168, section 6.1.1.1")]
+        pub ecn: EcnPath = "keep";
+        /// Probability that a packet is lost before the queue, each independently of the others.
+        #[source("ns-2 2.35, ErrorModel")]
+        pub loss: f64 = "0", 0..=1;
+        /// One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.
+        #[source("RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic")]
+        pub loss_every: u64 = "0", 0..=1e12, "packets";
+    }
 }
 
-/// What a link's path does to packets.
+words! {
+    /// What a path does to ECN.
+    #[derive(Default)]
+    pub enum EcnPath {
+        #[default]
+        Keep = "keep",
+        /// Clears ECT and CE to Not-ECT.
+        Bleach = "bleach",
+        /// Drops packets that carry ECT or CE.
+        Drop = "drop",
+        /// Clears ECE and CWR of SYN and SYN-ACK, so that ECN is not agreed upon.
+        ClearFlags = "clear-flags",
+        /// Drops ECN-setup SYNs.
+        DropSetup = "drop-setup",
+    }
+}
+
+/// What a link does to packets before they wait.
 #[derive(Clone, Debug, Default)]
-pub struct Treatment {
+pub struct ImpairmentSpec {
     pub ecn: EcnPath,
     /// Probability of a random loss.
     pub loss: f64,
@@ -60,9 +56,9 @@ pub struct Treatment {
     pub script: Script,
 }
 
-/// A treatment as it runs on one link.
-pub struct Path {
-    treatment: Treatment,
+/// The impairments of a link as they run.
+pub struct Impairment {
+    spec: ImpairmentSpec,
     rng: Rng,
     /// Packets since the last periodic loss.
     passed: u64,
@@ -77,36 +73,28 @@ pub struct Losses {
     pub ecn: u64,
 }
 
-impl Treatment {
-    /// From checked values of [`PARAMETERS`]; nothing if packets pass as they are.
-    pub fn new(values: &Values) -> Option<Box<Treatment>> {
-        let ecn = match values.word("ecn") {
-            "keep" => EcnPath::Keep,
-            "bleach" => EcnPath::Bleach,
-            "drop" => EcnPath::Drop,
-            "clear-flags" => EcnPath::ClearFlags,
-            "drop-setup" => EcnPath::DropSetup,
-            other => unreachable!("ecn = {other} is not declared"),
-        };
-        let (loss, loss_every) = (values.number("loss"), values.count("loss_every"));
-        let treats = ecn != EcnPath::Keep || loss > 0.0 || loss_every > 0;
-        treats.then(|| Box::new(Treatment { ecn, loss, loss_every, script: Script::default() }))
+impl ImpairmentSpec {
+    /// As a scenario sets it; nothing if packets pass as they are.
+    pub fn new(settings: Settings) -> Option<Box<ImpairmentSpec>> {
+        let Settings { ecn, loss, loss_every } = settings;
+        let impairs = ecn != EcnPath::Keep || loss > 0.0 || loss_every > 0;
+        impairs.then(|| Box::new(ImpairmentSpec { ecn, loss, loss_every, script: Script::default() }))
     }
 
     /// A script and nothing else.
-    pub fn scripted(script: Script) -> Option<Box<Treatment>> {
-        Some(Box::new(Treatment { script, ..Treatment::default() }))
+    pub fn scripted(script: Script) -> Option<Box<ImpairmentSpec>> {
+        Some(Box::new(ImpairmentSpec { script, ..ImpairmentSpec::default() }))
     }
 }
 
-impl Path {
-    pub fn new(treatment: Treatment, rng: Rng) -> Path {
-        Path { treatment, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
+impl Impairment {
+    pub fn new(spec: ImpairmentSpec, rng: Rng) -> Impairment {
+        Impairment { spec, rng, passed: 0, losses: Losses::default(), before: Losses::default() }
     }
 
-    /// Treats a packet; returns what is to be counted. All but a mark lose it.
-    pub fn treat(&mut self, packet: &mut Packet) -> Option<MarkOrDrop> {
-        if self.treat_ecn(packet) {
+    /// Lets a packet through or not; returns what is to be counted. All but a mark lose it.
+    pub fn impair(&mut self, packet: &mut Packet) -> Option<MarkOrDrop> {
+        if self.impair_ecn(packet) {
             self.losses.ecn += 1;
             return Some(MarkOrDrop::EcnRefused);
         }
@@ -114,7 +102,7 @@ impl Path {
             self.losses.lost += 1;
             return Some(MarkOrDrop::Lost);
         }
-        match self.treatment.script.fate(packet.seq) {
+        match self.spec.script.fate(packet.seq) {
             Fate::Pass => None,
             Fate::Drop => Some(MarkOrDrop::ScriptDropped),
             Fate::Mark(level) => {
@@ -126,17 +114,17 @@ impl Path {
 
     fn is_lost(&mut self) -> bool {
         self.passed += 1;
-        let due = self.passed == self.treatment.loss_every;
+        let due = self.passed == self.spec.loss_every;
         if due {
             self.passed = 0;
         }
-        due || self.treatment.loss > 0.0 && self.rng.uniform() < self.treatment.loss
+        due || self.spec.loss > 0.0 && self.rng.uniform() < self.spec.loss
     }
 
     /// True if the path drops the packet for what it says of ECN.
-    fn treat_ecn(&self, packet: &mut Packet) -> bool {
+    fn impair_ecn(&self, packet: &mut Packet) -> bool {
         let opens = packet.kind == Role::Syn;
-        match self.treatment.ecn {
+        match self.spec.ecn {
             EcnPath::Keep => {}
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,
             EcnPath::Drop => return packet.ecn.is_capable(),
@@ -184,14 +172,14 @@ mod tests {
 
     /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.
     fn behind(ecn: EcnPath, mut packet: Packet) -> Option<(Ecn, bool, bool)> {
-        let mut path = Path::new(Treatment { ecn, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
-        let gone = path.treat(&mut packet).is_some();
+        let mut path = Impairment::new(ImpairmentSpec { ecn, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
+        let gone = path.impair(&mut packet).is_some();
         assert_eq!(u64::from(gone), path.losses().ecn);
         (!gone).then_some((packet.ecn, packet.bits.cwr(), packet.bits.ece()))
     }
 
     #[test]
-    fn each_treatment_touches_its_own_bits_and_no_others() {
+    fn each_impairment_touches_its_own_bits_and_no_others() {
         let cases = [
             (EcnPath::Keep, [Some((Ecn::Ect0, true, false)), Some((Ecn::Ce, true, false)), Some((Ecn::NotEct, true, true))]),
             (EcnPath::Bleach, [Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, false)), Some((Ecn::NotEct, true, true))]),
@@ -212,16 +200,16 @@ mod tests {
 
     #[test]
     fn random_losses_are_as_frequent_as_declared() {
-        let mut path = Path::new(Treatment { loss: 0.1, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
-        let lost = (0..100_000).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).count();
+        let mut path = Impairment::new(ImpairmentSpec { loss: 0.1, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
+        let lost = (0..100_000).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
         assert_eq!(Losses { lost: lost as u64, ecn: 0 }, path.losses());
     }
 
     #[test]
     fn periodic_losses_take_the_last_of_each_so_many() {
-        let mut path = Path::new(Treatment { loss_every: 4, ..Treatment::default() }, Rng::for_role(1, "loss 0"));
-        let lost: Vec<usize> = (1..=12).filter(|_| path.treat(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).collect();
+        let mut path = Impairment::new(ImpairmentSpec { loss_every: 4, ..ImpairmentSpec::default() }, Rng::for_role(1, "loss 0"));
+        let lost: Vec<usize> = (1..=12).filter(|_| path.impair(&mut data(Ecn::Ect0)) == Some(MarkOrDrop::Lost)).collect();
         assert_eq!(vec![4, 8, 12], lost);
         assert_eq!(Losses { lost: 3, ecn: 0 }, path.losses());
     }
@@ -230,10 +218,10 @@ mod tests {
     fn a_scripted_mark_is_as_loud_as_the_script_says() {
         use ecnlab_units::Level;
         let script = Script::new(Vec::new(), vec![(5, 0, Level::Incipient), (5, 1, Level::Congested)], Vec::new());
-        let mut path = Path::new(*Treatment::scripted(script).unwrap(), Rng::for_role(1, "loss 0"));
+        let mut path = Impairment::new(*ImpairmentSpec::scripted(script).unwrap(), Rng::for_role(1, "loss 0"));
         let marks = [(); 3].map(|()| {
             let mut packet = data(Ecn::Ect0);
-            (path.treat(&mut packet), packet.ecn)
+            (path.impair(&mut packet), packet.ecn)
         });
         assert_eq!([(Some(MarkOrDrop::ScriptMarked), Ecn::Ect1), (Some(MarkOrDrop::ScriptMarked), Ecn::Ce), (None, Ecn::Ect0)], marks);
     }

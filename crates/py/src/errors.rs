@@ -1,0 +1,28 @@
+//! The engine's exceptions; `ecnlab.errors` gives users its own in their place.
+
+use ecnlab_scenario::Problem;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(_core, ScenarioError, PyException, "A scenario with problems; `problems` lists (place, line, message).");
+create_exception!(_core, Interrupted, PyException, "A run was stopped by its `watch`.");
+create_exception!(_core, EngineFault, PyException, "A fault of the engine itself; `hash` and `seed` say in which run.");
+
+/// Place, line and message of each problem.
+pub fn listed(problems: &[Problem]) -> Vec<(String, Option<usize>, String)> {
+    problems.iter().map(|problem| (problem.place.clone(), problem.line, problem.message.clone())).collect()
+}
+
+pub fn scenario_error(py: Python<'_>, problems: Vec<Problem>) -> PyErr {
+    let text: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
+    let error = ScenarioError::new_err(text.join("\n"));
+    error.value(py).setattr("problems", listed(&problems)).err().unwrap_or(error)
+}
+
+pub fn engine_fault(py: Python<'_>, hash: &str, seed: u64, told: &str) -> PyErr {
+    let error = EngineFault::new_err(told.to_owned());
+    let value = error.value(py);
+    let set = value.setattr("hash", hash).and_then(|()| value.setattr("seed", seed));
+    set.err().unwrap_or(error)
+}

@@ -1,0 +1,184 @@
+//! A sound scenario, and one run of it under a seed.
+
+use std::sync::Arc;
+
+use cpu_time::ThreadTime;
+use ecnlab_scenario::{Problem, Scenario as Sound};
+use ecnlab_sim::measures;
+use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, RecordingFull, Run, Simulation};
+use ecnlab_units::Time;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{Interrupted, engine_fault, scenario_error};
+use crate::fault::caught;
+use crate::table::{Column, Table};
+use crate::watch::Watch;
+
+/// A scenario that is known to be sound.
+#[pyclass(frozen)]
+pub struct Scenario(Sound);
+
+/// A finished run: what identifies it, and its tables by name.
+#[pyclass(frozen, get_all)]
+pub struct RunResult {
+    seed: u64,
+    fingerprint: String,
+    events: u64,
+    packet_hops: u64,
+    cpu_s: f64,
+    tables: Py<PyDict>,
+}
+
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
+        Sound::from_toml(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
+    }
+
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
+        Sound::from_json(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.0.duration.seconds()
+    }
+
+    #[getter]
+    fn measure_from_s(&self) -> f64 {
+        self.0.measure_from.seconds()
+    }
+
+    #[getter]
+    fn groups(&self) -> Vec<String> {
+        self.0.groups.clone()
+    }
+
+    #[getter]
+    fn queues(&self) -> Vec<String> {
+        self.0.queues.clone()
+    }
+
+    #[getter]
+    fn hash(&self) -> String {
+        self.0.hash()
+    }
+
+    #[getter]
+    fn resolved(&self) -> String {
+        self.0.resolved.to_string()
+    }
+
+    /// What is recorded besides the measures, as JSON.
+    #[getter]
+    fn record(&self) -> String {
+        self.0.resolved["record"].to_string()
+    }
+
+    /// What the scenario says that its author hardly meant: place, line and message.
+    #[getter]
+    fn warnings(&self) -> Vec<(String, Option<usize>, String)> {
+        Vec::new()
+    }
+
+    /// Runs it; `watch` is told the simulated seconds every 50 ms or so and answers whether to stop.
+    #[pyo3(signature = (seed, watch = None))]
+    fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>) -> PyResult<RunResult> {
+        let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
+        let mut watch = Watch::new(watch);
+        let (outcome, cpu_s) = py.detach(|| {
+            let began = ThreadTime::now();
+            let outcome = caught(|| self.finish(seed, &mut watch));
+            (outcome, began.elapsed().as_secs_f64())
+        });
+        match outcome {
+            Ok(Ok((mut run, more))) => {
+                let tables = std::mem::take(&mut run.report.tables).into_iter().chain(more);
+                RunResult::new(py, seed, run, tables.map(|(name, table)| (name, Table::from(table))).collect(), cpu_s)
+            }
+            Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
+            Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
+            Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
+        }
+    }
+}
+
+/// What was recorded besides the measures, by name.
+type Recorded = Vec<(&'static str, measures::Table)>;
+
+/// Why a run has ended before its time.
+enum Ended {
+    Stopped,
+    Full(RecordingFull),
+}
+
+/// Events between two looks at the clock.
+const SLICE: u64 = 1 << 16;
+
+impl Scenario {
+    fn finish(&self, seed: u64, watch: &mut Watch) -> Result<(Run, Recorded), Ended> {
+        let record = &self.0.record;
+        let recording =
+            Recording { queue: record.queue, window: record.window, rates: record.rates, events: record.events, distributions: false };
+        if recording == Recording::default() {
+            let (run, Off) = self.execute(seed, Off, watch)?;
+            return Ok((run, Vec::new()));
+        }
+        let (run, recorder) = self.execute(seed, Recorder::new(recording, Time::ZERO + self.0.duration), watch)?;
+        let more = recorder.tables(&run.names).map_err(Ended::Full)?;
+        Ok((run, more))
+    }
+
+    fn execute<P: Probe>(&self, seed: u64, probe: P, watch: &mut Watch) -> Result<(Run, P), Ended> {
+        let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
+        let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
+        while !simulation.advance(duration, SLICE) {
+            if let Some(full) = simulation.probe().full() {
+                return Err(Ended::Full(full));
+            }
+            if watch.wants_stop(simulation.now()) {
+                return Err(Ended::Stopped);
+            }
+        }
+        Ok(simulation.finish())
+    }
+}
+
+impl From<measures::Table> for Table {
+    fn from(table: measures::Table) -> Table {
+        let texts = |names: &[Arc<str>]| -> Arc<[String]> { names.iter().map(|name| name.to_string()).collect() };
+        let column = |column| match column {
+            measures::Column::Real(values) => Column::Real(values),
+            measures::Column::Count(values) => Column::Count(values),
+            measures::Column::Index(values) => Column::Index(values),
+            measures::Column::Name { index, names } => Column::Name { index, names: texts(&names) },
+        };
+        Table { columns: table.columns.into_iter().map(|(name, values)| (name.to_owned(), column(values))).collect() }
+    }
+}
+
+impl RunResult {
+    fn new(py: Python<'_>, seed: u64, run: Run, more: Vec<(&'static str, Table)>, cpu_s: f64) -> PyResult<RunResult> {
+        let tables = PyDict::new(py);
+        for (name, table) in more {
+            tables.set_item(name, Py::new(py, table)?)?;
+        }
+        Ok(RunResult {
+            seed,
+            fingerprint: format!("{:016x}", run.fingerprint),
+            events: run.events,
+            packet_hops: run.packet_hops,
+            cpu_s,
+            tables: tables.unbind(),
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! Python's look at a run while it goes on: how far it is, and whether to stop.
+
+use std::time::{Duration, Instant};
+
+use ecnlab_units::Time;
+use pyo3::prelude::*;
+
+/// How often, in wall time, a run shows itself.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Tells a Python callable the simulated seconds now and then, and asks it whether to stop.
+pub struct Watch {
+    callable: Option<Py<PyAny>>,
+    last: Instant,
+    /// What the callable raised, or Ctrl-C.
+    pub failure: Option<PyErr>,
+}
+
+impl Watch {
+    pub fn new(callable: Option<Py<PyAny>>) -> Watch {
+        Watch { callable, last: Instant::now(), failure: None }
+    }
+
+    /// Whether the run is to stop.
+    pub fn wants_stop(&mut self, now: Time) -> bool {
+        if self.last.elapsed() < EVERY {
+            return false;
+        }
+        self.last = Instant::now();
+        Python::attach(|py| self.ask(py, now)).unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            true
+        })
+    }
+
+    fn ask(&self, py: Python<'_>, now: Time) -> PyResult<bool> {
+        py.check_signals()?;
+        match &self.callable {
+            Some(callable) => callable.call1(py, (now.seconds(),))?.is_truthy(py),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The kinds of values that a parameter may take, and how a user's text is read as one.
+
+use super::Value;
+use crate::Span;
+use crate::quantity::{self, Amount};
+
+/// The values a parameter may take; bounds are included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A real number.
+    Number {
+        min: f64,
+        max: f64,
+        unit: &'static str,
+    },
+    /// A whole number.
+    Count {
+        min: u64,
+        max: u64,
+        unit: &'static str,
+    },
+    /// Packets or bytes: `120 packets`, `64 KB`.
+    Amount,
+    Span {
+        min: Span,
+        max: Span,
+    },
+    Rate,
+    Flag,
+    Choice(&'static [&'static str]),
+    /// Any text, such as a name.
+    Text,
+}
+
+impl Kind {
+    /// The same kind within bounds: numbers as they are, times in seconds.
+    ///
+    /// # Panics
+    /// While compiling, if the kind has no bounds or the lower one is above the upper one.
+    pub const fn within(self, min: f64, max: f64, unit: &'static str) -> Kind {
+        assert!(min <= max, "the lower bound is above the upper one");
+        match self {
+            Kind::Number { .. } => Kind::Number { min, max, unit },
+            Kind::Count { max: most, .. } => {
+                assert!(max <= most as f64, "the field's type is too small for the bound");
+                Kind::Count { min: min as u64, max: max as u64, unit }
+            }
+            Kind::Span { .. } => Kind::Span { min: seconds(min), max: seconds(max) },
+            Kind::Amount | Kind::Rate | Kind::Flag | Kind::Choice(_) | Kind::Text => panic!("this kind has no bounds"),
+        }
+    }
+
+    pub(super) fn read(&self, text: &str) -> Result<Value, String> {
+        match *self {
+            Kind::Number { min, max, .. } => number_within(text, min, max).map(Value::Number),
+            Kind::Count { min, max, unit } => whole(text, min, max, unit).map(Value::Count),
+            Kind::Amount => quantity::amount(text).map(Value::Amount),
+            Kind::Span { min, max } => span_within(text, min, max).map(Value::Span),
+            Kind::Rate => quantity::rate(text).map(Value::Rate),
+            Kind::Flag => flag(text).map(Value::Flag),
+            Kind::Choice(words) => choice(text, words).map(Value::Word),
+            Kind::Text => Ok(Value::Text(text.to_owned())),
+        }
+    }
+
+    pub(super) fn bounds(&self) -> String {
+        match self {
+            Kind::Number { min, max, .. } => bounds_text(*min, *max),
+            Kind::Count { min, max, .. } => format!("{min} .. {max}"),
+            Kind::Amount | Kind::Rate => "above 0".to_owned(),
+            Kind::Span { min, max } => format!("{} s .. {} s", min.seconds(), max.seconds()),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Choice(words) => words.join(", "),
+            Kind::Text => String::new(),
+        }
+    }
+
+    pub(super) fn unit(&self) -> &'static str {
+        match self {
+            Kind::Number { unit, .. } | Kind::Count { unit, .. } => unit,
+            Kind::Amount => "packets or bytes",
+            Kind::Span { .. } => "time",
+            Kind::Rate => "rate",
+            Kind::Flag | Kind::Choice(_) | Kind::Text => "",
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Kind::Number { .. } => "number",
+            Kind::Count { .. } => "whole number",
+            Kind::Amount => "amount",
+            Kind::Span { .. } => "time",
+            Kind::Rate => "rate",
+            Kind::Flag => "flag",
+            Kind::Choice(_) => "choice",
+            Kind::Text => "text",
+        }
+    }
+}
+
+const fn seconds(secs: f64) -> Span {
+    Span::from_picos((secs * 1e12 + 0.5) as u64)
+}
+
+fn number_within(text: &str, min: f64, max: f64) -> Result<f64, String> {
+    let number = quantity::number(text)?;
+    if number >= min && number <= max { Ok(number) } else { Err(format!("{} must be {}", shown(number), bounds_text(min, max))) }
+}
+
+fn bounds_text(min: f64, max: f64) -> String {
+    if max == f64::INFINITY { format!("at least {min}") } else { format!("{} .. {}", shown(min), shown(max)) }
+}
+
+/// A number as people would write it: `1e308` is not three hundred digits.
+fn shown(number: f64) -> String {
+    let (plain, short) = (number.to_string(), format!("{number:e}"));
+    if plain.len() > 12 && short.len() < plain.len() { short } else { plain }
+}
+
+/// A whole number, bare or in the parameter's own unit.
+fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
+    let bare = !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'));
+    let (number, fits) = match quantity::amount(text)? {
+        Amount::Packets(number) => (number, bare || unit == "packets"),
+        Amount::Bytes(number) => (number, unit == "bytes"),
+    };
+    if !fits {
+        let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
+        return Err(format!("\"{text}\" has the wrong unit: give a whole number{of}, {min} .. {max}"));
+    }
+    if number.fract() != 0.0 || number < min as f64 || number > max as f64 {
+        return Err(format!("{text} must be a whole number, {min} .. {max}"));
+    }
+    Ok(number as u64)
+}
+
+fn span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
+    let span = quantity::span(text).map_err(|why| if why.contains("between") { beyond(text, min, max) } else { why })?;
+    if span < min || span > max { Err(beyond(text, min, max)) } else { Ok(span) }
+}
+
+fn beyond(text: &str, min: Span, max: Span) -> String {
+    format!("\"{text}\" must be {} s .. {} s", min.seconds(), max.seconds())
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("\"{text}\" must be true or false")),
+    }
+}
+
+/// The declared word itself, so that a value needs no text of its own.
+fn choice(text: &str, words: &[&'static str]) -> Result<&'static str, String> {
+    words.iter().find(|word| **word == text).copied().ok_or_else(|| format!("\"{text}\" must be one of {}", words.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_is_bare_or_in_its_own_unit() {
+        let count = |unit| Kind::Count { min: 1, max: 1_000_000, unit };
+        assert_eq!(Ok(Value::Count(64_000)), count("bytes").read("64 KB"));
+        assert_eq!(Ok(Value::Count(64)), count("packets").read("64 packets"));
+        for unit in ["bytes", "packets", "ACKs", ""] {
+            assert_eq!(Ok(Value::Count(1_000)), count(unit).read("1e3"), "{unit}");
+        }
+        for (unit, text) in [("packets", "64 KB"), ("bytes", "64 packets"), ("", "3 packets"), ("ACKs", "3 B")] {
+            assert!(count(unit).read(text).unwrap_err().contains("wrong unit"), "{text} as {unit}");
+        }
+    }
+
+    #[test]
+    fn a_number_far_out_of_bounds_is_shown_short() {
+        let kind = Kind::Number { min: 0.0, max: 1e9, unit: "" };
+        assert_eq!(Err("1e308 must be 0 .. 1000000000".to_owned()), kind.read("1e308"));
+    }
+
+    #[test]
+    fn a_time_out_of_bounds_is_told_the_parameters_own_bounds() {
+        let kind = Kind::Span { min: Span::ZERO, max: Span::from_secs(3600) };
+        for text in ["2 h", "1e9 s", "-1 s"] {
+            assert_eq!(Err(format!("\"{text}\" must be 0 s .. 3600 s")), kind.read(text));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! How a parameter is declared: once, beside the algorithm that reads it.
+//!
+//! [`parameters!`](crate::parameters) makes a table of [`Parameter`]s and a struct with typed fields from one declaration, and
+//! [`words!`](crate::words) an enum and the words that users write for it. The checks of a scenario, the schema, the `show` text and the
+//! documentation are made from the table. A table may as well be built while the program runs, for an algorithm that a user brings.
+
+mod declare;
+mod kind;
+mod values;
+
+pub use declare::{Typed, joined, mistyped};
+pub use kind::Kind;
+pub use values::{Value, Values};
+
+/// What a parameter is, its default and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// A word that may stand in place of a value, such as `auto`.
+    pub word: Option<&'static str>,
+    /// Whether a list of values may stand in place of one.
+    pub list: bool,
+    /// The default as a user would write it; of a required parameter an example.
+    pub default: &'static str,
+    /// Whether it must be given.
+    pub required: bool,
+    /// One sentence.
+    pub doc: &'static str,
+    /// RFC section, paper or simulator.
+    pub source: &'static str,
+    /// The algorithm reads it only where all of these hold.
+    pub read_when: &'static [Condition],
+    /// Values that switch something off, each with what they do.
+    pub off: &'static [(&'static str, &'static str)],
+}
+
+/// That another parameter of the same table has one of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    pub parameter: &'static str,
+    pub values: &'static [&'static str],
+}
+
+impl Parameter {
+    /// What is not said of a parameter: it is given once, no word stands for it, it is always read.
+    pub const PLAIN: Parameter = Parameter {
+        name: "",
+        kind: Kind::Flag,
+        word: None,
+        list: false,
+        default: "",
+        required: false,
+        doc: "",
+        source: "",
+        read_when: &[],
+        off: &[],
+    };
+
+    /// Reads what a user wrote for this parameter. The error names the remedy, not the place.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        match self.word {
+            Some(word) if text == word => Ok(Value::Nothing(word)),
+            _ => self.kind.read(text),
+        }
+    }
+
+    /// The default, read; of a required parameter its example.
+    ///
+    /// # Panics
+    /// If the declaration's default does not fit its own kind: a fault of the program, which a test looks for.
+    pub fn default_value(&self) -> Value {
+        let value = self.read(self.default).unwrap_or_else(|why| panic!("default of {}: {why}", self.name));
+        if self.list && !matches!(value, Value::Nothing(_)) { Value::List(vec![value]) } else { value }
+    }
+
+    /// The bounds in words, for the documentation.
+    pub fn bounds(&self) -> String {
+        match self.word {
+            Some(word) if self.kind.bounds().is_empty() => word.to_owned(),
+            Some(word) => format!("{} or {word}", self.kind.bounds()),
+            None => self.kind.bounds(),
+        }
+    }
+
+    /// The unit in words, empty where there is none.
+    pub fn unit(&self) -> &'static str {
+        self.kind.unit()
+    }
+
+    /// The kind's name in the documentation.
+    pub fn kind_name(&self) -> String {
+        let list = if self.list { " or list" } else { "" };
+        let word = self.word.map_or(String::new(), |word| format!(" or {word}"));
+        format!("{}{list}{word}", self.kind.name())
+    }
+
+    /// What this value switches off, if it does.
+    pub fn switches_off(&self, value: &Value) -> Option<&'static str> {
+        self.off.iter().find(|(off, _)| self.read(off).as_ref() == Ok(value)).map(|(_, effect)| *effect)
+    }
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.parameter, self.values.join(" or "))
+    }
+}

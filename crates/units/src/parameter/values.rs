@@ -1,0 +1,119 @@
+//! The values of a table of parameters, read and checked.
+
+use super::{Condition, Parameter, Typed, mistyped};
+use crate::quantity::Amount;
+use crate::{Rate, Span};
+
+/// A parameter's value, read and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// The word that stands in place of a value, such as `auto`.
+    Nothing(&'static str),
+    Number(f64),
+    Count(u64),
+    Amount(Amount),
+    Span(Span),
+    Rate(Rate),
+    Flag(bool),
+    Word(&'static str),
+    Text(String),
+    List(Vec<Value>),
+}
+
+/// The values of all of an algorithm's parameters, in the order of their declaration.
+#[derive(Clone, Debug)]
+pub struct Values {
+    declared: &'static [Parameter],
+    values: Vec<Value>,
+}
+
+impl Values {
+    pub fn defaults(declared: &'static [Parameter]) -> Values {
+        Values { declared, values: declared.iter().map(Parameter::default_value).collect() }
+    }
+
+    pub fn declared(&self) -> &'static [Parameter] {
+        self.declared
+    }
+
+    /// # Panics
+    /// If no such parameter is declared: the caller asks for a name of its own declaration.
+    pub fn set(&mut self, name: &str, value: Value) {
+        let at = self.position(name);
+        self.values[at] = value;
+    }
+
+    /// Sets from text, as a user would write it.
+    pub fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let at = self.position(name);
+        self.values[at] = self.declared[at].read(text)?;
+        Ok(())
+    }
+
+    pub fn value(&self, name: &str) -> &Value {
+        &self.values[self.position(name)]
+    }
+
+    /// The value as the type that it is declared with.
+    ///
+    /// # Panics
+    /// If it is declared with another one: a fault of the program.
+    pub fn get<T: Typed>(&self, name: &str) -> T {
+        T::of(self.value(name))
+    }
+
+    pub fn number(&self, name: &str) -> f64 {
+        self.get(name)
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        self.get(name)
+    }
+
+    pub fn span(&self, name: &str) -> Span {
+        self.get(name)
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name)
+    }
+
+    pub fn word(&self, name: &str) -> &'static str {
+        if let Value::Word(word) = self.value(name) { word } else { mistyped(self.value(name)) }
+    }
+
+    /// What would have to hold for the algorithm to read this parameter, and does not; empty if it is read.
+    pub fn unmet(&self, name: &str) -> Vec<&'static Condition> {
+        let holds = |condition: &Condition| condition.values.contains(&self.value(condition.parameter).to_string().as_str());
+        self.declared[self.position(name)].read_when.iter().filter(|condition| !holds(condition)).collect()
+    }
+
+    /// Names and values as text, for results that describe themselves.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        self.declared.iter().zip(&self.values).map(|(p, v)| (p.name, v.to_string()))
+    }
+
+    fn position(&self, name: &str) -> usize {
+        self.declared.iter().position(|p| p.name == name).unwrap_or_else(|| panic!("no parameter {name} is declared"))
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Nothing(word) | Value::Word(word) => write!(f, "{word}"),
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Count(n) => write!(f, "{n}"),
+            Value::Amount(Amount::Packets(n)) => write!(f, "{n} packets"),
+            Value::Amount(Amount::Bytes(n)) => write!(f, "{n} B"),
+            Value::Span(span) => write!(f, "{} s", span.seconds()),
+            Value::Rate(rate) => write!(f, "{} bps", rate.bps()),
+            Value::Flag(flag) => write!(f, "{flag}"),
+            Value::Text(text) => write!(f, "{text}"),
+            Value::List(values) => {
+                let texts: Vec<_> = values.iter().map(Value::to_string).collect();
+                write!(f, "{}", texts.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+"""What there is: queue algorithms, TCP profiles and variants, traffic sources, each with its parameters, told by the engine itself.
+
+for entry in catalog.entries("aqm"):
+    print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.errors import UnknownName
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as it is declared beside its algorithm.
+
+    Attributes
+    ----------
+    name, kind, unit : str
+        What it is called, what kind of value it takes, and its unit ("" where it has none).
+    default, bounds : str
+        The value where none is given ("" if it must be given), and what is allowed, as words.
+    doc, source : str
+        What it means, and where it comes from.
+    is_set : bool
+        Whether the profile or variant sets it, instead of leaving it as everywhere.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    default: str
+    bounds: str
+    doc: str
+    source: str
+    is_set: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm, profile, variant or source.
+
+    Attributes
+    ----------
+    kind, name : str
+        "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
+    title, summary, source : str
+        What it is, in a few words and in a few sentences, and the text that it follows.
+    parameters : tuple of Parameter
+        What can be set.
+    """
+
+    kind: str
+    name: str
+    title: str
+    summary: str
+    source: str
+    parameters: tuple[Parameter, ...]
+
+
+KINDS = ("aqm", "tcp", "variant", "app")
+
+
+def entries(kind: str | None = None) -> list[Entry]:
+    """All entries, or those of a kind. Raises UnknownName if there is no such kind."""
+    if kind is not None and kind not in KINDS:
+        raise UnknownName("kind", kind, KINDS)
+    return [entry for entry in _all() if kind in (None, entry.kind)]
+
+
+def find(name: str) -> list[Entry]:
+    """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
+    found = [entry for entry in _all() if entry.name == name]
+    if not found:
+        raise UnknownName("AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
+    return found
+
+
+@cache
+def _all() -> tuple[Entry, ...]:
+    registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
+    return tuple(_entry(kind, told) for kind in KINDS for told in registry[kind])
+
+
+def _entry(kind: str, told: dict[str, Any]) -> Entry:
+    return Entry(kind, told["name"], told["title"], told["summary"], told["source"], tuple(_parameters(told["parameters"])))
+
+
+def _parameters(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
+    for one in told:
+        yield Parameter(
+            name=one["name"],
+            kind=one["kind"],
+            unit=one["unit"],
+            default=one["default"],
+            bounds=one["bounds"],
+            doc=one["doc"],
+            source=one["source"],
+            is_set=one["set"],
+        )
