@@ -1,7 +1,5 @@
 //! A sound scenario, and one run of it under a seed.
 
-use std::sync::Arc;
-
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as Sound};
 use ecnlab_sim::measures;
@@ -13,8 +11,11 @@ use pyo3::types::PyDict;
 
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::fault::caught;
-use crate::table::{Column, Table};
+use crate::table::Table;
 use crate::watch::Watch;
+
+/// Events between two looks at the clock.
+const SLICE: u64 = 1 << 16;
 
 /// A scenario that is known to be sound.
 #[pyclass(frozen)]
@@ -101,10 +102,7 @@ impl Scenario {
             (outcome, began.elapsed().as_secs_f64())
         });
         match outcome {
-            Ok(Ok((mut run, more))) => {
-                let tables = std::mem::take(&mut run.report.tables).into_iter().chain(more);
-                RunResult::new(py, seed, run, tables.map(|(name, table)| (name, Table::from(table))).collect(), cpu_s)
-            }
+            Ok(Ok((run, more))) => RunResult::new(py, seed, run, more, cpu_s),
             Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
             Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
             Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
@@ -112,28 +110,23 @@ impl Scenario {
     }
 }
 
-/// What was recorded besides the measures, by name.
-type Recorded = Vec<(&'static str, measures::Table)>;
-
 /// Why a run has ended before its time.
 enum Ended {
     Stopped,
     Full(RecordingFull),
 }
 
-/// Events between two looks at the clock.
-const SLICE: u64 = 1 << 16;
+type Recorded = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
     fn finish(&self, seed: u64, watch: &mut Watch) -> Result<(Run, Recorded), Ended> {
-        let record = &self.0.record;
-        let recording =
-            Recording { queue: record.queue, window: record.window, rates: record.rates, events: record.events, distributions: false };
+        let recording = self.recording();
         if recording == Recording::default() {
             let (run, Off) = self.execute(seed, Off, watch)?;
             return Ok((run, Vec::new()));
         }
-        let (run, recorder) = self.execute(seed, Recorder::new(recording, Time::ZERO + self.0.duration), watch)?;
+        let recorder = Recorder::new(recording, Time::ZERO + self.0.duration);
+        let (run, recorder) = self.execute(seed, recorder, watch)?;
         let more = recorder.tables(&run.names).map_err(Ended::Full)?;
         Ok((run, more))
     }
@@ -151,26 +144,18 @@ impl Scenario {
         }
         Ok(simulation.finish())
     }
-}
 
-impl From<measures::Table> for Table {
-    fn from(table: measures::Table) -> Table {
-        let texts = |names: &[Arc<str>]| -> Arc<[String]> { names.iter().map(|name| name.to_string()).collect() };
-        let column = |column| match column {
-            measures::Column::Real(values) => Column::Real(values),
-            measures::Column::Count(values) => Column::Count(values),
-            measures::Column::Index(values) => Column::Index(values),
-            measures::Column::Name { index, names } => Column::Name { index, names: texts(&names) },
-        };
-        Table { columns: table.columns.into_iter().map(|(name, values)| (name.to_owned(), column(values))).collect() }
+    fn recording(&self) -> Recording {
+        let record = &self.0.record;
+        Recording { queue: record.queue, window: record.window, rates: record.rates, events: record.events, distributions: false }
     }
 }
 
 impl RunResult {
-    fn new(py: Python<'_>, seed: u64, run: Run, more: Vec<(&'static str, Table)>, cpu_s: f64) -> PyResult<RunResult> {
+    fn new(py: Python<'_>, seed: u64, run: Run, more: Recorded, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
-        for (name, table) in more {
-            tables.set_item(name, Py::new(py, table)?)?;
+        for (name, table) in run.report.tables.into_iter().chain(more) {
+            tables.set_item(name, Py::new(py, Table::from(table))?)?;
         }
         Ok(RunResult {
             seed,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ecnlab_sim::measures;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -33,6 +34,18 @@ impl Column {
 #[pyclass(frozen)]
 pub struct Table {
     pub columns: Vec<(String, Column)>,
+}
+
+impl From<measures::Table> for Table {
+    fn from(table: measures::Table) -> Table {
+        let column = |column| match column {
+            measures::Column::Real(values) => Column::Real(values),
+            measures::Column::Count(values) => Column::Count(values),
+            measures::Column::Index(values) => Column::Index(values),
+            measures::Column::Name { index, names } => Column::Name { index, names: names.iter().map(ToString::to_string).collect() },
+        };
+        Table { columns: table.columns.into_iter().map(|(name, values)| (name.to_owned(), column(values))).collect() }
+    }
 }
 
 #[pymethods]
