@@ -1,12 +1,13 @@
-"""docs/parameters.md, written from the engine's own declarations.
+"""docs/parameters.md and the tables of docs/measures.md, written from the engine's own declarations.
 
-`python -m ecnlab.docs` writes the page, `python -m ecnlab.docs --check` compares it and exits with 1 if it is stale.
+`python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from ecnlab import _core
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
+MEASURES = PAGE.with_name("measures.md")
 
 _HEAD = """# Parameters
 
@@ -92,20 +94,68 @@ def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
+# A table says again what up to so many columns mean that it shares with an earlier one.
+_FEW = 5
+_COLUMNS_OF = re.compile(r"<!-- columns: ([\w ]+) -->\n.*?<!-- end of columns -->\n", re.DOTALL)
+
+
+def measures_page(text: str) -> str:
+    """The page of measures with its tables of columns as the engine declares them."""
+    tables = {table["name"]: table for table in json.loads(_core.columns())}
+
+    def written(found: re.Match[str]) -> str:
+        parts = [f"<!-- columns: {found[1]} -->\n", *_columns([tables[name] for name in found[1].split()]), "<!-- end of columns -->\n"]
+        return "\n".join(parts)
+
+    return _COLUMNS_OF.sub(written, text)
+
+
+def _columns(tables: Iterable[Entry]) -> list[str]:
+    """Each table; where it shares many columns with an earlier one, only their names."""
+    owners: dict[str, str] = {}
+    parts = []
+    for table in tables:
+        columns = table["columns"]
+        shared = [column for column in columns if json.dumps(column) in owners]
+        if len(shared) <= _FEW:
+            shared = []
+        borrowed: dict[str, list[str]] = {}
+        for column in shared:
+            borrowed.setdefault(owners[json.dumps(column)], []).append(column["name"])
+        rows = ([_code(column["name"]), column["unit"], _meaning(column)] for column in columns if column not in shared)
+        doc = table["doc"]
+        parts += [
+            f"### `{table['name']}`\n",
+            f"{doc[0].upper()}{doc[1:]}.\n",
+            _table(("column", "unit", "meaning"), rows),
+            *_borrowed(borrowed),
+        ]
+        owners = {json.dumps(column): table["name"] for column in columns} | owners
+    return parts
+
+
+def _meaning(column: Entry) -> str:
+    """What a column says, with the words that stand in it."""
+    words = ", ".join(map(_code, column["words"]))
+    return f"{column['doc']} ({words})" if words else str(column["doc"])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page, or compare it; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write docs/parameters.md from the engine's declarations.")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if the page is stale")
-    parser.add_argument("--file", type=Path, default=PAGE, help="the page (default: docs/parameters.md of the checkout)")
+    """Write the pages, or compare them; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write the pages of docs/ that declarations make.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if a page is stale")
+    parser.add_argument("--file", type=Path, default=PAGE, help="the page of parameters (default: docs/parameters.md of the checkout)")
+    parser.add_argument("--measures", type=Path, default=MEASURES, help="the page of measures (default: docs/measures.md of the checkout)")
     chosen = parser.parse_args(arguments)
-    fresh = page()
+    pages = {chosen.file: page(), chosen.measures: measures_page(chosen.measures.read_text(encoding="utf-8"))}
     if not chosen.check:
-        chosen.file.write_text(fresh, encoding="utf-8")
+        for file, text in pages.items():
+            file.write_text(text, encoding="utf-8")
         return 0
-    if chosen.file.is_file() and chosen.file.read_text(encoding="utf-8") == fresh:
-        return 0
-    print(f"{chosen.file} is stale: run python -m ecnlab.docs", file=sys.stderr)
-    return 1
+    stale = [file for file, text in pages.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
+    for file in stale:
+        print(f"{file} is stale: run python -m ecnlab.docs", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
