@@ -11,7 +11,7 @@ use ecnlab_units::{Span, Time};
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
-use crate::probe::{Bin, Distribution, MarkOrDrop, Probe, Touch};
+use crate::probe::{Bin, MarkOrDrop, Probe, TimesOf, Touch};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -330,11 +330,11 @@ impl Probe for Recorder {
         }
     }
 
-    fn distribution(&mut self, of: Distribution, times: &Histogram<8>) {
+    fn distribution(&mut self, of: TimesOf, times: &Histogram<8>) {
         if self.recording.distributions {
             match of {
-                Distribution::Delay { group } => self.add_distribution(DELAY, group, times),
-                Distribution::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
+                TimesOf::Delay { group } => self.add_distribution(DELAY, group, times),
+                TimesOf::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
             }
         }
     }
