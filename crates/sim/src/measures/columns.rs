@@ -8,7 +8,8 @@ use super::table::{ColumnSpec, Naming, TableSpec, count, index, name, real};
 
 pub const THROUGHPUT: &str = "Throughput: bytes of data packets that reached the sink, headers and retransmitted copies included, by time";
 pub const GOODPUT: &str = "Goodput: bytes that the application at the sink could newly read, in order, by time";
-pub const GOODPUT_FIRST: &str = "First-time goodput: application bytes of packets that reached the sink and were no retransmissions, by time";
+pub const GOODPUT_FIRST: &str =
+    "First-time goodput: application bytes of packets that reached the sink and were no retransmissions, by time";
 
 /// What a flow did, or several flows together.
 #[derive(Clone, Debug, Default)]
