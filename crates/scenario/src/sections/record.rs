@@ -47,12 +47,13 @@ impl Typed for Interval {
 
 pub const RECORD: Section = Section {
     name: "record",
+    title: "What is recorded",
     doc: "What is recorded besides the measures. Recording takes memory in proportion to simulated time; measures do not.",
     keys: Record::PARAMETERS,
     tables: &[],
 };
 
-/// Bytes that the rows of a run's series may take: more would endanger the machine. The recorder itself stores no more.
+/// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
 const BOUND: f64 = record::MOST_BYTES as f64;
 
 /// How much of each thing there is to record.
@@ -64,11 +65,6 @@ pub struct Extent {
 }
 
 impl Record {
-    /// Whether a run has to be watched for it.
-    pub fn watches(&self) -> bool {
-        Record { plot: false, ..*self } != Record::default()
-    }
-
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
     pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
