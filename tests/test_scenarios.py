@@ -107,4 +107,4 @@ def test_a_tree_without_bottom_is_refused() -> None:
 
 
 def test_a_scenario_says_what_it_records(small: ecnlab.Scenario) -> None:
-    assert (small.record["queue_s"], small.record["rates"], small.record["events"]) == (0.01, True, True)
+    assert (small.record["queue"], small.record["rates"], small.record["events"]) == ("0.01 s", True, True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecnlab.cli.table import Table
 
 _KINDS = {
+    "section": "sections of a scenario file",
     "aqm": "queue algorithms",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
@@ -58,7 +59,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
 def list_(kind: str | None) -> None:
     """List what there is.
 
-    KIND is aqm, tcp, variant, app or study; without it all kinds are listed.
+    KIND is section, aqm, tcp, variant, app or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
@@ -85,13 +86,15 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a TCP profile or variant, a traffic source or a study.
+    NAME is that of a section of scenario files, an AQM, a TCP profile or variant, a traffic source or a study.
     """
     from ecnlab import catalog, studies
 
     found = [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.NAMES:
-        raise UnknownName("AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
+        raise UnknownName(
+            "section, AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)}
+        )
     for entry in found:
         _show_entry(entry)
     if name in studies.NAMES:
