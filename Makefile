@@ -20,22 +20,27 @@ tools:
 
 $(READY): requirements.lock | tools
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@echo "Installing Python packages into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
 
 # A rebuilt engine may answer differently, so the demo's stored runs go.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null
+	@echo "Compiling the engine, which takes a minute or two the first time ..."
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
 
 setup: $(BUILT) ## build the engine and install the package into .venv
 
 demo: $(BUILT) ## the thesis' central comparison, computed afresh: figures and report in demo/
-	$(BIN)/ecnlab study run aecn --quick --out demo
+	@echo "Running the AECN study with 5 seeds, then drawing its figures ..."
+	@$(BIN)/ecnlab study run aecn --quick --out demo
 
 test: $(BUILT) ## all tests, Rust and Python
-	cargo test --quiet --workspace --release --exclude ecnlab-py
-	$(BIN)/python -m pytest
+	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
+	@cargo test --quiet --workspace --release --exclude ecnlab-py
+	@echo "Testing the package and the command ..."
+	@$(BIN)/python -m pytest
 
 lint: $(BUILT) ## formatting, lints and types
 	cargo fmt --check

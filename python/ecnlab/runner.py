@@ -204,9 +204,9 @@ class _Pool:
 
     def work(self, progress: Progress) -> None:
         """Do all jobs. Raises what a job raised, except EngineFault; whatever happens, what has finished is flushed."""
-        for thread in self._threads:
-            thread.start()
         try:
+            for thread in self._threads:
+                thread.start()
             while self._left and self._error is None:
                 self._receive(_TICK_S)
                 progress.show(self.total - self._left + sum(job.done for job in self._running.copy()))

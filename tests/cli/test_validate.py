@@ -68,7 +68,7 @@ def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Comma
     done = command("validate", "packet-exact", tmp_path)
     assert done.code == 1
     assert done.out.startswith("FAIL")
-    assert done.out.splitlines()[-1] == "1 cases, 0 exact, 1 different"
+    assert done.out.splitlines()[-1] == "1 case, 0 exact, 1 different"
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def one_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("one_formula")
 def test_formulas_are_listed_with_their_verdict_and_a_failure_is_exit_code_1(command: Command) -> None:
     done = command("validate", "formulas", "--quick")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "1 checks, 1 agree, 0 fail")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "1 check, 1 agree, 0 fail")
     assert "DCTCP's maximum" in done.out
     done = command("validate", "formulas")
-    assert (done.code, done.out.splitlines()[-1]) == (1, "1 checks, 0 agree, 1 fail")
+    assert (done.code, done.out.splitlines()[-1]) == (1, "1 check, 0 agree, 1 fail")
 
 
 @pytest.mark.usefixtures("one_formula")

@@ -3,7 +3,7 @@
 use ecnlab_queue::registry::AQMS;
 use ecnlab_sim::impairment;
 use ecnlab_sim::measures::table::{ColumnText, TableText};
-use ecnlab_transport::{profile, settings, source};
+use ecnlab_transport::{Settings, profile, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
@@ -13,7 +13,7 @@ use crate::scenario;
 pub fn registry() -> Json {
     let aqms: Vec<_> = AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[&[LIMIT], e.parameters].concat(), &[])).collect();
     let tcp: Vec<_> =
-        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, settings::PARAMETERS, p.members)).collect();
+        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     json!({ "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
@@ -48,7 +48,7 @@ fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Par
 /// A variant with the parameters that it sets.
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
-    let parameters: Vec<_> = settings::PARAMETERS.iter().filter(set).copied().collect();
+    let parameters: Vec<_> = Settings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member(p.name), p.source)).collect();
     entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
@@ -77,7 +77,7 @@ pub fn schema() -> Json {
     let profiles: Vec<_> = profile::PROFILES.iter().map(|p| p.name).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(|v| v.name).collect();
     let tcp =
-        table(&[("profile", json!({ "enum": profiles })), ("variant", json!({ "enum": variants }))], settings::PARAMETERS, &["profile"]);
+        table(&[("profile", json!({ "enum": profiles })), ("variant", json!({ "enum": variants }))], Settings::PARAMETERS, &["profile"]);
     let apps: Vec<_> = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }))], e.parameters, &["kind"])).collect();
     let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
     let sources = [vec![json!({ "enum": names })], apps].concat();

@@ -365,7 +365,7 @@ fn group(reader: &mut Reader, section: &Section, links: &Links) -> Option<(Group
     let app = app(reader, section);
     let starts = starts(reader, section);
     let (tcp, app, starts) = (tcp?, app?, starts?);
-    let settings = Settings::new(&tcp.1);
+    let settings = Settings::of(&tcp.1);
     let group = Group {
         name: name?.to_owned(),
         count: count?,
@@ -481,7 +481,7 @@ fn tcp<'a>(reader: &mut Reader, flow: &Section<'a>) -> Option<(&'a str, Values)>
         return None;
     };
     let mut keys = vec!["profile", "variant"];
-    keys.extend(settings::PARAMETERS.iter().map(|parameter| parameter.name));
+    keys.extend(Settings::PARAMETERS.iter().map(|parameter| parameter.name));
     reader.only(&section, &keys);
     let mut values = profile.values();
     if section.node.get("variant").is_some() {

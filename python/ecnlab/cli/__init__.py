@@ -1,40 +1,73 @@
-"""The command `ecnlab`. Whatever a command needs is imported when it runs, so that --help is there at once."""
+"""The command `ecnlab`.
+
+Exit codes: 0; 1 if a comparison disagrees; 2 if an option, a scenario or a folder is refused, or the output cannot be written;
+130 after Ctrl-C; 141 if who reads the output has stopped. Whatever a command needs is imported when it runs.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 
-import typer
-
-from ecnlab.cli import catalog, run, study, validate
-from ecnlab.errors import EcnlabError, Interrupted
-
-app = typer.Typer(
-    help="A laboratory for Explicit Congestion Notification and active queue management.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("run")(run.run)
-app.command("list")(catalog.list_)
-app.command("show")(catalog.show)
-app.command("schema")(catalog.schema)
-app.add_typer(study.app, name="study")
-app.add_typer(validate.app, name="validate")
+REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
 
 
 def main() -> None:
-    """Run the command; an error that ecnlab raises becomes its text on standard error and exit code 2 (130 for Ctrl-C)."""
+    """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
     try:
-        app()
-    except Interrupted as error:
-        _leave(str(error), 130)
-    except EcnlabError as error:
-        _leave(str(error), 2)
+        code = _run()
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        _leave("interrupted", 130)
-
-
-def _leave(message: str, code: int) -> None:
-    print(message, file=sys.stderr)
+        code = _failed("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        code = _failed("", UNREAD)
+    except OSError as error:
+        code = _failed(f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}", REFUSED)
     sys.exit(code)
+
+
+def _run() -> int:
+    import click
+
+    from ecnlab.errors import EcnlabError, Interrupted
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        _invoke()
+        return 0
+    except click.exceptions.Exit as left:
+        return left.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except Interrupted as error:
+        return _failed(str(error), INTERRUPTED)
+    except EcnlabError as error:
+        return _failed(str(error), REFUSED)
+
+
+def _invoke() -> None:
+    from ecnlab.cli.root import root
+
+    if "_ECNLAB_COMPLETE" in os.environ:
+        root.main(prog_name="ecnlab")  # a shell asks for completions
+    with root.make_context("ecnlab", sys.argv[1:]) as context:
+        root.invoke(context)
+
+
+def _failed(message: str, code: int) -> int:
+    """Say why the command ends, and let nothing more be written to a standard output that takes nothing."""
+    from ecnlab.cli import output
+
+    with suppress(OSError):
+        if message:
+            output.tell(message)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

@@ -2,48 +2,103 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from ecnlab.errors import UnknownName
 
-_KINDS = ("aqm", "tcp", "variant", "app", "study")
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
-# A table's headings and the keys of the registry that stand under them.
+    from ecnlab.catalog import Entry, Parameter
+    from ecnlab.cli.table import Table
+
+_KINDS = {
+    "aqm": "queue algorithms",
+    "tcp": "TCP profiles",
+    "variant": "TCP variants",
+    "app": "traffic sources",
+    "study": "published studies",
+}
+
+# A table's headings and the fields of a parameter that stand under them.
 _DECLARED = {"name": "name", "kind": "kind", "unit": "unit", "default": "default", "bounds": "bounds", "meaning": "doc", "source": "source"}
 _IN_FORCE = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "doc", "source": "source"}
 _SET = {"name": "name", "value": "default", "meaning": "doc", "source": "source"}
-_WIDEST = {"meaning": 42, "source": 30}  # so that a table of what is set fits 120 columns
-
-_Parameters = list[dict[str, Any]]
 
 
-def list_(kind: Annotated[str, typer.Argument(help="aqm, tcp, variant, app or study", show_default=False)]) -> None:
-    """List what there is of a kind."""
+def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The kinds that begin so."""
+    return _completed(_KINDS, begun)
+
+
+def complete_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The names that begin so."""
+    return _completed({name: title for kind in _KINDS for name, title in _titles(kind).items()}, begun)
+
+
+def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The studies that begin so."""
+    return _completed(_titles("study"), begun)
+
+
+def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The figures and tables of the study on the line that begin so."""
+    from ecnlab import studies
+
+    name = context.params.get("name")
+    items = studies.find(name).items if name in studies.NAMES else ()
+    return _completed({item.number: item.title for item in items}, begun)
+
+
+@click.command("list")
+@click.argument("kind", required=False, shell_complete=complete_kind)
+def list_(kind: str | None) -> None:
+    """List what there is.
+
+    KIND is aqm, tcp, variant, app or study; without it all kinds are listed.
+    """
+    from ecnlab.cli import output
+
+    if kind is not None:
+        list_kind(kind)
+        return
+    for each, what in _KINDS.items():
+        output.say(f"{each}: {what}")
+        list_kind(each, indent="  ")
+
+
+def list_kind(kind: str, indent: str = "") -> None:
+    """Print name and title of each entry of a kind. Raises UnknownName if there is no such kind."""
     from ecnlab.cli import output
 
     if kind not in _KINDS:
         raise UnknownName("kind", kind, _KINDS)
-    rows = [[entry["name"], entry["title"]] for entry in _entries(kind)]
-    console = output.console()
-    for name, title in rows:
-        console.print(f"{name:<14} {title}", markup=False)
+    for name, title in _titles(kind).items():
+        output.say(f"{indent}{name:<14} {title}")
 
 
-def show(
-    name: Annotated[str, typer.Argument(help="an AQM, a TCP profile or variant, an application or a study", show_default=False)],
-) -> None:
-    """Show what something is and every parameter it takes."""
-    found = [(kind, entry) for kind in _KINDS for entry in _entries(kind) if entry["name"] == name]
-    if not found:
-        raise UnknownName("AQM, TCP profile or variant, application or study", name, _names())
-    for kind, entry in found:
-        show_entry(kind, entry)
+@click.command()
+@click.argument("name", shell_complete=complete_name)
+def show(name: str) -> None:
+    """Show what something is, with every parameter that it takes.
+
+    NAME is that of an AQM, a TCP profile or variant, a traffic source or a study.
+    """
+    from ecnlab import catalog, studies
+
+    found = [entry for entry in catalog.entries() if entry.name == name]
+    if not found and name not in studies.NAMES:
+        raise UnknownName("AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
+    for entry in found:
+        _show_entry(entry)
+    if name in studies.NAMES:
+        show_study(name)
 
 
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of a scenario file."""
     from ecnlab import _core
@@ -51,71 +106,58 @@ def schema() -> None:
     print(_core.schema())
 
 
-def _names() -> list[str]:
-    return [entry["name"] for kind in _KINDS for entry in _entries(kind)]
-
-
-def _entries(kind: str) -> list[dict[str, Any]]:
-    return _studies() if kind == "study" else _registry()[kind]
-
-
-def _registry() -> dict[str, list[dict[str, Any]]]:
-    from ecnlab import _core
-
-    registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
-    return registry
-
-
-def _studies() -> list[dict[str, Any]]:
+def show_study(name: str) -> None:
+    """Print what a study is, and its figures. Raises UnknownName."""
     from ecnlab import studies
-
-    return [study_entry(name) for name in studies.NAMES]
-
-
-def study_entry(name: str) -> dict[str, Any]:
-    """A study in the registry's form, with its figures. Raises UnknownName."""
-    from ecnlab import studies
-
-    study = studies.find(name)
-    return {
-        "name": study.name,
-        "title": study.title,
-        "summary": study.summary,
-        "source": study.source,
-        "parameters": [],
-        "items": [(item.heading, item.title) for item in study.items],
-    }
-
-
-def show_entry(kind: str, entry: dict[str, Any]) -> None:
-    """Print one entry of the registry, or a study."""
     from ecnlab.cli import output
 
-    console = output.console()
-    console.print(f"{entry['name']} ({kind}): {entry['title']}", markup=False)
-    console.print(entry["summary"], markup=False)
-    console.print(f"source: {entry['source']}", markup=False)
-    for title, columns, parameters in _tables(kind, entry["parameters"]):
-        rows = [[_text(parameter.get(key)) for key in columns.values()] for parameter in parameters]
-        made = output.table(title, tuple(columns), rows)
-        for heading, column in zip(columns, made.columns, strict=True):
-            column.justify = "left"
-            column.max_width = _WIDEST.get(heading) if columns is _SET else None
-        console.print(made)
-    for heading, title in entry.get("items", []):
-        console.print(f"  {heading:<12} {title}", markup=False)
+    study = studies.find(name)
+    _say_about(study.name, "study", study.title, study.summary, study.source)
+    for item in study.items:
+        output.say(f"  {item.heading:<12} {item.title}")
 
 
-def _tables(kind: str, parameters: Sequence[dict[str, Any]]) -> list[tuple[str, Mapping[str, str], _Parameters]]:
+def _show_entry(entry: Entry) -> None:
+    from ecnlab.cli import output
+
+    _say_about(entry.name, entry.kind, entry.title, entry.summary, entry.source)
+    output.say_tables(_tables(entry))
+
+
+def _say_about(name: str, kind: str, title: str, summary: str, source: str) -> None:
+    from ecnlab.cli import output, table, text
+
+    output.say(f"{name} ({kind}): {title}")
+    for line in (line for part in (summary, f"source: {source}") for line in text.fold(part, table.room_of_output())):
+        output.say(line)
+
+
+def _tables(entry: Entry) -> list[Table]:
     """The parameters under their headings: a profile's own members first, with the source of each value."""
-    members = [parameter for parameter in parameters if parameter["set"]] if kind == "tcp" else []
-    others = [parameter for parameter in parameters if parameter not in members]
-    columns = {"tcp": _IN_FORCE, "variant": _SET}.get(kind, _DECLARED)
-    title = "as everywhere" if kind == "tcp" else ""
-    return [table for table in (("set by the profile", _SET, members), (title, columns, others)) if table[2]]
+    members = [parameter for parameter in entry.parameters if parameter.is_set and entry.kind == "tcp"]
+    others = [parameter for parameter in entry.parameters if parameter not in members]
+    columns = {"tcp": _IN_FORCE, "variant": _SET}.get(entry.kind, _DECLARED)
+    made = [_table("set by the profile", _SET, members)] if members else []
+    return made + ([_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else [])
 
 
-def _text(value: Any) -> str:
-    from rich.markup import escape
+def _table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter]) -> Table:
+    from ecnlab.cli.table import Table
 
-    return "" if value is None else escape(str(value))
+    header = tuple(columns)
+    return Table(title, header, [[getattr(parameter, field) for field in columns.values()] for parameter in parameters], header)
+
+
+def _titles(kind: str) -> dict[str, str]:
+    """The names of a kind, and what each is."""
+    from ecnlab import catalog, studies
+
+    if kind == "study":
+        return {name: studies.find(name).title for name in studies.NAMES}
+    return {entry.name: entry.title for entry in catalog.entries(kind)}
+
+
+def _completed(known: Mapping[str, str], begun: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name, help=what) for name, what in known.items() if name.startswith(begun)]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from ecnlab.cli import options
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -15,59 +19,88 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
 
 
+@click.command()
+@click.argument("file")
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
+@options.seed("1")
+@options.seeds("seed 1 alone")
+@options.threads
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
+@click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
+@options.as_json
+@options.quiet(" and no tables")
 def run(
-    file: Annotated[Path, typer.Argument(help="scenario file (TOML)", show_default=False)],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="change one parameter, e.g. flows.fragile.count=40"),
-    ] = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="run this seed (default 1)")] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="A..B", help="run several seeds: 1..20 or 1,4,9")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results folder (default results/NAME-HASH)")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print the summary as JSON and nothing else")] = False,
+    file: str,
+    changes: Sequence[str],
+    seed: str | None,
+    seeds: str | None,
+    threads: int | None,
+    out: Path | None,
+    plot: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Run a scenario and keep its results in a folder; seeds that the folder already has are not run again."""
-    from ecnlab import runner, scenarios
+    """Run a scenario and keep its results in a folder.
 
-    chosen_seeds = _seeds(seed, seeds)
-    chosen = scenarios.load(file, overrides(changes or []))
-    folder = out or _default_folder(file, chosen)
-    try:
-        result = runner.run(chosen, chosen_seeds, out=folder, progress=True)
-    except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
-    figures = result.plot.save_all(folder / "figures")
-    _report(result, folder, figures, as_json=json)
-
-
-def overrides(changes: Sequence[str]) -> dict[str, str]:
-    """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    pairs = [change.partition("=") for change in changes]
-    bad = [change for change, (key, equals, _) in zip(changes, pairs, strict=True) if not (key.strip() and equals)]
-    if bad:
-        raise UsageError("\n".join(f"--set {change!r}: write KEY=VALUE, e.g. flows.fragile.count=40" for change in bad))
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _seeds(seed: str | None, seeds: str | None) -> list[int]:
-    from ecnlab.seeds import parse_seed, parse_seeds
-
-    if seed is not None and seeds is not None:
-        raise UsageError("--seed and --seeds exclude each other")
-    return parse_seed(seed or "1") if seeds is None else parse_seeds(seeds)
-
-
-def _default_folder(file: Path, chosen: Scenario) -> Path:
-    return Path("results") / f"{file.stem}-{chosen.hash[:8]}"
-
-
-def _report(result: Result, folder: Path, figures: Sequence[str], *, as_json: bool) -> None:
+    FILE is the scenario's (TOML), or - for standard input. Seeds that the folder already has are not run again, so the same
+    command goes on where a run was stopped.
+    """
     from ecnlab.cli import output
 
+    chosen_seeds = options.chosen_seeds(seed, seeds, "1..1")
+    scenario = _read(file, options.overrides(changes))
+    output.warn(scenario.warnings, scenario.source)
+    folder = out or _default_folder(file, scenario)
+    result = _run(scenario, chosen_seeds, folder, threads, shown=not quiet)
+    output.warn([warning for warning in result.warnings if warning not in scenario.warnings], scenario.source)
     if as_json:
-        output.print_json(result.summary_json())
-        return
-    console = output.console()
-    for table in output.result_tables(result):
-        console.print(table)
-    console.print(f"results in {folder}" + (f", figures {', '.join(figures)} in {folder / 'figures'}" if figures else ""))
+        output.say_json(result.summary_json())
+    elif not quiet:
+        _report(result, folder)
+    if plot or scenario.record.get("plot"):
+        from ecnlab.cli import plot as figures
+
+        figures.draw(result, folder / "figures", shown=not quiet, said=not (quiet or as_json))
+
+
+def _read(file: str, overrides: dict[str, str]) -> Scenario:
+    from ecnlab import scenarios
+
+    with _stopped_at_once():
+        if file != "-":
+            return scenarios.load(file, overrides)
+        try:
+            return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input")
+        except UnicodeDecodeError:
+            raise UsageError("cannot read standard input: it is not UTF-8 text") from None
+
+
+@contextmanager
+def _stopped_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process by itself: the engine does not look up while it reads a large file, and nothing is written yet."""
+    heard = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | None, *, shown: bool) -> Result:
+    from ecnlab import runner
+
+    try:
+        return runner.run(scenario, seeds, out=folder, threads=threads, progress=shown)
+    except Interrupted as error:
+        raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
+
+
+def _default_folder(file: str, scenario: Scenario) -> Path:
+    name = "stdin" if file == "-" else Path(file).stem
+    return Path("results") / f"{name}-{scenario.hash[:8]}"
+
+
+def _report(result: Result, folder: Path) -> None:
+    from ecnlab.cli import output, summary
+
+    output.say_tables(summary.tables(result))
+    output.say(f"results in {folder}")

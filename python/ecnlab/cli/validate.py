@@ -2,72 +2,90 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from ecnlab.cli import options
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.validate.formulas import Outcome
     from ecnlab.validate.tables import Comparison
 
+DISAGREES = 1
 _HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
 
-app = typer.Typer(help="Comparison with ns-2 and with formulas.", no_args_is_help=True)
+
+@click.group()
+def validate() -> None:
+    """Compare with ns-2 and with formulas.
+
+    The exit code is 1 if a comparison disagrees.
+    """
 
 
-@app.command("packet-exact")
-def packet_exact(
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="folder of cases (default: the package's own)")] = None,
-) -> None:
-    """Compare single-flow cases with ns-2 packet by packet; exit code 1 if any differs."""
+@validate.command("packet-exact")
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@options.quiet("")
+def packet_exact(folder: Path | None, quiet: bool) -> None:
+    """Compare single flows with ns-2 packet by packet.
+
+    DIR is a folder of cases; without it the package's own are compared.
+    """
+    from ecnlab.cli import output
     from ecnlab.validate import packets
 
     outcomes = packets.check_folder(folder or packets.OWN_CASES)
-    width = max(len(outcome.name) for outcome in outcomes)
-    for outcome in outcomes:
-        print(
-            f"{'ok  ' if outcome.ok else 'FAIL'}  {outcome.name:<{width}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip()
-        )
     failed = sum(not outcome.ok for outcome in outcomes)
-    print(f"{len(outcomes)} cases, {len(outcomes) - failed} exact, {failed} different")
-    raise typer.Exit(1 if failed else 0)
+    if not quiet:
+        wide = max(len(outcome.name) for outcome in outcomes)
+        for outcome in outcomes:
+            verdict = "ok  " if outcome.ok else "FAIL"
+            output.say(f"{verdict}  {outcome.name:<{wide}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip())
+        output.say(f"{_counted(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
+    sys.exit(DISAGREES if failed else 0)
 
 
-@app.command()
-def tables(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="tables of ns-2's columns (default: the package's own)"),
-    ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", help="seeds 1 .. N of ours")] = 20,
-    every: Annotated[bool, typer.Option("--all", help="list what agrees as well")] = False,
-    json: Annotated[bool, typer.Option("--json", help="print everything as JSON and nothing else")] = False,
-) -> None:
-    """Compare tables with ns-2's; exit code 1 if a disagreement is unexplained."""
+@validate.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@options.seeds("20")
+@click.option("--all", "every", is_flag=True, help="List what agrees as well.")
+@options.threads
+@options.as_json
+@options.quiet("")
+def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int | None, as_json: bool, quiet: bool) -> None:
+    """Compare means over seeds with ns-2's.
+
+    FILE is a table of ns-2's measurements; without it the package's own are compared. What has a known cause is explained and
+    is no disagreement.
+    """
+    from ecnlab.cli import output
     from ecnlab.validate.tables import OWN_TABLES, compare_files, totals
 
-    if not 2 <= seeds <= 100_000:
-        raise UsageError(f"--seeds {seeds} is out of range: an interval needs 2 seeds or more, and 100000 are enough")
-    comparisons = compare_files(files or OWN_TABLES, range(1, seeds + 1), progress=True)
+    chosen_seeds = options.chosen_seeds(None, seeds, "20")
+    if len(chosen_seeds) < 2:
+        raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
+    comparisons = compare_files(files or OWN_TABLES, chosen_seeds, progress=not quiet)
     counted = totals(comparisons)
-    if json:
-        _print_json(comparisons, counted)
-    else:
-        _print_tables([c for c in comparisons if every or c.verdict != "agrees"], counted)
-    raise typer.Exit(1 if counted["total"]["open"] else 0)
+    if as_json:
+        output.say_json({"totals": counted, "comparisons": [comparison.plain() for comparison in comparisons]})
+    elif not quiet:
+        _say_comparisons([c for c in comparisons if every or c.verdict != "agrees"], counted)
+    sys.exit(DISAGREES if counted["total"]["open"] else 0)
 
 
-@app.command()
-def formulas(
-    quick: Annotated[bool, typer.Option("--quick", help="only the checks that take seconds")] = False,
-    json: Annotated[bool, typer.Option("--json", help="print everything as JSON and nothing else")] = False,
-    write: Annotated[Path | None, typer.Option(metavar="FILE", help="write the page of formulas with the measured values")] = None,
-) -> None:
-    """Compare throughput, windows and queues with formulas; exit code 1 if a check fails."""
+@validate.command()
+@click.option("--quick", is_flag=True, help="Only the checks that take seconds.")
+@click.option("--write", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of formulas with the measured values.")
+@options.as_json
+@options.quiet("")
+def formulas(quick: bool, write: Path | None, as_json: bool, quiet: bool) -> None:
+    """Compare throughput, windows and queues with formulas."""
+    from ecnlab.cli import output
     from ecnlab.validate import formula_page
     from ecnlab.validate.formula_checks import checks
     from ecnlab.validate.formulas import AGREES, run_checks
@@ -80,39 +98,33 @@ def formulas(
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
         write.write_text(formula_page.page(outcomes), encoding="utf-8")
-    if json:
-        from ecnlab.cli import output
-
-        output.print_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
-    else:
-        _print_formulas(outcomes, failed)
-    raise typer.Exit(1 if failed else 0)
+    if as_json:
+        output.say_json({"checks": [outcome.plain() for outcome in outcomes], "failed": failed})
+    elif not quiet:
+        _say_formulas(outcomes, failed)
+    sys.exit(DISAGREES if failed else 0)
 
 
-def _print_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
+def _say_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
     from ecnlab.cli import output
+    from ecnlab.cli.table import Table
     from ecnlab.validate import formula_page
 
-    output.console().print(output.table("formulas", formula_page.HEADER, map(formula_page.cells, outcomes)))
-    print(f"{len(outcomes)} checks, {len(outcomes) - failed} agree, {failed} fail")
+    rows = [formula_page.cells(outcome) for outcome in outcomes]
+    output.say_tables([Table("formulas", formula_page.HEADER, rows, formula_page.HEADER)])
+    output.say(f"{_counted(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
 
-def _print_json(comparisons: Sequence[Comparison], counted: dict[str, dict[str, int]]) -> None:
+def _say_comparisons(listed: Sequence[Comparison], counted: dict[str, dict[str, int]]) -> None:
     from ecnlab.cli import output
+    from ecnlab.cli.table import Table
 
-    output.print_json({"totals": counted, "comparisons": [comparison.plain() for comparison in comparisons]})
-
-
-def _print_tables(listed: Sequence[Comparison], counted: dict[str, dict[str, int]]) -> None:
-    from ecnlab.cli import output
-
-    console = output.console()
     for row in dict.fromkeys((c.file, c.row) for c in listed):
         lines = [_line(c) for c in listed if (c.file, c.row) == row]
-        console.print(output.table(": ".join(row), _HEADER, lines))
+        output.say_tables([Table(": ".join(row), _HEADER, lines, ("quantity", "verdict"))])
     names = ("compared", "agreeing", "explained", "open")
     rows = [[file, *(str(count[name]) for name in names)] for file, count in counted.items()]
-    console.print(output.table("totals", ["file", *names], rows))
+    output.say_tables([Table("totals", ["file", *names], rows)])
 
 
 def _line(comparison: Comparison) -> list[str]:
@@ -126,3 +138,7 @@ def _line(comparison: Comparison) -> list[str]:
     )
     verdict = f"{comparison.verdict}: {comparison.reason}" if comparison.reason else comparison.verdict
     return [comparison.column, *(f"{value:.5g}" for value in numbers), verdict]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

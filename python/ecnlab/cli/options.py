@@ -1,0 +1,49 @@
+"""Options that several commands take, read in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from ecnlab.errors import UsageError
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
+
+
+def quiet(what: str) -> Decorator[Any]:
+    """`--quiet`, which leaves out the progress and `what`."""
+    return click.option("--quiet", is_flag=True, help=f"Show no progress{what}; warnings and errors only.")
+
+
+def seed(default: str) -> Decorator[Any]:
+    """`--seed N`, the one seed."""
+    return click.option("--seed", metavar="N", help=f"Run this one seed (default: {default}).")
+
+
+def seeds(default: str) -> Decorator[Any]:
+    """`--seeds N`, the seeds 1 to N."""
+    return click.option("--seeds", metavar="N|A..B|A,B,C", help=f"Run the seeds 1 to N, A to B, or those named (default: {default}).")
+
+
+def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int]:
+    """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
+    from ecnlab.seeds import parse_seed, parse_seeds
+
+    if one is not None and several is not None:
+        raise UsageError("--seed and --seeds exclude each other: --seed 7 is the one, --seeds 20 are 1 to 20")
+    return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
+
+
+def overrides(changes: Sequence[str]) -> dict[str, str]:
+    """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
+    pairs = [change.partition("=") for change in changes]
+    bad = [change for change, (key, equals, _) in zip(changes, pairs, strict=True) if not (key.strip() and equals)]
+    if bad:
+        raise UsageError("\n".join(f"--set {change!r}: write KEY=VALUE, e.g. flows.far.count=40" for change in bad))
+    return {key.strip(): value.strip() for key, _, value in pairs}

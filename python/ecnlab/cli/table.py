@@ -1,0 +1,134 @@
+"""Tables of text with lines around their cells.
+
+A column of words is folded where the terminal is narrow. A column of numbers is never folded: what has no room goes into a further
+table below, with the leading columns of words repeated, so that a result with many groups can be read in any terminal.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile, zip_longest
+
+from ecnlab.cli.text import fold, pad, printable, width
+
+_ROOM = 120  # columns where the output is no terminal
+_LEAST = 8  # columns that a folded cell keeps at least
+_HEADING = 20  # columns beyond which a number's heading is folded
+
+_DRAWN = {"top": "┏━┳┓", "head": "┃ ┃┃", "below": "┡━╇┩", "row": "│ ││", "end": "└─┴┘"}
+_TYPED = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "end": "+-++"}
+
+Cells = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, a header and rows; `words` names the columns that hold words, the first alone unless given."""
+
+    title: str
+    header: Cells
+    rows: Sequence[Cells]
+    words: Sequence[str] = ()
+
+    def lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
+        """The table as lines of at most `room` columns, by default those of the terminal."""
+        room = room or room_of_output()
+        marks = _DRAWN if can_write("".join(_DRAWN.values()), encoding) else _TYPED
+        if self.title:
+            yield from fold(printable(self.title), room)
+        for part in _parts(self._columns(), room):
+            yield from _lines(part, marks)
+
+    def _columns(self) -> list[_Column]:
+        words = self.words or self.header[:1]
+        cells = zip(*self.rows, strict=True) if self.rows else [()] * len(self.header)
+        return [
+            _Column(printable(name), list(map(printable, column)), name in words) for name, column in zip(self.header, cells, strict=True)
+        ]
+
+
+class _Column:
+    """A column and the room that it takes."""
+
+    def __init__(self, heading: str, cells: Cells, is_words: bool) -> None:
+        self.heading = heading
+        self.cells = cells
+        self.is_words = is_words
+        widest = max(map(width, cells), default=0)
+        self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
+
+    @cached_property
+    def longest_word(self) -> int:
+        """The room that breaks no word, as far as that makes sense."""
+        longest = max(width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
+        return min(self.room, max(_LEAST, min(longest, 4 * _LEAST)))
+
+
+def room_of_output() -> int:
+    """The columns of the terminal that standard output is, or enough for a table where it is none."""
+    return max(shutil.get_terminal_size((_ROOM, 24)).columns, 4 * _LEAST)
+
+
+def can_write(text: str, encoding: str | None = None) -> bool:
+    """Whether an encoding, by default that of standard output, has all characters of the text."""
+    try:
+        text.encode(encoding or sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
+    """The columns of each table that is drawn, narrowed as far as needed."""
+    _narrow(columns, room, {id(column): column.longest_word for column in columns})
+    leading = list(takewhile(lambda column: column.is_words, columns))
+    if len(leading) == len(columns):
+        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST))
+    if _needed(columns) <= room or len(leading) == len(columns):
+        return [columns]
+    parts: list[list[_Column]] = [leading]
+    for column in columns[len(leading) :]:
+        if len(parts[-1]) > len(leading) and _needed([*parts[-1], column]) > room:
+            parts.append(leading)
+        parts[-1] = [*parts[-1], column]
+    return parts
+
+
+def _narrow(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
+    """Take room from the widest column of words, again and again, until all fit or none has any left."""
+    while _needed(columns) > room:
+        able = [column for column in columns if column.is_words and column.room > least[id(column)]]
+        if not able:
+            return
+        max(able, key=lambda column: column.room).room -= 1
+
+
+def _needed(columns: Sequence[_Column]) -> int:
+    return 1 + sum(column.room + 3 for column in columns)
+
+
+def _lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[str]:
+    yield _line(columns, [""] * len(columns), marks["top"])
+    yield from _row(columns, [column.heading for column in columns], marks["head"])
+    yield _line(columns, [""] * len(columns), marks["below"])
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        yield from _row(columns, cells, marks["row"])
+    yield _line(columns, [""] * len(columns), marks["end"])
+
+
+def _row(columns: Sequence[_Column], cells: Cells, marks: str) -> Iterator[str]:
+    folded = [fold(cell, column.room) for column, cell in zip(columns, cells, strict=True)]
+    for line in zip_longest(*folded, fillvalue=""):
+        yield _line(columns, line, marks)
+
+
+def _line(columns: Sequence[_Column], cells: Cells, marks: str) -> str:
+    """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
+    filling = marks[1]
+    padded = (pad(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))
+    body = (f" {cell} " if filling == " " else filling * (width(cell) + 2) for cell in padded)
+    return marks[0] + marks[2].join(body) + marks[3]

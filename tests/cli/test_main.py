@@ -1,0 +1,138 @@
+"""The command as a process of its own: what it imports, where its output may go, and how it is stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ecnlab import _core
+from ecnlab.cli.root import COMMANDS
+from helpers import EXAMPLES, SMALL, Outcome
+
+Command = Callable[..., Outcome]
+ECNLAB = [sys.executable, "-m", "ecnlab"]
+HEAVY = {"polars", "numpy", "scipy", "matplotlib", "jinja2"}
+
+
+def _run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*ECNLAB, *map(str, arguments)], capture_output=True, encoding="utf-8", check=False, **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--version"], ["--help"], ["list"], ["show", "red"], ["show", "aecn"], ["study", "list"], ["schema"], ["run", "FILE", "--seed", "2"]],
+    ids=" ".join,
+)
+def test_what_must_answer_at_once_imports_nothing_heavy(arguments: list[str], small_file: Path, tmp_path: Path) -> None:
+    code = "import sys, ecnlab.cli\ntry:\n    ecnlab.cli.main()\nfinally:\n    print('modules', *sys.modules, file=sys.stderr)"
+    words = [str(small_file) if word == "FILE" else word for word in arguments]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, encoding="utf-8", cwd=tmp_path, check=True)
+    modules = done.stderr.splitlines()[-1].split()
+    assert "ecnlab.cli" in modules
+    assert HEAVY & set(modules) == set()
+
+
+def test_the_version_names_the_build_of_the_engine(command: Command) -> None:
+    assert command("--version").out == f"ecnlab {_core.VERSION} (build {_core.BUILD})\n"
+
+
+def test_the_help_names_every_command_in_one_line(command: Command) -> None:
+    lines = command("--help").out.split("Commands:\n")[1].splitlines()
+    assert [line.split()[0] for line in lines] == list(COMMANDS)
+    assert not any(line.endswith("...") for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [["rum"], ["--versoin"], ["list", "aqm", "tcp"], ["run"], ["run", "x.toml", "--threads", "0"]])
+def test_what_is_no_command_is_refused_with_exit_code_2(command: Command, arguments: list[str]) -> None:
+    done = command(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "ecnlab" in done.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_a_script_that_asks_ecnlab(command: Command, shell: str) -> None:
+    assert "_ECNLAB_COMPLETE" in command("completion", shell).out
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("ecnlab va", {"validate"}),
+        ("ecnlab show aec", {"aecn"}),
+        ("ecnlab show linux-", {"linux-2.0", "linux-2.2"}),
+        ("ecnlab list a", {"aqm", "app"}),
+        ("ecnlab study run a", {"aecn"}),
+        ("ecnlab study run aecn --figure 5.2", {"5.20", "5.25", "5.28", "5.29"}),
+        ("ecnlab run x.toml --see", {"--seed", "--seeds"}),
+    ],
+)
+def test_commands_options_and_names_are_completed(line: str, completed: set[str]) -> None:
+    asked = {"_ECNLAB_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = _run(env=os.environ | asked)
+    assert {answer.split(",")[1] for answer in done.stdout.splitlines()} == completed
+
+
+def test_a_full_disk_is_one_line_and_exit_code_2() -> None:
+    for arguments in (["list"], ["--help"], ["schema"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([*ECNLAB, *arguments], stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (2, "cannot write to standard output: No space left on device\n")
+
+
+def test_who_stops_reading_is_not_told_why() -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run([*ECNLAB, "list"], stdout=writes, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_path: Path) -> None:
+    named = ["--set", "flows.near.name=nähe"]
+    done = _run("run", small_file, *named, "--seeds", "2", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "small: 2 seeds, mean +- 95 % interval" in done.stdout
+    assert "n\\xe4he" in done.stdout
+    assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("name", ["[/nope]", "ECN [draft 3]", "a$\\frac$b", "_hidden", "a/b", "网络", "x" * 100])
+def test_a_name_is_printed_as_it_is(name: str, small_file: Path, tmp_path: Path) -> None:
+    changes = [part for key in ("name", "flows.near.name", "link.bottleneck.name") for part in ("--set", f"{key}={name}")]
+    done = _run("run", small_file, *changes, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{name}: 1 seed\n")
+    assert done.stdout.replace("\n", " ").count(name[:8]) >= 3
+
+
+def test_ctrl_c_ends_a_run_with_exit_code_130_and_says_how_to_go_on(tmp_path: Path) -> None:
+    begun = subprocess.Popen(
+        [*ECNLAB, "run", EXAMPLES / "ecn.toml", "--set", "duration=10 h", "--seeds", "2", "--out", "r"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    while not (tmp_path / "r" / "run.json").exists():
+        assert begun.poll() is None, begun.communicate()
+        time.sleep(0.01)
+    begun.send_signal(signal.SIGINT)
+    out, err = begun.communicate(timeout=30)
+    assert (begun.returncode, out) == (130, "")
+    assert err == "interrupted: 0 of 2 runs had finished; they are kept in r, and the same command goes on from there\n"
+
+
+def test_ctrl_c_is_heard_while_a_large_scenario_is_read(tmp_path: Path) -> None:
+    group = SMALL[SMALL.index("[[flows]]") : SMALL.index("[record]")].split("[[flows]]")[1]
+    (tmp_path / "large.toml").write_text(SMALL + "".join("[[flows]]" + group.replace('"far"', f'"g{n}"') for n in range(20_000)))
+    begun = subprocess.Popen([*ECNLAB, "run", "large.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    begun.send_signal(signal.SIGINT)
+    begun.communicate(timeout=5)
+    assert begun.returncode in (130, -signal.SIGINT)
+    assert [path.name for path in tmp_path.iterdir()] == ["large.toml"]

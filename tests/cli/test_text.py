@@ -1,0 +1,43 @@
+import pytest
+
+from ecnlab.cli.text import fold, pad, printable, width
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain [/nope] a$\\frac$b _x", "plain [/nope] a$\\frac$b _x"),
+        ("bell\x07, escape\x1b[31m", "bell\\x07, escape\\x1b[31m"),
+        ("line\nfeed", "line\\nfeed"),
+        ("turned \u202ednuor", "turned \\u202ednuor"),
+        ("half \ud800", "half \\ud800"),
+        ("Netz\u00a0Ä 网络", "Netz\u00a0Ä 网络"),
+    ],
+)
+def test_only_what_is_no_printable_character_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("网络", 4), ("e\u0301", 1), ("Ä", 1), ("", 0)])
+def test_wide_characters_take_two_columns_and_combining_marks_none(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "lines"),
+    [
+        ("", 5, [""]),
+        ("one two three", 7, ["one two", "three"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("a bcdefg h", 4, ["a", "bcde", "fg h"]),
+        ("网络网络", 5, ["网络", "网络"]),
+    ],
+)
+def test_text_is_folded_at_blanks_and_within_words_where_it_must(text: str, room: int, lines: list[str]) -> None:
+    assert fold(text, room) == lines
+    assert all(width(line) <= room for line in lines)
+
+
+def test_padding_counts_columns() -> None:
+    assert pad("网", 4) == "网  "
+    assert pad("7", 3, right=True) == "  7"
