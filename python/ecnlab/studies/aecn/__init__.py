@@ -16,16 +16,16 @@ STUDY = Study(
         "Table 5.1; the tables report the others beside them."
     ),
     items=[
-        sweeps.GOODPUT,
-        sweeps.JAIN_INDEX,
-        table.TABLE,
-        bytime.GOODPUT,
-        bytime.QUEUE,
         packets.ECN_MARKS,
         packets.RED_DROPS,
+        bytime.GOODPUT,
+        table.TABLE,
+        sweeps.GOODPUT,
         packets.AECN_MARKS_60,
         packets.AECN_DROPS_60,
         packets.AECN_MARKS_120,
         packets.AECN_DROPS_120,
+        bytime.QUEUE,
+        sweeps.JAIN_INDEX,
     ],
 )
