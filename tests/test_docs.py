@@ -10,7 +10,7 @@ from ecnlab import _core, docs
 DOCS = docs.PAGE.parent
 
 
-def test_the_page_of_parameters_is_what_the_engine_declares() -> None:
+def test_the_pages_are_what_the_engine_declares() -> None:
     assert docs.main(["--check"]) == 0, "run python -m ecnlab.docs"
 
 
@@ -22,6 +22,11 @@ def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys
     page.write_text(page.read_text().replace("min_th", "min_tj"))
     assert docs.main(["--check", "--file", str(page)]) == 1
     assert "is stale" in capsys.readouterr().err
+
+
+def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
+    text = docs.MEASURES_PAGE.read_text()
+    assert docs.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
 
 
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:

@@ -24,10 +24,14 @@ class Parameter:
     ----------
     name, kind, unit : str
         What it is called, what kind of value it takes, and its unit ("" where it has none).
-    default, bounds : str
-        The value where none is given ("" if it must be given), and what is allowed, as words.
+    default, example, bounds : str
+        The value where none is given, one that could be, and what is allowed, as words.
+    required : bool
+        Whether it must be given.
     doc, source : str
         What it means, and where it comes from.
+    read_when : str
+        When it is read at all, as in "congestion = cubic"; "" if always.
     is_set : bool
         Whether the profile or variant sets it, instead of leaving it as everywhere.
     """
@@ -36,9 +40,12 @@ class Parameter:
     kind: str
     unit: str
     default: str
+    example: str
     bounds: str
+    required: bool
     doc: str
     source: str
+    read_when: str
     is_set: bool
 
 
@@ -61,6 +68,23 @@ class Entry:
     title: str
     summary: str
     source: str
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a scenario file.
+
+    Attributes
+    ----------
+    name, doc : str
+        Its place, as in "link.reverse" ("" for the top of the file), and what it stands for.
+    parameters : tuple of Parameter
+        Its keys.
+    """
+
+    name: str
+    doc: str
     parameters: tuple[Parameter, ...]
 
 
@@ -124,6 +148,11 @@ def find(name: str) -> list[Entry]:
     return found
 
 
+def sections() -> list[Section]:
+    """The sections of a scenario file with their keys."""
+    return [Section(told["name"], told["doc"], tuple(_parameters(told["parameters"]))) for told in _registry()["section"]]
+
+
 @cache
 def tables() -> tuple[Table, ...]:
     """Every table that a run can give: the measures, then what can be recorded."""
@@ -140,8 +169,13 @@ def table(name: str) -> Table:
 
 @cache
 def _all() -> tuple[Entry, ...]:
+    return tuple(_entry(kind, told) for kind in KINDS for told in _registry()[kind])
+
+
+@cache
+def _registry() -> dict[str, list[dict[str, Any]]]:
     registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
-    return tuple(_entry(kind, told) for kind in KINDS for told in registry[kind])
+    return registry
 
 
 def _entry(kind: str, told: dict[str, Any]) -> Entry:
@@ -150,16 +184,7 @@ def _entry(kind: str, told: dict[str, Any]) -> Entry:
 
 def _parameters(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
     for one in told:
-        yield Parameter(
-            name=one["name"],
-            kind=one["kind"],
-            unit=one["unit"],
-            default=one["default"],
-            bounds=one["bounds"],
-            doc=one["doc"],
-            source=one["source"],
-            is_set=one["set"],
-        )
+        yield Parameter(is_set=one["set"], **{name: value for name, value in one.items() if name != "set"})
 
 
 def _column(told: dict[str, Any]) -> Column:

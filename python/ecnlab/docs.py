@@ -1,7 +1,8 @@
-"""docs/parameters.md and the tables of docs/scenario.md, written from the engine's own declarations.
+"""docs/parameters.md and the tables of docs/scenario.md and docs/measures.md, written from the engine's own declarations.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
-In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`.
+In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
+of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,13 @@ from ecnlab import _core
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
 SCENARIO_PAGE = PAGE.with_name("scenario.md")
+MEASURES_PAGE = PAGE.with_name("measures.md")
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
+
+_COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+# A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
+_FEW = 5
 
 _HEAD = """# Parameters
 
@@ -45,6 +51,42 @@ def scenario_page(text: str) -> str:
     """The page of scenario files with the tables of keys as they are declared."""
     sections = {section["name"]: section for section in json.loads(_core.registry())["section"]}
     return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
+
+
+def measures_page(text: str) -> str:
+    """The page of measures with the tables' columns as they are declared."""
+    tables = {table["name"]: table for table in json.loads(_core.columns())}
+
+    def written(part: re.Match[str]) -> str:
+        columns = "\n".join(_columns([tables[name] for name in part[2].split()]))
+        return f"{part[1]}\n{columns}\n{part[3]}"
+
+    return _COLUMNS_OF.sub(written, text)
+
+
+def _columns(tables: Iterable[Entry]) -> list[str]:
+    """Each table; where it shares many columns with an earlier one, only their names."""
+    owners: dict[str, str] = {}
+    parts = []
+    for table in tables:
+        columns = table["columns"]
+        shared = [column for column in columns if json.dumps(column) in owners]
+        if len(shared) <= _FEW:
+            shared = []
+        borrowed: dict[str, list[str]] = {}
+        for column in shared:
+            borrowed.setdefault(owners[json.dumps(column)], []).append(column["name"])
+        rows = ([_code(column["name"]), column["unit"], _says(column)] for column in columns if column not in shared)
+        heading, doc = f"### `{table['name']}`\n", table["doc"]
+        parts += [heading, f"{doc[0].upper()}{doc[1:]}.\n", _table(("column", "unit", "meaning"), rows), *_borrowed(borrowed)]
+        owners = {json.dumps(column): table["name"] for column in columns} | owners
+    return parts
+
+
+def _says(column: Entry) -> str:
+    """What a column says, with the words that stand in it."""
+    words = ", ".join(map(_code, column["words"]))
+    return f"{column['doc']} ({words})" if words else str(column["doc"])
 
 
 def _keys(section: Entry) -> str:
@@ -130,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pages = {chosen.file or PAGE: page()}
     if chosen.file is None:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
+        pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
     if not chosen.check:
         for file, fresh in pages.items():
             file.write_text(fresh, encoding="utf-8")
