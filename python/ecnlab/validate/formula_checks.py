@@ -196,13 +196,13 @@ def _plain_cubic() -> Tree:
     return {"variant": "cubic", "cubic_fast_convergence": False, "cubic_reno_friendly": False} | _MODERN
 
 
-def _lossy(tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
+def _lossy(tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
     """A path on which nothing queues and packets are lost."""
-    return _path("10 Gbps", "50 ms", 1_000_000, {"max_window": 100_000} | tcp, span, **treatment)
+    return _path("10 Gbps", "50 ms", 1_000_000, {"max_window": 100_000} | tcp, span, **impairment)
 
 
-def _path(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
-    link = networks.bottleneck(rate, delay, {"aqm": "droptail", "limit": limit}, **treatment)
+def _path(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **impairment: Any) -> Tree:
+    link = networks.bottleneck(rate, delay, {"aqm": "droptail", "limit": limit}, **impairment)
     flow = {"name": "flow", "from": "router", "to": "sink", "tcp": {"profile": "ns2"} | tcp}
     return networks.dumbbell("one flow", link, [flow], duration=f"{span[1]} s", measure_from=f"{span[0]} s")
 
