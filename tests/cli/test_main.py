@@ -101,7 +101,7 @@ def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_
     assert done.stdout.isascii()
 
 
-@pytest.mark.parametrize("name", ["[/nope]", "ECN [draft 3]", "a$\\frac$b", "_hidden", "a/b", "网络", "x" * 100])
+@pytest.mark.parametrize("name", ["[/nope]", "ECN [draft 3]", "a$\\frac$b", "_hidden", "a/b", "网络", "x" * 70])
 def test_a_name_is_printed_as_it_is(name: str, small_file: Path, tmp_path: Path) -> None:
     changes = [part for key in ("name", "flows.near.name", "link.bottleneck.name") for part in ("--set", f"{key}={name}")]
     done = _run("run", small_file, *changes, cwd=tmp_path)

@@ -1,5 +1,7 @@
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
+from ecnlab.plots.style import Palette
+from ecnlab.studies.aecn import schemes
 
 
 def test_each_point_carries_its_interval() -> None:
@@ -12,5 +14,11 @@ def test_each_point_carries_its_interval() -> None:
 
 
 def test_a_scheme_has_its_colour_wherever_it_stands() -> None:
-    assert style.colour("ECN", 0) == style.colour("ECN", 3)
-    assert len(set(style.SCHEMES.values())) == len(style.SCHEMES)
+    palette = schemes.SCHEMES
+    assert palette.colour("ECN", 0) == palette.colour("ECN", 3)
+    assert len(set(palette.colours.values())) == len(palette.colours) == len(schemes.QUEUES)
+
+
+def test_curves_without_a_palette_differ_in_colour_and_in_marker() -> None:
+    plain = Palette()
+    assert len({plain.colour("", at) for at in range(5)}) == len({plain.marker("", at) for at in range(5)}) == 5

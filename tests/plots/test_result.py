@@ -1,9 +1,12 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.plots import style
+from ecnlab.plots.result import Plots
 
 
 def test_the_queue_s_figure_labels_its_axes_with_units(small_result: ecnlab.Result) -> None:
@@ -24,19 +27,114 @@ def test_the_marks_figure_has_a_dot_for_each_mark(small_result: ecnlab.Result) -
     events = small_result.series.events
     expected = events.filter((events["seed"] == 2) & (events["kind"] == "mark")).height
     assert expected > 0
-    assert len(axes.collections[-1].get_offsets()) == expected
+    assert [len(dots.get_offsets()) for dots in axes.collections[-2:]] == [expected, 0]
 
 
-def test_a_link_that_is_not_there_is_refused(small_result: ecnlab.Result) -> None:
-    with pytest.raises(ecnlab.UnknownName, match="did you mean 'bottleneck'"):
-        small_result.plot.queue("botleneck")
+def test_the_dots_have_a_row_for_each_flow_and_say_what_the_bars_are(small_result: ecnlab.Result) -> None:
+    (axes,) = small_result.plot.marks("drop").axes
+    assert axes.get_ylim() == (-0.5, 5.5)
+    assert axes.get_xlim() == (0.0, 6.0)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["locked out: nothing delivered for max(1 s, 10 RTT)", "dropped packet"]
 
 
-def test_equal_figures_give_equal_bytes(small_result: ecnlab.Result) -> None:
-    assert style.svg(small_result.plot.rates()) == style.svg(small_result.plot.rates())
+def test_windows_are_means_over_a_group_and_over_seeds(small_result: ecnlab.Result) -> None:
+    (axes,) = small_result.plot.window().axes
+    far, near = axes.lines
+    assert (far.get_label(), near.get_label()) == ("far", "near")
+    frame = small_result.series.window
+    at = frame.filter((pl.col("time_s") == pl.col("time_s").max()) & (pl.col("flow") < 3))
+    assert far.get_ydata()[-1] == pytest.approx(at["cwnd_packets"].mean())
+    assert axes.get_ylabel() == "congestion window (packets)"
 
 
-def test_every_figure_is_saved_as_svg_and_png(small_result: ecnlab.Result, tmp_path: Path) -> None:
-    names = small_result.plot.save_all(tmp_path)
-    assert names == ["queue-bottleneck", "throughput-time", "goodput-time", "marks", "drops"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}.{kind}" for n in names for kind in ("svg", "png"))
+def test_the_window_of_single_flows_is_that_of_one_seed(small_result: ecnlab.Result) -> None:
+    (axes,) = small_result.plot.window(flows=[0, 4], seed=2).axes
+    assert [line.get_label() for line in axes.lines] == ["flow 0", "flow 4"]
+    frame = small_result.series.window.filter((pl.col("seed") == 2) & (pl.col("flow") == 4))
+    assert axes.lines[1].get_ydata().tolist() == frame["cwnd_packets"].to_list()
+
+
+def test_distributions_that_were_not_recorded_are_told_with_the_key(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.ResultsError, match=r"record\.distributions = true"):
+        small_result.plot.distributions("delay")
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda plot: plot.queue("botleneck"), "no queue named 'botleneck'; did you mean 'bottleneck'"),
+        (lambda plot: plot.rates("goodputs_bps"), "did you mean 'goodput_bps'"),
+        (lambda plot: plot.rates(groups=["fat"]), "no group named 'fat'; did you mean 'far'"),
+        (lambda plot: plot.window("cwnd"), "did you mean 'cwnd_packets'"),
+        (lambda plot: plot.window(flows=[6]), "no flow named '6'"),
+        (lambda plot: plot.marks("marks"), "did you mean 'mark'"),
+        (lambda plot: plot.distributions("delays"), "did you mean 'delay'"),
+        (lambda plot: plot.queue(seed=9), "no seed named '9'"),
+        (lambda plot: plot.save_all(Path("none"), ["queues"]), "no figure named 'queues'; did you mean 'queue'"),
+        (lambda plot: plot.save_all(Path("none"), formats=["gif"]), "no format of figures named 'gif'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused(small_result: ecnlab.Result, draw: Callable[[Plots], object], message: str) -> None:
+    with pytest.raises(ecnlab.UnknownName, match=message):
+        draw(small_result.plot)
+    assert not Path("none").exists()
+
+
+def test_a_figure_has_its_title_where_it_is_shown_and_none_where_it_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
+    assert small_result.plot.queue().axes[0].get_title(loc="left") == "small: bottleneck, seed 1"
+    assert small_result.plot.rates().axes[0].get_title(loc="left") == "small: 3 seeds"
+    assert small_result.only(2).plot.rates().axes[0].get_title(loc="left") == "small: seed 2"
+    small_result.plot.save_all(tmp_path / "without", ["queue"])
+    small_result.plot.save_all(tmp_path / "with", ["queue"], titles=True)
+    plain, titled = ((tmp_path / folder / "queue-bottleneck.svg").stat().st_size for folder in ("without", "with"))
+    assert titled > plain
+
+
+def test_every_figure_that_the_tables_allow_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    names = small_result.plot.save_all(tmp_path, formats=["svg", "pdf"], width=3.3, progress=lambda done, of: told.append((done, of)))
+    assert names == ["queue-bottleneck", "throughput", "goodput", "window", "marks", "drops"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}.{kind}" for n in names for kind in ("svg", "pdf"))
+    assert told == [(done, 6) for done in range(7)]
+
+
+def test_the_width_that_was_asked_for_is_the_width_that_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
+    small_result.plot.save_all(tmp_path, ["goodput"], width=3.5)
+    assert 'width="252pt"' in (tmp_path / "goodput.svg").read_text()
+
+
+def test_a_figure_of_a_series_that_was_not_recorded_is_told_with_the_key(tmp_path: Path) -> None:
+    plot = ecnlab.run(ecnlab.scenario(_named("link")), 1).plot
+    assert plot.possible() == []
+    with pytest.raises(ecnlab.ResultsError, match="no series was recorded for figures"):
+        plot.save_all(tmp_path / "none")
+    with pytest.raises(ecnlab.ResultsError, match=r'record\.queue = "10 ms"'):
+        plot.save_all(tmp_path / "none", ["queue"])
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["a$\\frac$b", "x^2_$", "_hidden", "[/nope]", "a/b", "x" * 100, "{}", "é"], ids=ascii)
+def test_a_name_can_neither_stop_nor_falsify_a_figure(name: str, tmp_path: Path) -> None:
+    tree = _named(name) | {"record": {"queue": "100 ms", "rates": True, "window": "100 ms", "events": True}}
+    result = ecnlab.run(ecnlab.scenario(tree), 1)
+    names = result.plot.save_all(tmp_path / "figures", titles=True)
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == sorted(f"{name}.svg" for name in names)
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+    assert len(result.plot.rates().axes[0].get_legend().get_texts()) == 2
+
+
+def test_a_figure_of_many_groups_says_how_many_it_leaves_out() -> None:
+    tree = _named("link") | {"record": {"rates": True}}
+    tree["flows"] = [tree["flows"][0] | {"name": f"group {at}"} for at in range(12)]
+    plot = ecnlab.run(ecnlab.scenario(tree), 1).plot
+    legend = plot.rates().axes[0].get_legend()
+    assert (legend.get_title().get_text(), len(legend.get_texts())) == ("the first 10 of 12 groups", 10)
+    assert len(plot.rates(groups=["group 11", "group 3"]).axes[0].lines) == 2
+
+
+def _named(name: str) -> dict[str, Any]:
+    queue = {"aqm": "droptail", "limit": 10}
+    link = {"name": name, "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": queue}
+    flows = [{"name": group, "from": "a", "to": "b", "tcp": {"profile": "ns2"}} for group in (name, "other")]
+    return {"name": f"{name}, {name}", "duration": "2 s", "link": [link], "flows": flows}

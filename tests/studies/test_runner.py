@@ -1,9 +1,15 @@
+import math
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import ecnlab
+from ecnlab import _core
+from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import style
 from ecnlab.studies.aecn import STUDY
 from ecnlab.studies.model import Drawing, Item, Need, Results, Study, Table, with_interval
@@ -20,8 +26,6 @@ def _draw(results: Results) -> Drawing:
 
 @pytest.fixture
 def study() -> Study:
-    import tomllib
-
     tree = tomllib.loads(SMALL)
     tree["link"][0]["queue"]["max_p"] = 0.1
     needs = {(0.1,): Need(tree), (0.5,): Need(tomllib.loads(SMALL), every_seed=False)}
@@ -51,18 +55,70 @@ def test_a_scenario_that_two_items_need_is_run_once(study: Study, tmp_path: Path
 
 def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: Path) -> None:
     run_study(study, tmp_path / "s", [1])
-    before = {path: path.stat().st_ino for path in (tmp_path / "s" / "runs").glob("*/seed-1")}
+    before = _batches(tmp_path / "s")
+    assert len(before) == 2
     run_study(study, tmp_path / "s", [1, 2])
-    assert before == {path: path.stat().st_ino for path in (tmp_path / "s" / "runs").glob("*/seed-1")}
+    now = _batches(tmp_path / "s")
+    assert before.items() <= now.items()
+    assert len(now) == 3, "one scenario is asked for seed 1 only"
+
+
+def _batches(out: Path) -> dict[Path, int]:
+    return {path: path.stat().st_ino for path in (out / "runs").glob("*/batch-*")}
+
+
+def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_path: Path) -> None:
+    tree = {key: value for key, value in tomllib.loads(SMALL).items() if key != "record"}
+    drawn: list[tuple[str, list[int], frozenset[str]]] = []
+
+    def draws(number: str, record: dict[str, Any], every_seed: bool) -> Item:
+        def draw(results: Results) -> Drawing:
+            (result,) = results.values()
+            drawn.append((number, result.seeds, result.tables & {"series_rate", "events"}))
+            return Drawing()
+
+        return Item(number, "t", "c", {(): Need(tree | {"record": record}, every_seed)}, draw)
+
+    items = [draws("1", {}, True), draws("2", {"rates": True}, True), draws("3", {"events": True}, False)]
+    run_study(Study("tiny", "t", "s", "u", items), tmp_path / "s", [1, 2])
+    assert drawn == [
+        ("1", [1, 2], frozenset({"series_rate"})),
+        ("2", [1, 2], frozenset({"series_rate"})),
+        ("3", [1], frozenset({"series_rate", "events"})),
+    ]
+    assert len(list((tmp_path / "s" / "runs").iterdir())) == 1
+    assert len(_batches(tmp_path / "s")) == 2
+
+
+def test_the_numbers_behind_a_figure_are_saved_as_csv(tmp_path: Path) -> None:
+    run_study(STUDY, tmp_path / "s", [1, 2], ["5.29", "5.5"])
+    jain = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.29.csv")
+    assert jain.columns == ["scheme", "flows", "jain_1s_goodput_first", "sd", "half_width", "n"]
+    assert jain.height == 16
+    goodput = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.5.csv")
+    assert goodput.columns == ["scheme", "group", "time_s", "goodput_first_bps", "half_width"]
+    assert goodput.height == 2 * 3 * 100
+
+
+def test_a_report_is_the_same_bytes_again_and_says_what_was_run(study: Study, tmp_path: Path) -> None:
+    first, again = (run_study(study, tmp_path / name, [1, 2]).read_bytes() for name in ("a", "b"))
+    assert first == again
+    html = first.decode()
+    assert f"Engine {_core.VERSION} (build {_core.BUILD}), seeds 1 .. 2." in html
+    assert "<td><code>links.queue.max_p</code></td><td>0.1 | 0.5</td>" in html
+
+
+def test_seeds_that_are_all_alike_have_no_interval() -> None:
+    assert with_interval(Estimate(1.5, 0.0, math.nan, 5), 2) == "1.50"
 
 
 def test_figures_are_saved_beside_the_report(study: Study, tmp_path: Path) -> None:
-    run_study(study, tmp_path / "s", [1], "1.2")
-    assert sorted(path.name for path in (tmp_path / "s" / "figures").iterdir()) == ["figure-1.2.png", "figure-1.2.svg"]
+    run_study(study, tmp_path / "s", [1], ["1.2"])
+    assert sorted(path.name for path in (tmp_path / "s" / "figures").iterdir()) == ["figure-1.2.pdf", "figure-1.2.png", "figure-1.2.svg"]
 
 
 @pytest.mark.parametrize("number", ["5.29", "5.5", "5.28", "4.14", "5.25", "5.1"])
 def test_the_aecn_study_draws(number: str, tmp_path: Path) -> None:
-    html = run_study(STUDY, tmp_path / "s", [1, 2], number).read_text()
+    html = run_study(STUDY, tmp_path / "s", [1, 2], [number]).read_text()
     assert f" {number}:" in html
     assert "nan" not in html.split("<h2>Runs")[0].replace("data:", "").lower().split("base64")[0]

@@ -4,7 +4,7 @@ import pytest
 
 import ecnlab
 from ecnlab.validate import explained, more_seeds
-from ecnlab.validate.rows import read_table
+from ecnlab.validate.rows import read_tables
 from ecnlab.validate.samples import Sample, agree
 from ecnlab.validate.tables import OWN_TABLES
 
@@ -76,8 +76,9 @@ def test_our_own_further_seeds_are_all_of_rows_of_our_tables_and_lie_where_these
     """Measured in the same way: nearly all means are those of the table, up to the spread of a few seeds."""
     further = dict(more_seeds.read().rows)
     found, near = set(), []
-    for table in map(read_table, OWN_TABLES[:3]):
-        for row in (row for row in table.rows if float(row.get("minth") or 10) == 10 and float(row.get("maxth") or 30) == 30):
+    for table in read_tables(OWN_TABLES[:3]):
+        rows = (row.line.cells for row in table.rows)
+        for row in (row for row in rows if float(row.get("minth") or 10) == 10 and float(row.get("maxth") or 30) == 30):
             key = (str(table.network), row["era"], row["mode"], int(row["n"]), float(row["maxp"]))
             if key in further:
                 found.add(key)

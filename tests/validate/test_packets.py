@@ -25,8 +25,9 @@ def test_a_changed_case_is_noticed_and_the_difference_named(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_no_case_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(ecnlab.UsageError, match="no packet-exact case"):
+    for name in ("x", "y"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    with pytest.raises(ecnlab.UsageError, match=r"x\.json is no packet-exact case: .*\n.*y\.json is no packet-exact case"):
         packets.check_folder(tmp_path)
 
 

@@ -3,21 +3,30 @@ from pathlib import Path
 import pytest
 
 import ecnlab
-from ecnlab.validate.rows import ERAS, read_table
+from ecnlab.validate.rows import ERAS, Table, read_tables
 from ecnlab.validate.tables import OWN_TABLES
+
+RED = "era,mode,n,maxp,seeds"
+ROW = "235,red,60,0.5,3"
+AECN = "count,sweep,flows,base_max_p,alpha,beta,robust_min_th,max_th,population,seeds"
 
 
 @pytest.mark.parametrize("path", OWN_TABLES, ids=lambda path: path.stem)
 def test_every_row_of_our_own_tables_is_a_sound_scenario(path: Path) -> None:
-    table = read_table(path)
+    (table,) = read_tables([path])
     assert len(table.rows) >= 22
-    for row in table.rows:
-        assert ecnlab.scenario(table.to_scenario(row)).duration_s == 100.0
+    assert {row.scenario.duration_s for row in table.rows} == {100.0}
+
+
+def test_a_row_is_named_by_the_columns_that_tell_it_in_the_file_s_order() -> None:
+    named = {table.name: table.label(table.rows[0]) for table in read_tables(OWN_TABLES)}
+    assert named["thesis-ch4"] == "era=21b7 mode=ecn n=120 maxp=0.1"
+    assert named["thesis-ch4-maxp"] == "era=21b7 mode=ecn n=120 maxp=0.1 minth=10 maxth=30"
+    assert named["thesis-aecn"].startswith("count=group sweep=aecn3_minth flows=120 ")
 
 
 def test_an_era_chooses_the_profile(tmp_path: Path) -> None:
-    table = _table(tmp_path / "ch5.csv", "era,mode,n,maxp,seeds", "235,red,60,0.5,3", "21b7,ecn,60,0.8,5")
-    new, old = (table.to_scenario(row) for row in table.rows)
+    new, old = (row.tree for row in _table(tmp_path / "ch5.csv", RED, ROW, "21b7,ecn,60,0.8,5").rows)
     assert new["flows"][0]["tcp"]["profile"] == "ns2"
     assert new["flows"][0]["tcp"]["ecn"] is False
     assert old["flows"][0]["tcp"]["profile"] == "ns2-2001"
@@ -26,37 +35,94 @@ def test_an_era_chooses_the_profile(tmp_path: Path) -> None:
 
 
 def test_thresholds_in_a_row_are_used(tmp_path: Path) -> None:
-    table = _table(tmp_path / "any.csv", "era,mode,n,maxp,minth,maxth,seeds", "21b7,ecn,60,0.5,20,60,3")
-    tree = table.to_scenario(table.rows[0])
+    tree = _table(tmp_path / "any.csv", "era,mode,n,maxp,minth,maxth,seeds", "21b7,ecn,60,0.5,20,60,3").rows[0].tree
     assert (tree["link"][0]["queue"]["min_th"], tree["link"][0]["queue"]["max_th"]) == (20.0, 60.0)
     assert tree["flows"][0]["access"] == {"to": "router", "rate": "5.0 Mbps", "delay": "145 ms", "spread": "1 ns"}
 
 
 def test_an_aecn_row_sets_count_balance_and_thresholds(tmp_path: Path) -> None:
-    header = "count,sweep,flows,base_max_p,alpha,beta,robust_min_th,max_th,population,seeds"
-    table = _table(tmp_path / "any.csv", header, "router,x,60,0.5,2.0,3.0,9,50,1,5")
-    queue = table.to_scenario(table.rows[0])["link"][0]["queue"]
+    queue = _table(tmp_path / "any.csv", AECN, "router,x,60,0.5,2.0,3.0,9,50,1,5").rows[0].tree["link"][0]["queue"]
     assert (queue["count"], queue["balance"]) == ("router", "population")
     assert (queue["robust_min_th"], queue["max_th"], queue["alpha"], queue["beta"]) == (9.0, 50.0, 2.0, 3.0)
 
 
-def test_a_file_of_no_known_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.UsageError, match="cannot tell which network"):
-        _table(tmp_path / "mine.csv", "era,mode,n,maxp,seeds", "235,red,60,0.5,3")
+HEADERS = {
+    "": "mine-ch4.csv:1: the file is empty",
+    RED: "mine-ch4.csv:1: there is nothing below the header",
+    f"era,mode,n\n{ROW}": "mine-ch4.csv:1: missing columns maxp, seeds",
+    f"{RED},maxp\n{ROW},0.5": "mine-ch4.csv:1: column maxp: is there 2 times",
+    f"{RED},\n{ROW},": "mine-ch4.csv:1: a column has no name",
+    f"{RED},goodputs_mbps\n{ROW},9": "mine-ch4.csv:1: column goodputs_mbps: unknown; did you mean 'goodput_mbps'",
+    f"{RED},colour\n{ROW},blue": "mine-ch4.csv:1: column colour: unknown: nothing here is compared with it",
+    f'{RED}\n235,"red': "mine-ch4.csv is no CSV file in UTF-8: ",
+}
+CELLS = {
+    "1999,red,60,0.5,3": "column era: '1999' is none of 21b7, 235",
+    "235,blue,60,0.5,3": "column mode: 'blue' is none of red, ecn, ecnm",
+    "235,red,sixty,0.5,3": "column n: 'sixty' must be a positive multiple of 3",
+    "235,red,0,0.5,3": "column n: '0' must be a positive multiple of 3",
+    "235,red,-3,0.5,3": "column n: '-3' must be",
+    "235,red,10,0.5,3": "column n: '10' must be",
+    f"235,red,{'9' * 5000},0.5,3": "column n: '9",
+    "235,red,60,half,3": "column maxp: 'half' is no number",
+    "235,red,60,nan,3": "column maxp: nan must be finite and at least 0",
+    "235,red,60,1.5,3": "link.bottleneck.queue.max_p: ",
+    "235,red,60,0.5,0": "column seeds: '0' must be a positive whole number",
+    "235,red,60,0.5,-1": "column seeds: '-1' must be",
+    "235,red,60,0.5,": "column seeds: '' must be",
+    "235,red,60,0.5": "4 cells under 7 columns",
+    "235,red,60,0.5,3,9,1,7": "8 cells under 7 columns",
+    "235,red,60,0.5,3,much,0": "column goodput_mbps: 'much' is no number",
+    "235,red,60,0.5,3,nan,0": "column goodput_mbps: nan must be finite",
+    "235,red,60,0.5,3,1e999,0": "column goodput_mbps: 1e999 must be finite",
+    "235,red,60,0.5,3,9,-0.1": "column goodput_mbps_sd: -0.1 must be finite and at least 0",
+    "235,red,60,0.5,3,9,wide": "column goodput_mbps_sd: 'wide' is no number",
+    "235,red,60,0.5,1,9,0.1": "column goodput_mbps_sd: 0.1 must be 0 or empty: one seed has no spread",
+}
 
 
-def test_missing_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.UsageError, match="missing columns maxp, seeds"):
-        _table(tmp_path / "ch4.csv", "era,mode,n", "235,red,60")
+@pytest.mark.parametrize("text", HEADERS, ids=ascii)
+def test_a_header_that_cannot_be_meant_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine-ch4.csv"
+    path.write_text(text)
+    assert HEADERS[text] in _refusal([path])
 
 
-@pytest.mark.parametrize("line", ["1999,red,60,0.5,3", "235,blue,60,0.5,3", "235,red,sixty,0.5,3"])
-def test_a_row_that_cannot_be_read_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
-    table = _table(tmp_path / "ch4.csv", "era,mode,n,maxp,seeds", line)
-    with pytest.raises(ecnlab.UsageError, match=r"ch4\.csv:2: "):
-        table.to_scenario(table.rows[0])
+@pytest.mark.parametrize("row", CELLS, ids=lambda row: row[:40])
+def test_a_row_that_cannot_be_meant_is_refused_with_its_line_and_column(row: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine-ch4.csv"
+    path.write_text(
+        f"{RED},goodput_mbps,goodput_mbps_sd\n{ROW},9,0.1\n\n{row}{'' if 'cells' in CELLS[row] else ',' * (6 - row.count(','))}\n"
+    )
+    refusal = _refusal([path])
+    assert f"mine-ch4.csv:4: {CELLS[row]}" in refusal
+    assert "ch4.csv:2" not in refusal
 
 
-def _table(path: Path, *lines: str):
+def test_all_that_is_wrong_in_all_files_is_told_at_once(tmp_path: Path) -> None:
+    first, second = tmp_path / "a-ch4.csv", tmp_path / "b-ch5.csv"
+    first.write_text(f"{RED}\n1999,red,0,0.5,3\n235,red,60,0.5,none\n235,red\n")
+    second.write_text(f"{RED}\n")
+    told = [line.split(": ")[0].split("/")[-1] for line in _refusal([first, second]).splitlines()]
+    assert sorted(told) == ["a-ch4.csv:2", "a-ch4.csv:2", "a-ch4.csv:3", "a-ch4.csv:4", "b-ch5.csv:1"]
+
+
+def test_a_file_of_no_known_network_or_none_at_all_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(f"{RED}\n{ROW}\n")
+    (tmp_path / "other-ch4.csv").write_bytes(b"\xff\xfe\x00")
+    assert "cannot tell which network" in _refusal([tmp_path / "mine.csv"])
+    assert "cannot read" in _refusal([tmp_path / "none-ch4.csv"])
+    assert "cannot read" in _refusal([tmp_path])
+    assert "no CSV file in UTF-8" in _refusal([tmp_path / "other-ch4.csv"])
+
+
+def _refusal(paths: list[Path]) -> str:
+    with pytest.raises(ecnlab.UsageError) as refused:
+        read_tables(paths)
+    return str(refused.value)
+
+
+def _table(path: Path, *lines: str) -> Table:
     path.write_text("\n".join(lines) + "\n")
-    return read_table(path)
+    (table,) = read_tables([path])
+    return table

@@ -7,7 +7,7 @@ from ecnlab.validate import more_seeds
 from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation
 from ecnlab.validate.more_seeds import MoreSeeds
-from ecnlab.validate.rows import read_table
+from ecnlab.validate.rows import read_tables
 from ecnlab.validate.samples import Sample, allowed_difference
 from ecnlab.validate.tables import Comparison, compare_files, totals
 
@@ -23,8 +23,8 @@ def test_the_allowed_difference_is_welch_s_or_one_percent() -> None:
 def _our_values(tmp_path: Path) -> dict[str, list[float]]:
     path = tmp_path / "first-ch5.csv"
     path.write_text(f"{HEADER}\n{ROW}\n")
-    table = read_table(path)
-    return values_by_column(ecnlab.run(ecnlab.scenario(table.to_scenario(table.rows[0])), [1, 2]))
+    (table,) = read_tables([path])
+    return values_by_column(ecnlab.run(table.rows[0].scenario, [1, 2]))
 
 
 def _compared(
@@ -80,6 +80,12 @@ def test_an_explanation_covers_no_larger_difference_than_it_says(tmp_path: Path)
     near = {c.column: c.verdict for c in _compared(tmp_path, 1.2, [explanation])}
     far = {c.column: c.verdict for c in _compared(tmp_path, 2.0, [explanation])}
     assert (near["goodput_mbps"], far["goodput_mbps"]) == ("explained", "open")
+
+
+@pytest.mark.parametrize("seeds", [[], [1]])
+def test_too_few_seeds_for_an_interval_are_refused(seeds: list[int]) -> None:
+    with pytest.raises(ecnlab.UsageError, match="an interval needs 2 or more"):
+        compare_files([], seeds)
 
 
 def test_an_explanation_holds_only_where_it_says() -> None:

@@ -49,7 +49,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
     from ecnlab import studies
 
     name = context.params.get("name")
-    items = studies.find(name).items if name in studies.NAMES else ()
+    items = studies.find(name).items if name in studies.TITLES else ()
     return _completed({item.number: item.title for item in items}, begun)
 
 
@@ -88,14 +88,15 @@ def show(name: str) -> None:
     NAME is that of an AQM, a TCP profile or variant, a traffic source or a study.
     """
     from ecnlab import catalog, studies
+    from ecnlab.cli import output
 
     found = [entry for entry in catalog.entries() if entry.name == name]
-    if not found and name not in studies.NAMES:
+    if not found and name not in studies.TITLES:
         raise UnknownName("AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
     for entry in found:
         _show_entry(entry)
-    if name in studies.NAMES:
-        show_study(name)
+    if name in studies.TITLES:
+        output.say(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
 
 
 @click.command()
@@ -152,8 +153,8 @@ def _titles(kind: str) -> dict[str, str]:
     """The names of a kind, and what each is."""
     from ecnlab import catalog, studies
 
-    if kind == "study":
-        return {name: studies.find(name).title for name in studies.NAMES}
+    if kind == "study":  # a study itself is imported with all that draws its figures
+        return studies.TITLES
     return {entry.name: entry.title for entry in catalog.entries(kind)}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.cli.table import can_write
-from ecnlab.cli.text import printable
+from ecnlab.names import printable
 
 if TYPE_CHECKING:
     from ecnlab.cli.table import Table

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile, zip_longest
 
-from ecnlab.cli.text import fold, pad, printable, width
+from ecnlab.cli.text import fold, pad, width
+from ecnlab.names import printable
 
 _ROOM = 120  # columns where the output is no terminal
 _LEAST = 8  # columns that a folded cell keeps at least

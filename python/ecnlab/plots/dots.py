@@ -11,23 +11,28 @@ from ecnlab.plots import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LOCKOUT_WORDS = "locked out: nothing delivered for max(1 s, 10 RTT)"
+
+# A group's name needs about this share of the axes' height.
+_SMALLEST_NAMED = 0.05
+# Areas of dots in square points: that of a figure 1 inch wide, and that of the legend, which is there to be seen.
+_DOT, _LEGEND_DOT = 0.19, 12.0
+
 
 def draw(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
     """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`."""
     chosen = events.filter(pl.col("kind") == kind)
-    axes.hlines(
-        lockouts["flow"],
-        lockouts["start_s"],
-        lockouts["end_s"],
-        colors=style.LOCKOUT,
-        linewidth=1.6,
-        zorder=1,
-    )
+    spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
+    if lockouts.height:
+        axes.hlines(*spells, colors=style.LOCKOUT, linewidth=1.6, zorder=1, label=style.label(axes, LOCKOUT_WORDS))
     colour = style.MARK if kind == "mark" else style.DROP
-    axes.scatter(chosen["time_s"], chosen["flow"], s=1.2, color=colour, linewidths=0, rasterized=True, zorder=2)
+    word = "marked packet" if kind == "mark" else "dropped packet"
+    axes.scatter(chosen["time_s"], chosen["flow"], s=_dot(axes), color=colour, linewidths=0, rasterized=True, zorder=2)
+    axes.scatter([], [], s=_LEGEND_DOT, color=colour, linewidths=0, label=word)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flow")
-    axes.set_ylim(-1, flows.height)
+    axes.set_ylim(-0.5, flows.height - 0.5)
+    axes.locator_params(axis="y", integer=True)
     axes.grid(False)
     _borders(axes, flows)
 
@@ -37,12 +42,17 @@ def count(events: pl.DataFrame, kind: str) -> int:
     return events.filter(pl.col("kind") == kind).height
 
 
+def _dot(axes: Axes) -> float:
+    figure = axes.get_figure(root=True)
+    return _DOT * (figure.get_figwidth() if figure is not None else 1.0)
+
+
 def _borders(axes: Axes, flows: pl.DataFrame) -> None:
-    """A thin line below each group's first flow, its name at the right edge."""
-    for name, first, last in (
-        flows.group_by("group", maintain_order=True)
-        .agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))
-        .iter_rows()
-    ):
-        axes.axhline(first - 0.5, color="black", linewidth=0.4)
-        axes.text(1.01, (first + last) / 2, name, transform=axes.get_yaxis_transform(), rotation=270, va="center")
+    """A thin line below each group's first flow, its name at the right edge where there is room for it."""
+    extent = flows.group_by("group", maintain_order=True).agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))
+    for name, first, last in extent.iter_rows():
+        if first > 0:
+            axes.axhline(first - 0.5, color="black", linewidth=0.4)
+        if last - first + 1 >= _SMALLEST_NAMED * flows.height:
+            place = axes.get_yaxis_transform()
+            axes.text(1.01, (first + last) / 2, style.escaped(name, 24), transform=place, rotation=270, va="center")

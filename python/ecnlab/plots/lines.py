@@ -10,6 +10,7 @@ import numpy as np
 
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import style
+from ecnlab.plots.style import BY_POSITION, Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,17 +25,24 @@ class Curve:
     points: Sequence[Estimate]
 
 
-def draw(axes: Axes, curves: Sequence[Curve], *, x_label: str, y_label: str, ticks: Sequence[float] = ()) -> None:
+def draw(
+    axes: Axes,
+    curves: Sequence[Curve],
+    *,
+    x_label: str,
+    y_label: str,
+    ticks: Sequence[float] = (),
+    palette: Palette = BY_POSITION,
+) -> None:
     """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks."""
     for position, curve in enumerate(curves):
-        bars = np.nan_to_num([point.half_width for point in curve.points])
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
-            yerr=bars,
-            label=curve.label,
-            color=style.colour(curve.label, position),
-            marker=style.MARKERS.get(curve.label, "o"),
+            yerr=np.nan_to_num([point.half_width for point in curve.points]),
+            label=style.label(axes, curve.label),
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
         )
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)

@@ -1,82 +1,254 @@
-"""The figures of one result: `result.plot.queue()` and its siblings."""
+"""The figures of one result: `result.plot.queue()` and its siblings, and all that a result allows at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ecnlab.errors import UnknownName
-from ecnlab.plots import dots, series, style
+from ecnlab.errors import ResultsError, UnknownName
+from ecnlab.names import file_name
+from ecnlab.plots import dots, series, shares, style
+from ecnlab.plots.style import Style
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
+    from ecnlab.plots.drawn import Drawn
     from ecnlab.results import Result
+
+RATES = ("throughput_bps", "goodput_bps", "goodput_first_bps")
+MOST_CURVES = 10
+
+Stem = str
+Drawing = Callable[[], "Drawn"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure that a result may allow: its name, what it shows, and the table that it is drawn from."""
+
+    name: str
+    shows: str
+    table: str
+    each: Callable[[Plots], Iterable[tuple[Stem, Drawing]]]
 
 
 class Plots:
-    """Figures of a result. Each raises ResultsError if the scenario did not record what it needs."""
+    """Figures of a result, each a figure of matplotlib that a notebook shows as it is.
 
-    def __init__(self, result: Result) -> None:
+    Each raises ResultsError if the scenario did not record what it needs, and UnknownName for a name that is not there.
+    """
+
+    def __init__(self, result: Result, chosen: Style | None = None) -> None:
         self._result = result
+        self._style = chosen or Style()
 
-    @style.styled
-    def queue(self, name: str | None = None, seed: int | None = None) -> Figure:
-        """Queue length and the AQM's average against time; the first link and first seed unless named."""
-        link, chosen = _chosen("link", name, self._result.queue_names), self._one(seed)
-        frame = chosen.series.queue.filter(pl.col("queue") == link)
-        figure, (axes,) = style.panels()
-        series.draw_queue(axes, frame)
-        axes.set_title(f"{self._result.name}: {link}, seed {chosen.seeds[0]}", loc="left")
-        style.legend_above(axes)
+    def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> Plots:
+        """The same figures in another style, e.g. `result.plot.styled(width_in=3.4, titles=False).queue()`.
+
+        Raises UsageError for a width or a size that no figure can have.
+        """
+        now = self._style
+        width, size = now.width_in if width_in is None else width_in, now.font_size if font_size is None else font_size
+        return Plots(self._result, Style(width, size, now.titles if titles is None else titles))
+
+    def queue(self, name: str | None = None, seed: int | None = None) -> Drawn:
+        """Queue length and the AQM's average against time; the first queue and first seed unless named."""
+        queue, chosen = _chosen("queue", name, self._result.queue_names), self._one(seed)
+        with self._style.applied():
+            figure, axes = self._panel(f"{queue}, {_seeds(chosen)}")
+            series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
+            series.span(axes, self._end_s)
+            style.legend_above(axes)
         return figure
 
-    @style.styled
-    def rates(self, quantity: str = "goodput_bps") -> Figure:
-        """A rate of each group in 1 s bins: mean over seeds and its 95 % interval.
+    def rates(self, quantity: str = "goodput_bps", groups: Sequence[str] | None = None) -> Drawn:
+        """A rate of each group in 1 s bins: mean over seeds and its 95 % interval; the first ten groups unless named.
 
         `quantity`: throughput_bps, goodput_bps or goodput_first_bps.
         """
-        figure, (axes,) = style.panels()
-        series.draw_rates(axes, self._result.series.rate, quantity, self._result.group_names)
-        axes.set_title(f"{self._result.name}: {len(self._result.seeds)} seeds", loc="left")
-        style.legend_above(axes)
+        _known("rate", [quantity], RATES)
+        chosen = self._groups(groups)
+        with self._style.applied():
+            figure, axes = self._panel(_seeds(self._result))
+            series.draw_rates(axes, self._result.series.rate, quantity, chosen)
+            series.span(axes, self._end_s)
+            style.legend_above(axes, self._note(groups))
         return figure
 
-    @style.styled
-    def marks(self, kind: str = "mark", seed: int | None = None) -> Figure:
+    def window(
+        self,
+        quantity: str = "cwnd_packets",
+        *,
+        groups: Sequence[str] | None = None,
+        flows: Sequence[int] | None = None,
+        seed: int | None = None,
+    ) -> Drawn:
+        """Windows against time: the mean over each group's flows and over seeds with its 95 % interval, or single `flows` of one seed.
+
+        `quantity`: cwnd_packets, ssthresh_packets or alpha.
+        """
+        _known("quantity of windows", [quantity], series.WINDOWS)
+        if flows is not None:
+            return self._flow_windows(quantity, flows, seed)
+        result = self._result if seed is None else self._one(seed)
+        chosen = self._groups(groups)
+        frame = result.series.window.join(result.flows.select("seed", "flow", "group"), on=["seed", "flow"])
+        with self._style.applied():
+            figure, axes = self._panel(f"means of each group, {_seeds(result)}")
+            series.draw_windows(axes, frame, quantity, chosen)
+            series.span(axes, self._end_s)
+            style.legend_above(axes, self._note(groups))
+        return figure
+
+    def marks(self, kind: str = "mark", seed: int | None = None) -> Drawn:
         """A dot for each marked (`kind` "mark") or dropped ("drop") packet of one seed, lockout spells as grey bars."""
+        _known("kind of dots", [kind], ("mark", "drop"))
         chosen = self._one(seed)
-        figure, (axes,) = style.panels()
-        dots.draw(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
-        axes.set_title(f"{self._result.name}: {kind}s, seed {chosen.seeds[0]}", loc="left")
+        with self._style.applied():
+            figure, axes = self._panel(f"{kind}s, {_seeds(chosen)}", shape=0.72)
+            dots.draw(axes, chosen.series.events, chosen.series.lockouts, chosen.flows, kind)
+            series.span(axes, self._end_s)
+            style.legend_above(axes)
         return figure
 
-    def save_all(self, folder: Path) -> list[str]:
-        """Write every figure that the recorded series allow into `folder`; returns their names."""
-        figures = self._possible()
-        for name, figure in figures.items():
-            style.save(figure, folder / name)
-        return list(figures)
+    def distributions(self, quantity: str = "delay", names: Sequence[str] | None = None) -> Drawn:
+        """The cumulative distribution over all packets of all seeds, in the measured interval.
 
-    def _possible(self) -> dict[str, Figure]:
-        figures: dict[str, Figure] = {}
-        recorded = self._result.series
-        if "queue" in recorded:
-            figures |= {f"queue-{link}": self.queue(link) for link in self._result.queue_names}
-        if "rate" in recorded:
-            figures |= {f"{q}-time": self.rates(f"{q}_bps") for q in ("throughput", "goodput")}
-        if "events" in recorded:
-            figures |= {f"{kind}s": self.marks(kind) for kind in ("mark", "drop")}
-        return figures
+        `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue; the first ten groups or queues unless named.
+        """
+        _known("distribution", [quantity], shares.WORDS)
+        kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
+        chosen = _some(kind, names, known)
+        frame = self._result.series.distributions
+        with self._style.applied():
+            figure, axes = self._panel(_seeds(self._result))
+            shares.draw(axes, frame, quantity, chosen)
+            style.legend_above(axes, _note(names, kind, known))
+        return figure
+
+    def possible(self) -> list[Kind]:
+        """The kinds of figures that the recorded tables allow."""
+        return [kind for kind in KINDS if self._result.has(kind.table)]
+
+    def save_all(
+        self,
+        folder: Path,
+        figures: Sequence[str] | None = None,
+        *,
+        formats: Sequence[str] = ("svg",),
+        width: float | None = None,
+        font_size: float | None = None,
+        titles: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[str]:
+        """Write figures into `folder`: those of the kinds named in `figures` (see KINDS), else all that the recorded tables allow.
+
+        `width` is in inches; `progress` is told how many figures of how many are done. Returns the names of what was written.
+        Raises UnknownName (figures, formats), UsageError (width), ResultsError (nothing recorded, or the disk refuses).
+        """
+        from ecnlab.plots.drawn import checked_formats
+
+        checked_formats(formats)
+        styled = self.styled(width_in=width, font_size=font_size, titles=titles)
+        drawings = [drawing for kind in self._kinds(figures) for drawing in kind.each(styled)]
+        for done, (stem, draw) in enumerate(drawings):
+            if progress is not None:
+                progress(done, len(drawings))
+            draw().save(folder / stem, formats)
+        if progress is not None:
+            progress(len(drawings), len(drawings))
+        return [stem for stem, _ in drawings]
+
+    def _kinds(self, names: Sequence[str] | None) -> Sequence[Kind]:
+        if names is None:
+            kinds = self.possible()
+            if not kinds:
+                raise ResultsError(f'{self._result.name}: no series was recorded for figures; ask for one, e.g. record.queue = "10 ms"')
+            return kinds
+        _known("figure", names, [kind.name for kind in KINDS])
+        return [kind for kind in KINDS if kind.name in names]
+
+    def _flow_windows(self, quantity: str, flows: Sequence[int], seed: int | None) -> Drawn:
+        result = self._one(seed)
+        _known("flow", list(map(str, flows)), map(str, result.flows["flow"]))
+        with self._style.applied():
+            figure, axes = self._panel(_seeds(result))
+            series.draw_flow_windows(axes, result.series.window, quantity, flows)
+            series.span(axes, self._end_s)
+            style.legend_above(axes)
+        return figure
+
+    def _panel(self, about: str, shape: float = 0.61) -> tuple[Drawn, Axes]:
+        figure, (axes,) = style.panels(shape=shape, style=self._style)
+        if self._style.titles:
+            style.title(axes, f"{self._result.name}: {about}")
+        return figure, axes
+
+    @property
+    def _end_s(self) -> float:
+        return float(self._result.header["duration_s"])
+
+    def _groups(self, names: Sequence[str] | None) -> Sequence[str]:
+        return _some("group", names, self._result.group_names)
+
+    def _note(self, names: Sequence[str] | None) -> str | None:
+        return _note(names, "group", self._result.group_names)
 
     def _one(self, seed: int | None) -> Result:
         return self._result.only(self._result.seeds[0] if seed is None else seed)
 
 
+def _each_queue(plots: Plots) -> Iterator[tuple[Stem, Drawing]]:
+    for queue in plots._result.queue_names:
+        yield f"queue-{file_name(queue)}", partial(plots.queue, queue)
+
+
+def _one_figure(name: str, draw: Callable[..., Drawn], *arguments: str) -> Callable[[Plots], Iterable[tuple[Stem, Drawing]]]:
+    return lambda plots: [(name, partial(draw, plots, *arguments))]
+
+
+KINDS = (
+    Kind("queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _each_queue),
+    Kind("throughput", "throughput of each group against time", "series_rate", _one_figure("throughput", Plots.rates, "throughput_bps")),
+    Kind("goodput", "goodput of each group against time", "series_rate", _one_figure("goodput", Plots.rates, "goodput_bps")),
+    Kind("window", "mean congestion window of each group's flows against time", "series_window", _one_figure("window", Plots.window)),
+    Kind("marks", "a dot for each marked packet, by time and flow", "events", _one_figure("marks", Plots.marks, "mark")),
+    Kind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", Plots.marks, "drop")),
+    Kind("delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", Plots.distributions, "delay")),
+    Kind("rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", Plots.distributions, "rtt")),
+    Kind("sojourn", "distribution of the time in each queue", "distributions", _one_figure("sojourn", Plots.distributions, "sojourn")),
+)
+
+
+def _seeds(result: Result) -> str:
+    seeds = result.seeds
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+
+
 def _chosen(kind: str, name: str | None, known: list[str]) -> str:
-    if name is not None and name not in known:
-        raise UnknownName(kind, name, known)
-    return known[0] if name is None else name
+    return known[0] if name is None else _some(kind, [name], known)[0]
+
+
+def _some(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Sequence[str]:
+    if names is None:
+        return known[:MOST_CURVES]
+    _known(kind, names, known)
+    return names
+
+
+def _note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:
+    """What a legend says where not all could be drawn."""
+    return f"the first {MOST_CURVES} of {len(known)} {kind}s" if names is None and len(known) > MOST_CURVES else None
+
+
+def _known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    there = list(known)
+    for name in names:
+        if name not in there:
+            raise UnknownName(kind, name, there)

@@ -1,105 +1,243 @@
-"""How every figure looks, and how it is saved."""
+"""How every figure looks: its size, type and colours, its title and its legend.
+
+Users' words come into a figure as `escaped` gives them: TeX's signs, a leading underscore and letters that the type does not have
+are nothing but letters there. A legend stands above the axes in as many columns as fit, a title above the legend.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
-from ecnlab.errors import ResultsError
+from ecnlab.errors import UsageError
+from ecnlab.names import printable
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
-WIDTH, HEIGHT = 6.4, 3.9
+    from ecnlab.plots.drawn import Drawn
 
 # Okabe and Ito's palette: told apart without colour vision.
-SCHEMES = {
-    "RED": "#D55E00",
-    "ECN": "#0072B2",
-    "ECNM": "#56B4E9",
-    "AECN": "#009E73",
-    "AECN, alpha 1": "#CC79A7",
-}
-GROUPS = {"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"}
-SPARE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-MARKERS = {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v"}
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 MARK, DROP, LOCKOUT = "#0072B2", "#D55E00", "#BBBBBB"
+
+_FONT = "DejaVu Sans"
+_POINTS_PER_INCH = 72
+_NARROWEST_IN, _WIDEST_IN = 1.5, 40.0
+_SMALLEST_POINTS, _LARGEST_POINTS = 4.0, 40.0
+# Of the figure's width: what a title, a legend, and a label beside its line or marker may take.
+_TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE = 0.86, 0.86, 0.7
+_FEWEST_LETTERS = 8
+# In font sizes: a letter of middle width, a line of a title, a legend of one line, and the gap below a title.
+_LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
+
+# Settings of matplotlib that change how a figure looks, by how they begin.
+_LOOKS: tuple[str, ...] = (
+    "axes.",
+    "errorbar.",
+    "figure.",
+    "font.",
+    "grid.",
+    "legend.",
+    "lines.",
+    "mathtext.",
+    "markers.",
+    "patch.",
+    "path.",
+)
+_LOOKS += ("pdf.", "savefig.", "scatter.", "svg.", "text.", "xtick.", "ytick.")
 
 _RC: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlesize": 10,
+    "axes.titlesize": "medium",
     "errorbar.capsize": 3,
-    "font.size": 9,
+    "font.family": _FONT,
     "grid.alpha": 0.3,
     "grid.linewidth": 0.5,
+    "legend.fontsize": "medium",
     "legend.frameon": False,
+    "legend.title_fontsize": "medium",
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
+    # TrueType: what journals ask for, and text that can be selected.
+    "pdf.fonttype": 42,
     "svg.hashsalt": "ecnlab",
+    "text.usetex": False,
 }
 
 
-Drawn = TypeVar("Drawn")
-Given = ParamSpec("Given")
+def _out_of_range(what: str, value: float, low: float, high: float, unit: str) -> list[str]:
+    return [] if low <= value <= high else [f"a {what} must be between {low:g} and {high:g} {unit}, not {value:g}"]
 
 
-def styled(draw: Callable[Given, Drawn]) -> Callable[Given, Drawn]:
-    """Have a function draw in this style, whatever style the user has set."""
+@dataclass(frozen=True)
+class Style:
+    """How figures are drawn.
 
-    @wraps(draw)
-    def drawing(*arguments: Given.args, **options: Given.kwargs) -> Drawn:
+    Attributes
+    ----------
+    width_in: width of a figure in inches; a column of a paper has 3.3 to 3.5
+    font_size: size of all text in points
+    titles: whether a figure says above its axes what it shows; a paper says that in its caption
+    """
+
+    width_in: float = 6.4
+    font_size: float = 9.0
+    titles: bool = True
+
+    def __post_init__(self) -> None:
+        problems = [
+            *_out_of_range("width of a figure", self.width_in, _NARROWEST_IN, _WIDEST_IN, "in"),
+            *_out_of_range("font size", self.font_size, _SMALLEST_POINTS, _LARGEST_POINTS, "pt"),
+        ]
+        if problems:
+            raise UsageError("\n".join(problems))
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within it everything is drawn in this style, whatever style the user has set."""
         from matplotlib import rc_context
 
-        with rc_context(_RC):
-            return draw(*arguments, **options)
-
-    return drawing
+        with rc_context(_defaults() | _RC | {"font.size": self.font_size}):
+            yield
 
 
-@styled
-def panels(rows: int = 1, columns: int = 1, *, height: float = HEIGHT, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A new figure and its axes, row by row. `height` (inches) is that of the whole figure."""
-    from matplotlib.figure import Figure
+PLAIN = Style(titles=False)
 
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours and markers by name, so that a scheme looks the same in all figures; other names take theirs by position."""
+
+    colours: Mapping[str, str] = field(default_factory=dict)
+    markers: Mapping[str, str] = field(default_factory=dict)
+
+    def colour(self, name: str, position: int) -> str:
+        """The colour of a name."""
+        return self.colours.get(name) or COLOURS[position % len(COLOURS)]
+
+    def marker(self, name: str, position: int) -> str:
+        """The marker of a name."""
+        return self.markers.get(name) or MARKERS[position % len(MARKERS)]
+
+
+BY_POSITION = Palette()
+
+
+def panels(rows: int = 1, columns: int = 1, *, shape: float = 0.61, style: Style = PLAIN, **options: Any) -> tuple[Drawn, list[Axes]]:
+    """A new figure and its axes, row by row. `shape` is the height of the whole figure over its width."""
+    from ecnlab.plots.drawn import Drawn
+
+    with style.applied():
+        figure = Drawn(style, shape)
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.flat)
 
 
-def colour(name: str, position: int = 0) -> str:
-    """The colour of a scheme or flow group; others take theirs by position."""
-    return SCHEMES.get(name) or GROUPS.get(name) or SPARE[position % len(SPARE)]
+def escaped(text: str, letters: int = 60) -> str:
+    r"""A user's word as text of a figure: `$` starts no formula, `_` at its beginning hides no curve; lines have at most so many letters.
+
+    A letter that the type does not have, which would be an empty box like any other, stands as its escape, e.g. `\u4e2d`.
+    """
+    lines = wrap(_in_type(printable(text)), letters) or [""]
+    shown = "\n".join(lines).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") or not shown else shown
 
 
-def legend_above(axes: Axes) -> None:
-    """A legend in one row above the axes, clear of the data."""
-    columns = len(axes.get_legend_handles_labels()[0])
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=columns, borderaxespad=0.2)
+def label(axes: Axes, text: str) -> str:
+    """A user's word as a label in these axes, on as many lines as it needs to fit into the figure."""
+    return escaped(text, _letters(axes, _LABEL_SHARE))
 
 
-def svg(figure: Figure) -> bytes:
-    """The figure as SVG; equal figures give equal bytes."""
-    return _rendered(figure, "svg", metadata={"Date": None})
+def title(axes: Axes, text: str) -> None:
+    """A title above the axes, on as many lines as it needs. Call it before `legend_above`."""
+    letters = _letters(axes, _TITLE_SHARE)
+    while _too_wide(axes.set_title(escaped(text, letters), loc="left"), _TITLE_SHARE) and letters > _FEWEST_LETTERS:
+        letters -= letters // 8
+    _make_room(axes, _TITLE_LINE * (axes.get_title(loc="left").count("\n")))
 
 
-def save(figure: Figure, stem: Path) -> None:
-    """Write stem.svg and stem.png. Raises ResultsError if the disk refuses."""
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        stem.with_name(stem.name + ".svg").write_bytes(svg(figure))
-        stem.with_name(stem.name + ".png").write_bytes(_rendered(figure, "png"))
-    except OSError as error:
-        raise ResultsError(f"cannot write the figure {stem}: {error.strerror or error}") from None
+def _letters(axes: Axes, share: float) -> int:
+    """How many letters of middle width fit into a share of the figure's width."""
+    return max(_FEWEST_LETTERS, int(share * _figure(axes).get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * _font_size())))
 
 
-@styled
-def _rendered(figure: Figure, kind: str, **options: Any) -> bytes:
-    buffer = BytesIO()
-    figure.savefig(buffer, format=kind, dpi=160, **options)
-    return buffer.getvalue()
+def legend_above(axes: Axes, note: str | None = None) -> None:
+    """A legend above the axes, clear of the data, in as many columns as fit; the title stands above it, a note on its first line.
+
+    What the legend needs beyond one line is added to the figure's height.
+    """
+    columns = len(axes.get_legend_handles_labels()[1])
+    legend = _legend(axes, columns, note)
+    while columns > 1 and _too_wide(legend, _LEGEND_SHARE):
+        columns -= 1
+        legend = _legend(axes, columns, note)
+    height = legend.get_window_extent().height / _figure(axes).dpi * _POINTS_PER_INCH / _font_size()
+    _make_room(axes, height - _LEGEND_LINE)
+    if axes.get_title(loc="left"):
+        axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
+
+
+def legend_of_panels(figure: Drawn, axes: Axes) -> None:
+    """The legend of one of several panels, in a row above all of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels))
+
+
+def _legend(axes: Axes, columns: int, note: str | None) -> Legend:
+    place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
+    return axes.legend(ncols=columns, title=note, alignment="left", **place)
+
+
+def _too_wide(artist: Artist, share: float) -> bool:
+    figure = artist.get_figure(root=True)
+    return figure is not None and artist.get_window_extent().width > share * figure.bbox.width
+
+
+def _make_room(axes: Axes, font_sizes: float) -> None:
+    figure = _figure(axes)
+    figure.set_figheight(figure.get_figheight() + max(0.0, font_sizes) * _font_size() / _POINTS_PER_INCH)
+
+
+def _font_size() -> float:
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"])
+
+
+def _in_type(text: str) -> str:
+    if text.isascii():
+        return text
+    known = _letters_of_type()
+    return "".join(letter if ord(letter) in known else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _figure(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "axes are drawn in a figure"
+    return figure
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Matplotlib's own settings of how things look, in place of the user's."""
+    from matplotlib import rcParamsDefault
+
+    return {key: value for key, value in rcParamsDefault.items() if key.startswith(_LOOKS)}
+
+
+@cache
+def _letters_of_type() -> frozenset[int]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(_FONT)).get_charmap())

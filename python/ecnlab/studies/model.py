@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from ecnlab.analysis.stats import Estimate
 from ecnlab.errors import UnknownName
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from ecnlab.plots.drawn import Drawn
     from ecnlab.results import Result
 
 Key = tuple[Any, ...]
@@ -37,10 +39,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What an item became."""
+    """What an item became: its figure, its tables, and the numbers behind them, which are saved as CSV."""
 
-    figure: Figure | None = None
+    figure: Drawn | None = None
     tables: Sequence[Table] = ()
+    data: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,15 @@ class Item:
         """How the paper calls it: "Figure 5.29"."""
         return f"{self.kind} {self.number}"
 
+    @property
+    def stem(self) -> str:
+        """What its files are called: "figure-5.29"."""
+        return self.heading.lower().replace(" ", "-")
+
 
 @dataclass(frozen=True)
 class Study:
-    """A published study: its items in the order of the report."""
+    """A published study: its items in the order of the paper."""
 
     name: str
     title: str
@@ -70,17 +78,26 @@ class Study:
     summary: str
     items: Sequence[Item] = field(repr=False)
 
-    def choose(self, number: str | None) -> Sequence[Item]:
-        """All items, or the one of that number ("5.29", "table 5.1"). Raises UnknownName."""
-        if number is None:
-            return self.items
+    def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
+        """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""
+        chosen = {self._find(number).heading for number in numbers}
+        return [item for item in self.items if not numbers or item.heading in chosen]
+
+    def _find(self, number: str) -> Item:
         wanted = number.lower().removeprefix("figure").strip()
-        chosen = [item for item in self.items if wanted in (item.number, item.heading.lower())]
-        if not chosen:
-            raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
-        return chosen
+        for item in self.items:
+            if wanted in (item.number, item.heading.lower()):
+                return item
+        raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
+
+
+def estimates(keys: Sequence[str], quantity: str, rows: Sequence[tuple[Key, Estimate]]) -> pl.DataFrame:
+    """Estimates as a frame: the keys of each row under the names `keys`, then the mean as `quantity`, sd, half_width and n."""
+    columns = [*keys, quantity, "sd", "half_width", "n"]
+    return pl.DataFrame([(*key, e.mean, e.sd, e.half_width, e.n) for key, e in rows], schema=columns, orient="row")
 
 
 def with_interval(value: Estimate, digits: int = 4) -> str:
-    """A number and its interval as text, e.g. "9.8497 ± 0.0123"."""
-    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}" if value.n > 1 else f"{value.mean:.{digits}f}"
+    """A number and, where there is one, its interval as text, e.g. "9.8497 ± 0.0123"."""
+    mean = f"{value.mean:.{digits}f}"
+    return mean if math.isnan(value.half_width) else f"{mean} ± {value.half_width:.{digits}f}"

@@ -1,66 +1,138 @@
-"""Running a study: each distinct scenario once, in OUT/runs/HASH, so that a study that was killed goes on where it was."""
+"""Running a study: each distinct scenario once, in OUT/runs/HASH, so that a study that was killed goes on where it was.
+
+OUT/report.html      one file with all figures and tables
+OUT/figures/         each figure as SVG, PDF and PNG, and the numbers behind it as CSV
+OUT/runs/            a results folder for each scenario
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ecnlab import report
-from ecnlab.plots import style
+from ecnlab.plots.style import PLAIN
+from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
+from ecnlab.studies import report
 from ecnlab.studies.model import Drawing, Item, Key, Need, Study
 
 FULL, QUICK = 20, 5
 
 
-def run_study(study: Study, out: Path, seeds: Sequence[int], number: str | None = None, *, progress: bool = False) -> Path:
-    """Run a study, or one of its figures, into the folder `out`; returns the path of report.html.
+def run_study(
+    study: Study, out: Path, seeds: Sequence[int], numbers: Sequence[str] = (), *, progress: bool = False, threads: int | None = None
+) -> Path:
+    """Run a study, or its figures of these numbers, into the folder `out`; returns the path of report.html.
 
     Raises UnknownName, ResultsError (folder), Interrupted (finished seeds are kept and not run again).
     """
-    items = study.choose(number)
-    plan = _plan(items, seeds)
-    results = dict(zip(plan, run_all(_requests(plan, out), progress=progress), strict=True))
-    drawings = [(item, _draw(item, results)) for item in items]
-    for item, drawing in drawings:
-        _save(item, drawing, out)
+    items = study.choose(numbers)
+    plan = Plan(items, seeds)
+    run_all(plan.requests(out), progress=progress, threads=threads)
+    results = plan.results(out)
+    sections = []
+    with Progress(len(items), shown=progress, verb="drawing") as drawn:
+        for item in items:
+            sections.append(_draw(item, {key: results[plan.places[item.heading, key]] for key in item.needs}, out / "figures"))
+            drawn.advance()
     path = out / "report.html"
-    report.write(path, report.render(study, drawings, list(results.values()), f"{seeds[0]} .. {seeds[-1]}"))
+    report.write(path, report.render(study, sections, list(results.values()), seeds))
     return path
 
 
-class _Planned:
-    """A scenario and the seeds that any item wants of it."""
-
-    def __init__(self, chosen: Scenario) -> None:
-        self.scenario = chosen
-        self.seeds: set[int] = set()
+Record = Mapping[str, Any]
 
 
-def _plan(items: Sequence[Item], seeds: Sequence[int]) -> dict[str, _Planned]:
-    plan: dict[str, _Planned] = {}
-    for need in (need for item in items for need in item.needs.values()):
+@dataclass(frozen=True)
+class Wanted:
+    """A scenario that some item needs over some seeds."""
+
+    scenario: Scenario
+    tree: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+
+class Plan:
+    """What items need. A scenario that several items need is run once for each seed, recording what all of them ask.
+
+    `places` says for each item's heading and key under which number its result stands.
+    """
+
+    def __init__(self, items: Sequence[Item], seeds: Sequence[int]) -> None:
+        self._wanted: dict[tuple[str, str, tuple[int, ...]], Wanted] = {}
+        self.places = {(item.heading, key): self._add(need, seeds) for item in items for key, need in item.needs.items()}
+
+    def requests(self, out: Path) -> list[Request]:
+        """What is to be run, each scenario into a folder of its own."""
+        found = []
+        for hash_, asking in self._by_hash().items():
+            for record, seeds in _shared(asking):
+                first = asking[0]
+                chosen = first.scenario if record == first.tree.get("record", {}) else scenario({**first.tree, "record": record})
+                found.append(Request(chosen, seeds, _folder(out, hash_)))
+        return found
+
+    def results(self, out: Path) -> dict[tuple[str, str, tuple[int, ...]], Result]:
+        """The result of each scenario, with just the seeds that were asked of it, once all have been run."""
+        requests = [Request(wanted.scenario, wanted.seeds, _folder(out, wanted.scenario.hash)) for wanted in self._wanted.values()]
+        return dict(zip(self._wanted, run_all(requests), strict=True))
+
+    def _add(self, need: Need, seeds: Sequence[int]) -> tuple[str, str, tuple[int, ...]]:
         chosen = scenario(need.scenario)
-        plan.setdefault(chosen.hash, _Planned(chosen)).seeds.update(_seeds(need, seeds))
-    return plan
+        asked = tuple(seeds if need.every_seed else seeds[:1])
+        place = (chosen.hash, repr(need.scenario.get("record", {})), asked)
+        self._wanted.setdefault(place, Wanted(chosen, need.scenario, asked))
+        return place
+
+    def _by_hash(self) -> dict[str, list[Wanted]]:
+        found: dict[str, list[Wanted]] = {}
+        for wanted in self._wanted.values():
+            found.setdefault(wanted.scenario.hash, []).append(wanted)
+        return found
 
 
-def _seeds(need: Need, seeds: Sequence[int]) -> Sequence[int]:
-    return seeds if need.every_seed else seeds[:1]
+def _shared(asking: Sequence[Wanted]) -> list[tuple[Record, list[int]]]:
+    """What to record in which seeds, so that each seed is run once unless two items want one series at different intervals."""
+    by_seed: dict[int, list[dict[str, Any]]] = {}
+    for wanted in asking:
+        record = wanted.tree.get("record", {})
+        for seed in wanted.seeds:
+            _merge(by_seed.setdefault(seed, []), record)
+    shared: list[tuple[Record, list[int]]] = []
+    for seed, records in sorted(by_seed.items()):
+        for record in records:
+            same = next((seeds for known, seeds in shared if known == record), None)
+            if same is None:
+                shared.append((record, [seed]))
+            else:
+                same.append(seed)
+    return shared
 
 
-def _requests(plan: Mapping[str, _Planned], out: Path) -> list[Request]:
-    return [Request(p.scenario, sorted(p.seeds), out / "runs" / hash_[:16]) for hash_, p in plan.items()]
+def _merge(records: list[dict[str, Any]], record: Record) -> None:
+    """Add `record` to the first of `records` that it does not contradict, else to their end."""
+    for known in records:
+        if all(known.get(key, value) == value for key, value in record.items()):
+            known.update(record)
+            return
+    records.append(dict(record))
 
 
-@style.styled
-def _draw(item: Item, results: Mapping[str, Result]) -> Drawing:
-    found: dict[Key, Result] = {key: results[scenario(need.scenario).hash] for key, need in item.needs.items()}
-    return item.draw(found)
+def _folder(out: Path, hash_: str) -> Path:
+    return out / "runs" / hash_[:16]
 
 
-def _save(item: Item, drawing: Drawing, out: Path) -> None:
-    if drawing.figure is not None:
-        style.save(drawing.figure, out / "figures" / item.heading.lower().replace(" ", "-"))
+def _draw(item: Item, found: Mapping[Key, Result], folder: Path) -> report.Section:
+    """Draw an item and save what it became; what the report shows of it."""
+    from ecnlab.plots.drawn import write
+
+    with PLAIN.applied():
+        drawing: Drawing = item.draw(found)
+    images = {} if drawing.figure is None else drawing.figure.rendered()
+    data = {} if drawing.data is None else {"csv": drawing.data.write_csv().encode()}
+    write(folder / item.stem, images | data)
+    return report.section(item, drawing, images.get("svg"))

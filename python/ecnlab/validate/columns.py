@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ecnlab.studies.aecn.network import GROUPS
+from ecnlab.networks import BOTTLENECK, GROUPS
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
 
-_LINK = "bottleneck"
 _MEGA, _MILLI = 1e-6, 1e3
 
 _TOTAL = {
@@ -43,11 +42,15 @@ _GROUP = {
     "drops_{}": ("drops", 1.0),
 }
 
+# The columns that are compared with ours, and those that ns-2's tables have beside them.
+COMPARED = frozenset([*_TOTAL, *_QUEUE, *(pattern.format(group) for group in GROUPS for pattern in _GROUP)])
+NOT_COMPARED = frozenset(["locked_out_flows"])
+
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
     """Our values, one a seed, under the names and in the units of ns-2's columns."""
     total = {column: _scaled(result.values(ours), factor) for column, (ours, factor) in _TOTAL.items()}
-    queue = {column: result.values(ours, queue=_LINK) for column, ours in _QUEUE.items()}
+    queue = {column: result.values(ours, queue=BOTTLENECK) for column, ours in _QUEUE.items()}
     groups = {
         pattern.format(group): _scaled(result.values(ours, group=group), factor)
         for group in GROUPS

@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from ecnlab import networks
+from ecnlab.networks import Tree
 from ecnlab.results import Result
-from ecnlab.studies.aecn.network import Tree
 from ecnlab.validate import laws
 from ecnlab.validate.formulas import Check
 from ecnlab.validate.samples import Sample
@@ -45,7 +46,7 @@ def _utilisation() -> Iterator[Check]:
             laws.utilisation(buffer),
             0.01,
             _path("10 Mbps", "49.6 ms", round(buffer * 125), {"max_window": 100_000}, (500, 2500)),
-            lambda result: result.values("utilisation", queue="bottleneck"),
+            lambda result: result.values("utilisation", queue=networks.BOTTLENECK),
             ns2=Sample(ns2, 0.0, 1),
             quick=True,
         )
@@ -201,32 +202,21 @@ def _lossy(tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
 
 
 def _path(rate: str, delay: str, limit: int, tcp: Tree, span: tuple[float, float], **treatment: Any) -> Tree:
-    link = {"name": "bottleneck", "from": "source", "to": "sink", "rate": rate, "delay": delay}
-    queue = {"aqm": "droptail", "limit": limit}
-    return {
-        "name": "one flow",
-        "duration": f"{span[1]} s",
-        "measure_from": f"{span[0]} s",
-        "link": [link | {"queue": queue} | treatment],
-        "flows": [{"name": "flow", "from": "source", "to": "sink", "tcp": {"profile": "ns2"} | tcp}],
-    }
+    link = networks.bottleneck(rate, delay, {"aqm": "droptail", "limit": limit}, **treatment)
+    flow = {"name": "flow", "from": "router", "to": "sink", "tcp": {"profile": "ns2"} | tcp}
+    return networks.dumbbell("one flow", link, [flow], duration=f"{span[1]} s", measure_from=f"{span[0]} s")
 
 
 def _marked(flows: int, rtt_us: int, threshold: int, gain: float) -> Tree:
     """DCTCP flows over a queue that marks while `threshold` packets wait: RED without an average or a ramp."""
     step = {"min_th": threshold, "max_th": threshold + 1e-6, "max_p": 1, "w_q": 1, "wait": False, "floor": 0}
-    hop = {"delay": f"{rtt_us / 4} us"}
+    hop = f"{rtt_us / 4} us"
     tcp = {"profile": "ns2", "variant": "dctcp", "packet_size": 1500, "max_window": 100_000, "dctcp_g": gain}
-    link = {"name": "bottleneck", "from": "switch", "to": "sink", "rate": "10 Gbps"} | hop
-    access = {"to": "switch", "rate": "20 Gbps", "spread": "1 us", "limit": 100_000} | hop
-    return {
-        "name": "DCTCP",
-        "duration": "0.5 s",
-        "measure_from": "0.1 s",
-        "link": [link | {"queue": {"aqm": "ecnm", "limit": 2000} | step}],
-        "flows": [{"name": "flows", "count": flows, "to": "sink", "access": access, "tcp": tcp}],
-        "record": {"queue": f"{rtt_us / 20} us", "window": f"{rtt_us} us"},
-    }
+    link = networks.bottleneck("10 Gbps", hop, {"aqm": "ecnm", "limit": 2000} | step)
+    access = {"rate": "20 Gbps", "delay": hop, "spread": "1 us", "limit": 100_000}
+    record = {"queue": f"{rtt_us / 20} us", "window": f"{rtt_us} us"}
+    groups = [networks.group("flows", flows, access, tcp)]
+    return networks.dumbbell("DCTCP", link, groups, duration="0.5 s", measure_from="0.1 s", record=record)
 
 
 def _rate(result: Result) -> list[float]:
@@ -247,7 +237,7 @@ def _alpha(result: Result) -> list[float]:
 
 
 def _longest(result: Result) -> list[float]:
-    return result.values("length_max_packets", queue="bottleneck")
+    return result.values("length_max_packets", queue=networks.BOTTLENECK)
 
 
 def _swing(every_s: float) -> Callable[[Result], list[float]]:

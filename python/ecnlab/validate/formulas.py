@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.networks import Tree
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import scenario
-from ecnlab.studies.aecn.network import Tree
 from ecnlab.validate.samples import CONFIDENCE, Sample, allowed_difference, over_seeds
 
 AGREES, FAILS = "agrees", "fails"

@@ -23,11 +23,20 @@ class CaseOutcome:
 
 
 def check_folder(folder: Path) -> list[CaseOutcome]:
-    """Every *.json of a folder, by name. Raises UsageError if there is none, or one that is no case."""
+    """Every *.json of a folder, by name. Raises UsageError if there is none, naming all that are no case."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is no folder")
-    return [check_case(path) for path in paths]
+    outcomes: list[CaseOutcome] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            outcomes.append(check_case(path))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return outcomes
 
 
 def check_case(path: Path) -> CaseOutcome:

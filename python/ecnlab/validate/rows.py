@@ -1,15 +1,21 @@
-"""Rows of ns-2's tables as scenarios of ours."""
+"""Rows of ns-2's tables as scenarios of ours.
+
+A row says which experiment it is (its identity, columns that differ by kind of table), over how many seeds, and what was measured:
+each quantity as its mean and, under the same name with `_sd` behind it, its standard deviation.
+"""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ecnlab.errors import UsageError
-from ecnlab.studies.aecn.network import CHAPTER_4, CHAPTER_5, Network, Tree, build
+from ecnlab.errors import ScenarioError
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, thesis
+from ecnlab.scenarios import Scenario, scenario
+from ecnlab.validate import sheets
+from ecnlab.validate.columns import COMPARED, NOT_COMPARED
+from ecnlab.validate.sheets import Line, Sheet
 
 # What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
 ERAS: Mapping[str, Mapping[str, Tree]] = {
@@ -17,112 +23,167 @@ ERAS: Mapping[str, Mapping[str, Tree]] = {
     "235": {"tcp": {"profile": "ns2"}, "red": {"gentle": False, "mean_packet": "500 B"}},
 }
 _MODES = ("red", "ecn", "ecnm")
+_BALANCES = {"0": "fixed", "1": "population"}
 _THRESHOLDS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
-Row = Mapping[str, str]
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its cells, and the scenario that it is a measurement of."""
+
+    line: Line
+    tree: Tree
+    scenario: Scenario
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file of ns-2's: its name, its rows, how a row becomes a scenario, and the network (ch4 or ch5; None for AECN)."""
+    """A file of ns-2's: its name, its rows, the columns that say which row is which, and the network (ch4 or ch5; None for AECN)."""
 
     name: str
     rows: list[Row]
     identity: tuple[str, ...]
-    to_scenario: Callable[[Row], Tree]
     network: str | None
 
     def label(self, row: Row) -> str:
         """The columns that say which row this is, as text."""
-        return " ".join(f"{column}={row[column]}" for column in self.identity)
+        return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity)
 
 
-def read_table(path: Path) -> Table:
-    """Read a file of ns-2's columns. Raises UsageError if it is unreadable, misses columns or is of no known network."""
-    header, rows = _read(path)
-    identity, to_scenario, network = _reader(path, header)
-    missing = [column for column in (*identity, "seeds") if column not in header]
-    if missing:
-        raise UsageError(f"{path}: missing columns {', '.join(missing)}")
-    return Table(path.stem, rows, identity, _located(path, rows, to_scenario), network)
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, and the network.
+
+    `thresholds` are those of its numbers that may be left out.
+    """
+
+    flows: str
+    words: Mapping[str, Sequence[str]]
+    free: tuple[str, ...]
+    numbers: tuple[str, ...]
+    thresholds: tuple[str, ...]
+    to_tree: Callable[[Line], Tree]
+    network: str | None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns that every file of this kind has."""
+        return (*self.words, *self.free, self.flows, *self.numbers)
 
 
-def _read(path: Path) -> tuple[list[str], list[Row]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            rows: list[Row] = [{k: v or "" for k, v in row.items() if k is not None} for row in reader]
-            return list(reader.fieldnames or []), rows
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
+def read_tables(paths: Sequence[Path]) -> list[Table]:
+    """Read files of ns-2's columns. Raises UsageError with everything that is wrong in any of them."""
+    read = [_read(path) for path in paths]
+    sheets.require_sound(sheet for sheet, _ in read)
+    return [table for _, table in read]
 
 
-def _reader(path: Path, header: list[str]) -> tuple[tuple[str, ...], Callable[[Row], Tree], str | None]:
+def _read(path: Path) -> tuple[Sheet, Table]:
+    sheet = sheets.read(path)
+    kind = _kind(sheet)
+    if kind is None:
+        return sheet, Table(path.stem, [], (), None)
+    naming = {*kind.needed, *kind.thresholds}
+    sheet.require_columns([*kind.needed, "seeds"])
+    sheet.allow_columns({*naming, "seeds", *_quantities()})
+    if {*kind.needed, "seeds"} <= set(sheet.header):
+        for line in sheet.lines:
+            _check(sheet, kind, line)
+    rows = [] if sheet.problems else [row for row in (_row(sheet, kind, line) for line in sheet.lines) if row is not None]
+    return sheet, Table(path.stem, rows, tuple(column for column in sheet.header if column in naming), kind.network)
+
+
+def _kind(sheet: Sheet) -> _Kind | None:
+    """The kind of a table, told by its columns and its name."""
+    header, stem = sheet.header, sheet.path.stem
     if "count" in header:
-        return _AECN_IDENTITY, aecn_scenario, None
-    identity = tuple(column for column in _RED_IDENTITY if column in header or column not in ("minth", "maxth"))
-    if "minth" in header or "ch4" in path.stem:
-        return identity, lambda row: red_scenario(row, CHAPTER_4), "ch4"
-    if "ch5" in path.stem:
-        return identity, lambda row: red_scenario(row, CHAPTER_5), "ch5"
-    raise UsageError(
-        f"{path}: cannot tell which network it was measured on; a column `count` means AECN on the chapter 5 network, "
-        "a column `minth` the chapter 4 network, else the file's name has to contain ch4 or ch5"
-    )
+        return _AECN
+    if "minth" in header or "ch4" in stem:
+        return _red(CHAPTER_4, "ch4")
+    if "ch5" in stem:
+        return _red(CHAPTER_5, "ch5")
+    if header:
+        sheet.complain(
+            None,
+            None,
+            "cannot tell which network it was measured on; a column `count` means AECN on the chapter 5 network, "
+            "a column `minth` the chapter 4 network, else the file's name has to contain ch4 or ch5",
+        )
+    return None
 
 
-def _located(path: Path, rows: list[Row], to_scenario: Callable[[Row], Tree]) -> Callable[[Row], Tree]:
-    def convert(row: Row) -> Tree:
-        try:
-            return to_scenario(row)
-        except (KeyError, ValueError) as error:
-            raise UsageError(f"{path}:{rows.index(row) + 2}: {error}") from None
-
-    return convert
+def _quantities() -> list[str]:
+    return [column for name in COMPARED | NOT_COMPARED for column in (name, f"{name}_sd")]
 
 
-def red_scenario(row: Row, network: Network) -> Tree:
-    """A row of RED, ECN or ECNM. Raises ValueError for an unknown era or mode, or an unreadable number."""
-    mode, era = _known("mode", row["mode"], _MODES), ERAS[_known("era", row["era"], ERAS)]
-    thresholds = _THRESHOLDS | _given(row, {"minth": "min_th", "maxth": "max_th"})
-    queue = {"aqm": mode, **thresholds, "max_p": float(row["maxp"]), **era["red"]}
-    title = f"{mode}, era {row['era']}, {network.title}, {row['n']} flows, max_p {row['maxp']}"
-    return build(network, title, int(row["n"]), queue, ecn=mode != "red", tcp=era["tcp"])
+def _check(sheet: Sheet, kind: _Kind, line: Line) -> None:
+    for column, words in kind.words.items():
+        sheet.word(line, column, words)
+    sheet.whole(line, kind.flows, multiple_of=len(GROUPS))
+    sheet.whole(line, "seeds")
+    for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell(c))):
+        sheet.number(line, column, least=0)
+    for column in (c for c in sheet.header if c in COMPARED):
+        _check_quantity(sheet, line, column, f"{column}_sd")
 
 
-def aecn_scenario(row: Row) -> Tree:
-    """A row of AECN. Raises ValueError for an unreadable number."""
+def _check_quantity(sheet: Sheet, line: Line, mean: str, sd: str) -> None:
+    if line.cell(mean):
+        sheet.number(line, mean)
+    if line.cell(sd):
+        sheet.number(line, sd, least=0)
+        if line.cell("seeds") == "1" and line.cell(sd).strip("0."):
+            sheet.complain(line, sd, f"{line.cell(sd)} must be 0 or empty: one seed has no spread")
+
+
+def _row(sheet: Sheet, kind: _Kind, line: Line) -> Row | None:
+    tree = kind.to_tree(line)
+    try:
+        return Row(line, tree, scenario(tree))
+    except ScenarioError as error:
+        for problem in error.problems:
+            sheet.complain(line, None, f"{problem.place}: {problem.message}")
+        return None
+
+
+def _red(network: Thesis, name: str) -> _Kind:
+    words = {"era": tuple(ERAS), "mode": _MODES}
+    return _Kind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_tree(line, network), name)
+
+
+def _red_tree(line: Line, network: Thesis) -> Tree:
+    """A row of RED, ECN or ECNM."""
+    mode, era, flows, max_p = (line.cell(column) for column in ("mode", "era", "n", "maxp"))
+    thresholds = _THRESHOLDS | _given(line, {"minth": "min_th", "maxth": "max_th"})
+    queue = {"aqm": mode, **thresholds, "max_p": float(max_p), **ERAS[era]["red"]}
+    title = f"{mode}, era {era}, {network.title}, {flows} flows, max_p {max_p}"
+    return thesis(network, title, int(flows), queue, ecn=mode != "red", tcp=ERAS[era]["tcp"])
+
+
+def _aecn_tree(line: Line) -> Tree:
+    """A row of AECN."""
     queue = {
         "aqm": "aecn",
-        "count": row["count"],
+        "count": line.cell("count"),
         **_THRESHOLDS,
-        **_given(row, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
-        "max_p": float(row["base_max_p"]),
-        "balance": "population" if row["population"] == "1" else "fixed",
+        **_given(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
+        "max_p": float(line.cell("base_max_p")),
+        "balance": _BALANCES[line.cell("population")],
     }
-    title = f"aecn, {row['sweep']}, {row['flows']} flows"
-    return build(CHAPTER_5, title, int(row["flows"]), queue, ecn=True, tcp=ERAS["21b7"]["tcp"])
+    title = f"aecn, {line.cell('sweep')}, {line.cell('flows')} flows"
+    return thesis(CHAPTER_5, title, int(line.cell("flows")), queue, ecn=True, tcp=ERAS["21b7"]["tcp"])
 
 
-def _given(row: Row, names: Mapping[str, str]) -> Tree:
-    return {ours: float(row[theirs]) for theirs, ours in names.items() if row.get(theirs)}
+def _given(line: Line, names: Mapping[str, str]) -> Tree:
+    return {ours: float(line.cell(theirs)) for theirs, ours in names.items() if line.cell(theirs)}
 
 
-def _known(what: str, name: str, known: Any) -> str:
-    if name not in known:
-        raise ValueError(f"{what} {name!r} is none of {', '.join(known)}")
-    return name
-
-
-_RED_IDENTITY = ("era", "mode", "n", "maxp", "minth", "maxth")
-_AECN_IDENTITY = (
-    "count",
-    "sweep",
+_AECN = _Kind(
     "flows",
-    "base_max_p",
-    "alpha",
-    "beta",
-    "robust_min_th",
-    "max_th",
-    "population",
+    {"population": tuple(_BALANCES)},
+    ("count", "sweep"),
+    ("base_max_p",),
+    ("alpha", "beta", "robust_min_th", "max_th"),
+    _aecn_tree,
+    None,
 )

@@ -12,12 +12,12 @@ from typing import Any
 from ecnlab.errors import UsageError
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
-from ecnlab.scenarios import Scenario, scenario
+from ecnlab.scenarios import Scenario
 from ecnlab.validate import explained, more_seeds
 from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation, reason_for
 from ecnlab.validate.more_seeds import MoreSeeds
-from ecnlab.validate.rows import Row, Table, read_table
+from ecnlab.validate.rows import Row, Table, read_tables
 from ecnlab.validate.samples import Sample, agree, allowed_difference, from_row, over_seeds
 
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
@@ -57,16 +57,17 @@ def compare_files(
     *,
     progress: bool = False,
 ) -> list[Comparison]:
-    """Run every row of every file over `seeds` and compare. Raises UsageError (files), Interrupted."""
+    """Run every row of every file over `seeds` and compare. Raises UsageError (files, with all that is wrong; seeds), Interrupted."""
+    if len(seeds) < 2:
+        raise UsageError(f"{len(seeds)} seeds are too few: an interval needs 2 or more")
+    tables = read_tables(paths)
     known = _Known(explained.read() if explanations is None else explanations, further or more_seeds.read())
-    tables = [read_table(path) for path in paths]
-    plans = [(table, [scenario(table.to_scenario(row)) for row in table.rows]) for table in tables]
     cache: dict[str, dict[str, list[float]]] = {}
     found: list[Comparison] = []
-    for table, scenarios in plans:
-        _fill(cache, scenarios, seeds, progress)
-        for row, chosen in zip(table.rows, scenarios, strict=True):
-            found.extend(_compare_row(table, row, cache[chosen.hash], known))
+    for table in tables:
+        _fill(cache, [row.scenario for row in table.rows], seeds, progress)
+        for row in table.rows:
+            found.extend(_compare_row(table, row, cache[row.scenario.hash], known))
     return found
 
 
@@ -108,25 +109,19 @@ class _Known:
 
     def reason_for(self, table: Table, row: Row, column: str, ns2: Sample, ours: Sample) -> str | None:
         """Further seeds of ns-2 if they agree with ours, else the first explanation that covers it, else None."""
-        chance = self.further.reason_for(table.network, row, column, ns2, ours)
+        cells = row.line.cells
+        chance = self.further.reason_for(table.network, cells, column, ns2, ours)
         share = abs(ours.mean - ns2.mean) / abs(ns2.mean) if ns2.mean else math.inf
-        return chance or reason_for(self.explanations, table.name, column, row, share)
+        return chance or reason_for(self.explanations, table.name, column, cells, share)
 
 
 def _compare_row(table: Table, row: Row, ours: dict[str, list[float]], known: _Known) -> list[Comparison]:
-    return [_compare(table, row, column, over_seeds(values), known) for column, values in ours.items() if row.get(column)]
+    return [_compare(table, row, column, over_seeds(values), known) for column, values in ours.items() if row.line.cell(column)]
 
 
 def _compare(table: Table, row: Row, column: str, ours: Sample, known: _Known) -> Comparison:
-    ns2 = _sample(table, row, column)
+    ns2 = from_row(row.line.cells, column)
     agrees = agree(ns2, ours)
     reason = None if agrees else known.reason_for(table, row, column, ns2, ours)
     verdict = AGREES if agrees else EXPLAINED if reason else OPEN
     return Comparison(table.name, table.label(row), column, ns2, ours, allowed_difference(ns2, ours), verdict, reason)
-
-
-def _sample(table: Table, row: Row, column: str) -> Sample:
-    try:
-        return from_row(row, column)
-    except ValueError as error:
-        raise UsageError(f"{table.name}, {table.label(row)}, column {column}: {error}") from None

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from ecnlab.plots import dots, style
-from ecnlab.studies.aecn import network
+import polars as pl
+
+from ecnlab import networks
+from ecnlab.plots import dots, series, style
+from ecnlab.studies.aecn import schemes
 from ecnlab.studies.model import Drawing, Item, Need, Results, Table
 
 _RECORD = {"events": True}
+_END_S = 100.0
 
 
-def _item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: network.Network) -> Item:
+def _item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: networks.Thesis) -> Item:
     word = "Marked" if kind == "mark" else "Dropped"
-    need = Need(network.scheme(name, flows, max_p, chapter, record=_RECORD), every_seed=False)
+    need = Need(schemes.scheme(name, flows, max_p, chapter, record=_RECORD), every_seed=False)
     return Item(
         number=number,
         title=f"{word} packets, {name}, {flows} flows",
-        caption=f"max_p {max_p:g}, {chapter.title} network, first seed. Grey bars are lockout spells: no delivery for max(1 s, 10 RTT).",
+        caption=f"max_p {max_p:g}, {chapter.title} network, first seed.",
         needs={(name,): need},
         draw=lambda results: _draw(results, name, kind),
     )
@@ -24,8 +28,10 @@ def _item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: 
 def _draw(results: Results, name: str, kind: str) -> Drawing:
     result = results[name,].only(results[name,].seeds[0])
     events, lockouts = result.series.events, result.series.lockouts
-    figure, (axes,) = style.panels(height=4.6)
+    figure, (axes,) = style.panels(shape=0.72)
     dots.draw(axes, events, lockouts, result.flows, kind)
+    series.span(axes, _END_S)
+    style.legend_above(axes)
     counts = [
         str(dots.count(events, "mark")),
         str(dots.count(events, "drop")),
@@ -35,12 +41,13 @@ def _draw(results: Results, name: str, kind: str) -> Drawing:
     return Drawing(
         figure,
         [Table("first seed, whole run", ["marks", "drops", "lockout spells", "flows locked out"], [counts])],
+        events.filter(pl.col("kind") == kind),
     )
 
 
-ECN_MARKS = _item("4.14", "ECN", "mark", 120, 0.8, network.CHAPTER_4)
-RED_DROPS = _item("4.15", "RED", "drop", 120, 0.8, network.CHAPTER_4)
-AECN_MARKS_60 = _item("5.24", "AECN", "mark", 60, 0.5, network.CHAPTER_5)
-AECN_DROPS_60 = _item("5.25", "AECN", "drop", 60, 0.5, network.CHAPTER_5)
-AECN_MARKS_120 = _item("5.26", "AECN", "mark", 120, 0.5, network.CHAPTER_5)
-AECN_DROPS_120 = _item("5.27", "AECN", "drop", 120, 0.5, network.CHAPTER_5)
+ECN_MARKS = _item("4.14", "ECN", "mark", 120, 0.8, networks.CHAPTER_4)
+RED_DROPS = _item("4.15", "RED", "drop", 120, 0.8, networks.CHAPTER_4)
+AECN_MARKS_60 = _item("5.24", "AECN", "mark", 60, 0.5, networks.CHAPTER_5)
+AECN_DROPS_60 = _item("5.25", "AECN", "drop", 60, 0.5, networks.CHAPTER_5)
+AECN_MARKS_120 = _item("5.26", "AECN", "mark", 120, 0.5, networks.CHAPTER_5)
+AECN_DROPS_120 = _item("5.27", "AECN", "drop", 120, 0.5, networks.CHAPTER_5)

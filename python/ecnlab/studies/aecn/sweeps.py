@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ecnlab import networks
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
-from ecnlab.studies.aecn import network
-from ecnlab.studies.model import Drawing, Item, Need, Results, Table, with_interval
+from ecnlab.studies.aecn import schemes
+from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 FLOWS = (30, 60, 120, 240)
 SCHEMES = ("AECN", "ECN", "ECNM", "RED")
-_NEEDS = {(name, flows): Need(network.scheme(name, flows)) for name in SCHEMES for flows in FLOWS}
-_PLACES = ("aggregate", *network.GROUPS)
+_NEEDS = {(name, flows): Need(schemes.scheme(name, flows)) for name in SCHEMES for flows in FLOWS}
+_PLACES = ("aggregate", *networks.GROUPS)
 JAIN = "jain_1s_goodput_first"
 DEFINITIONS = {
     "jain_1s_goodput_first": "1 s, first transmissions",
@@ -34,13 +35,19 @@ def _goodput(result: Result, place: str, quantity: str = "goodput_first_bps") ->
 
 
 def _draw_goodput(results: Results) -> Drawing:
-    figure, axes = style.panels(2, 2, height=5.4, sharex=True)
+    figure, axes = style.panels(2, 2, shape=0.84, sharex=True)
     for axis, place in zip(axes, _PLACES, strict=True):
         curves = [lines.Curve(s, FLOWS, [_goodput(results[s, n], place) for n in FLOWS]) for s in SCHEMES]
-        lines.draw(axis, curves, x_label="number of flows", y_label="goodput (Mbit/s)", ticks=FLOWS)
-        axis.set_title(place)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(SCHEMES))
-    return Drawing(figure, [_goodput_table(results), _goodput_table(results, "goodput_bps", "goodput in order")])
+        lines.draw(axis, curves, x_label="number of flows", y_label="goodput (Mbit/s)", ticks=FLOWS, palette=schemes.SCHEMES)
+        axis.set_title(place, loc="left")
+    for axis in axes[:2]:
+        axis.set_xlabel("")
+    for axis in axes[1::2]:
+        axis.set_ylabel("")
+    style.legend_of_panels(figure, axes[0])
+    tables = [_goodput_table(results), _goodput_table(results, "goodput_bps", "goodput in order")]
+    rows = [((s, n, place), _goodput(results[s, n], place)) for s in SCHEMES for n in FLOWS for place in _PLACES]
+    return Drawing(figure, tables, estimates(["scheme", "flows", "group"], "goodput_first_mbps", rows))
 
 
 def _goodput_table(results: Results, quantity: str = "goodput_first_bps", title: str = "goodput, first transmissions") -> Table:
@@ -52,10 +59,11 @@ def _draw_jain(results: Results) -> Drawing:
     figure: Figure
     figure, (axes,) = style.panels()
     curves = [lines.Curve(s, FLOWS, [results[s, n].estimate(JAIN) for n in FLOWS]) for s in SCHEMES]
-    lines.draw(axes, curves, x_label="number of flows", y_label="Jain's index (mean over 1 s)", ticks=FLOWS)
+    lines.draw(axes, curves, x_label="number of flows", y_label="Jain's index (mean over 1 s)", ticks=FLOWS, palette=schemes.SCHEMES)
     axes.set_ylim(0, 1)
-    axes.legend()
-    return Drawing(figure, [_jain_table(results)])
+    style.legend_above(axes)
+    rows = [((s, n), results[s, n].estimate(JAIN)) for s in SCHEMES for n in FLOWS]
+    return Drawing(figure, [_jain_table(results)], estimates(["scheme", "flows"], JAIN, rows))
 
 
 def _jain_table(results: Results) -> Table:

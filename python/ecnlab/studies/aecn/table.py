@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ecnlab.studies.aecn import network
+from ecnlab.studies.aecn import schemes
 from ecnlab.studies.aecn.published import TABLE_5_1
 from ecnlab.studies.aecn.sweeps import DEFINITIONS
-from ecnlab.studies.model import Drawing, Item, Need, Results, Table, with_interval
+from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates, with_interval
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -23,12 +23,12 @@ _GOODPUT = {
 def _draw(results: Results) -> Drawing:
     jain = [_row(key, TABLE_5_1[key][0], _jain(result)) for key, result in results.items()]
     goodput = [_row(key, TABLE_5_1[key][1], _goodput(result)) for key, result in results.items()]
-    return Drawing(
-        tables=[
-            Table("Jain's index", ["scheme", "flows", "published", *DEFINITIONS.values()], jain),
-            Table("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT.values()], goodput),
-        ]
-    )
+    tables = [
+        Table("Jain's index", ["scheme", "flows", "published", *DEFINITIONS.values()], jain),
+        Table("Goodput (Mbit/s)", ["scheme", "flows", "published", *_GOODPUT.values()], goodput),
+    ]
+    rows = [((*key, name), result.estimate(name)) for key, result in results.items() for name in (*DEFINITIONS, *_GOODPUT)]
+    return Drawing(None, tables, estimates(["scheme", "flows", "quantity"], "value", rows))
 
 
 def _row(key: tuple[object, ...], published: float, cells: Sequence[str]) -> list[str]:
@@ -48,6 +48,6 @@ TABLE = Item(
     number="5.1",
     title="AECN with alpha 1 beside ECN",
     caption="The thesis' numbers beside ours under every definition, base max_p 0.5, chapter 5 network.",
-    needs={key: Need(network.scheme(*key)) for key in TABLE_5_1},
+    needs={key: Need(schemes.scheme(*key)) for key in TABLE_5_1},
     draw=_draw,
 )

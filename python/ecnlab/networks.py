@@ -1,0 +1,90 @@
+"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, and the two networks of the AECN thesis.
+
+A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
+
+    dumbbell("two groups", bottleneck("10 Mbps", "5 ms", queue), [group("near", 10, access, tcp), group("far", 10, access, tcp)],
+             duration="100 s", measure_from="20 s")
+
+The thesis' networks are dumbbells on which three equal groups of flows share a link of 10 Mbit/s:
+
+| | chapter 4 | chapter 5 |
+|---|---|---|
+| access capacity of all sources together, split evenly | 300 Mbps | 90 Mbps |
+| one-way access delay, fragile / average / robust | 145 / 45 / 5 ms | 95 / 45 / 20 ms |
+
+Packets of 1000 bytes, windows of at most 64, TCP Reno without delayed ACKs, endless sources, half of each group starting at 0 s
+and half at 2 s; 100 s simulated, the first 20 s left out. Packet times of these networks share a grid, so packets of different flows
+arrive at the very same time; ns-2 settles such ties by the rounding of its floating-point clock. Each access delay is lengthened by a draw
+of up to 1 ns, which stands for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Tree = dict[str, Any]
+
+BOTTLENECK = "bottleneck"
+GROUPS = ("fragile", "average", "robust")
+PROFILE = "ns2-2001"
+
+
+def dumbbell(
+    title: str, link: Tree, flows: Sequence[Tree], *, duration: str, measure_from: str = "0 s", record: Tree | None = None
+) -> Tree:
+    """A scenario of one link (see `bottleneck`) and groups of flows (see `group`)."""
+    tree: Tree = {"name": title, "duration": duration, "measure_from": measure_from, "link": [link], "flows": list(flows)}
+    return tree | ({"record": record} if record else {})
+
+
+def bottleneck(rate: str, delay: str, queue: Tree, **rest: Any) -> Tree:
+    """The link that a dumbbell's flows share; `rest` are other keys of a [[link]]."""
+    return {"name": BOTTLENECK, "from": "router", "to": "sink", "rate": rate, "delay": delay, "queue": queue} | rest
+
+
+def group(name: str, count: int, access: Tree, tcp: Tree, **rest: Any) -> Tree:
+    """A group of `count` flows, each over an access link of its own; `rest` are other keys of a [[flows]]."""
+    return {"name": name, "count": count, "to": "sink", "access": {"to": "router"} | access, "tcp": tcp} | rest
+
+
+@dataclass(frozen=True)
+class Thesis:
+    """What the thesis' two networks set differently."""
+
+    title: str
+    access_mbps: float
+    delays_ms: Mapping[str, int]
+
+
+CHAPTER_4 = Thesis("chapter 4", 300, {"fragile": 145, "average": 45, "robust": 5})
+CHAPTER_5 = Thesis("chapter 5", 90, {"fragile": 95, "average": 45, "robust": 20})
+
+
+def thesis(
+    network: Thesis,
+    title: str,
+    flows: int,
+    queue: Tree,
+    *,
+    ecn: bool,
+    tcp: Tree | None = None,
+    record: Tree | None = None,
+) -> Tree:
+    """A thesis network with any queue; `flows` is the number in all, `tcp` overrides the thesis-era sender.
+
+    Raises ValueError if the flows cannot be split into equal groups.
+    """
+    if flows <= 0 or flows % len(GROUPS):
+        raise ValueError(f"{flows} flows are not {len(GROUPS)} equal groups: take a multiple of {len(GROUPS)}")
+    sender = {"profile": PROFILE, "variant": "reno", "ecn": ecn, "max_window": 64, **(tcp or {})}
+    groups = [_thesis_group(network, name, flows, sender) for name in GROUPS]
+    link = bottleneck("10 Mbps", "5 ms", queue)
+    return dumbbell(title, link, groups, duration="100 s", measure_from="20 s", record=record)
+
+
+def _thesis_group(network: Thesis, name: str, flows: int, sender: Tree) -> Tree:
+    rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
+    access = {"rate": rate, "delay": delay, "spread": "1 ns"}
+    return group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])

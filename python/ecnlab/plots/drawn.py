@@ -1,0 +1,80 @@
+"""A figure that keeps its style, shows itself in a notebook, and is written as SVG, PDF and PNG.
+
+Equal figures give equal bytes: no date is written, and the type is one that comes with matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from ecnlab.errors import ResultsError, UnknownName
+
+if TYPE_CHECKING:
+    from ecnlab.plots.style import Style
+
+# What is left out of each format's metadata: the time of writing.
+_METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+FORMATS = tuple(_METADATA)
+
+_DPI = 200
+_NOTEBOOK_DPI = 100
+
+
+class Drawn(Figure):
+    """A figure of matplotlib in a style; a notebook shows it without `%matplotlib inline`."""
+
+    def __init__(self, style: Style, shape: float) -> None:
+        super().__init__(figsize=(style.width_in, style.width_in * shape), layout="constrained")
+        self.style = style
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """What a notebook shows: twice as many dots as it has room for, so that it is sharp on any screen."""
+        width, height = self.get_size_inches()
+        shown = {"width": round(width * _NOTEBOOK_DPI), "height": round(height * _NOTEBOOK_DPI)}
+        with self.style.applied():
+            return self._written("png", 2 * _NOTEBOOK_DPI), shown
+
+    def rendered(self, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
+        """The figure in each format. Its axes are laid out once, for all of them."""
+        checked_formats(formats)
+        engine = self.get_layout_engine()
+        with self.style.applied():
+            if engine is not None:
+                engine.execute(self)
+            self.set_layout_engine(None)
+            try:
+                return {kind: self._written(kind, _DPI) for kind in formats}
+            finally:
+                self.set_layout_engine(engine)
+
+    def save(self, stem: Path, formats: Sequence[str] = FORMATS) -> None:
+        """Write stem.svg and so on. Raises ResultsError if the disk refuses."""
+        write(stem, self.rendered(formats))
+
+    def _written(self, kind: str, dpi: int) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format=kind, dpi=dpi, metadata=_METADATA[kind])
+        return buffer.getvalue()
+
+
+def checked_formats(formats: Sequence[str]) -> Sequence[str]:
+    """The formats as they are. Raises UnknownName for one that figures cannot be written in."""
+    for kind in formats:
+        if kind not in FORMATS:
+            raise UnknownName("format of figures", kind, FORMATS)
+    return formats
+
+
+def write(stem: Path, contents: dict[str, bytes]) -> None:
+    """Write `contents`, by their endings, beside each other. Raises ResultsError if the disk refuses."""
+    try:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        for ending, content in contents.items():
+            stem.with_name(f"{stem.name}.{ending}").write_bytes(content)
+    except OSError as error:
+        raise ResultsError(f"cannot write the figure {stem}: {error.strerror or error}") from None

@@ -1,0 +1,47 @@
+"""Distributions: which share of packets had at most a delay, a round-trip time or a sojourn time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ecnlab.plots import style
+from ecnlab.plots.style import BY_POSITION, Palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# What the table `distributions` calls a quantity, and what an axis calls it.
+WORDS = {"delay": "one-way delay", "rtt": "round-trip time", "sojourn": "time in the queue"}
+
+FloatArray = NDArray[np.float64]
+
+_MILLI = 1e3
+_LINES = ["-", "--", "-.", ":"]
+
+
+def draw(axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str], palette: Palette = BY_POSITION) -> None:
+    """The cumulative share of each name's samples against the quantity, all seeds together, from the table `distributions`."""
+    for position, name in enumerate(names):
+        times, shares = cumulative(frame.filter((pl.col("quantity") == quantity) & (pl.col("of") == name)))
+        line, colour = _LINES[position % len(_LINES)], palette.colour(name, position)
+        axes.plot(times * _MILLI, shares, color=colour, linestyle=line, label=style.label(axes, name))
+    axes.set_xlabel(f"{WORDS[quantity]} (ms)")
+    axes.set_ylabel("share of packets with at most this")
+    axes.set_ylim(0, 1)
+
+
+def cumulative(cells: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """The corners of a distribution: times in seconds, and the share of samples up to each.
+
+    `cells` has the columns low_s, high_s and count; cells of several seeds are added up. Within a cell the samples count as spread evenly.
+    """
+    filled = cells.filter(pl.col("count") > 0).group_by("low_s", "high_s").agg(pl.col("count").sum()).sort("low_s", "high_s")
+    after = np.cumsum(filled["count"].to_numpy()) / max(filled["count"].sum(), 1)
+    before = np.concatenate([[0.0], after[:-1]])[: len(after)]
+    times = np.column_stack([filled["low_s"].to_numpy(), filled["high_s"].to_numpy()]).ravel()
+    return times, np.column_stack([before, after]).ravel()

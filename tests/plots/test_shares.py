@@ -1,0 +1,34 @@
+import polars as pl
+import pytest
+
+from ecnlab.plots import shares, style
+
+CELLS = pl.DataFrame(
+    {
+        "seed": [1, 1, 2, 1, 1],
+        "quantity": ["delay"] * 4 + ["sojourn"],
+        "of": ["near"] * 3 + ["far"] + ["bottleneck"],
+        "low_s": [0.010, 0.020, 0.010, 0.050, 0.001],
+        "high_s": [0.011, 0.022, 0.011, 0.060, 0.002],
+        "count": [3, 4, 1, 0, 7],
+    }
+)
+
+
+def test_a_distribution_rises_within_cells_and_nowhere_else() -> None:
+    times, rising = shares.cumulative(CELLS.filter(pl.col("of") == "near"))
+    assert times.tolist() == [0.010, 0.011, 0.020, 0.022]
+    assert rising.tolist() == [0.0, 0.5, 0.5, 1.0]
+
+
+def test_a_group_without_packets_has_an_empty_curve() -> None:
+    times, rising = shares.cumulative(CELLS.filter(pl.col("of") == "far"))
+    assert (len(times), len(rising)) == (0, 0)
+
+
+def test_a_figure_of_distributions_is_in_milliseconds() -> None:
+    _, (axes,) = style.panels()
+    shares.draw(axes, CELLS, "delay", ["near", "far"])
+    assert [line.get_label() for line in axes.lines] == ["near", "far"]
+    assert axes.lines[0].get_xdata()[-1] == pytest.approx(22.0)
+    assert axes.get_xlabel() == "one-way delay (ms)"

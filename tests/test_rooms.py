@@ -1,0 +1,45 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+
+PACKAGE = Path(ecnlab.__file__).parent
+
+# A room, and the rooms that it must not look at.
+FORBIDDEN = {
+    "studies": {"validate", "cli"},
+    "validate": {"studies", "cli"},
+    "plots": {"studies", "validate", "cli"},
+    "networks": {"studies", "validate", "cli", "plots"},
+    "analysis": {"studies", "validate", "cli", "plots", "results"},
+    "runner": {"studies", "validate", "cli", "plots"},
+    "results": {"studies", "validate", "cli"},
+    "store": {"studies", "validate", "cli", "plots"},
+    "scenarios": {"studies", "validate", "cli", "plots", "results", "runner"},
+}
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_a_room_looks_only_where_it_may(room: str) -> None:
+    paths = sorted((PACKAGE / room).rglob("*.py")) or [PACKAGE / f"{room}.py"]
+    seen = {(path.name, looked_at) for path in paths for looked_at in _rooms(ast.parse(path.read_text()))}
+    assert {pair for pair in seen if pair[1] in FORBIDDEN[room]} == set()
+
+
+def test_nothing_but_the_command_itself_looks_at_the_command() -> None:
+    paths = [path for path in PACKAGE.rglob("*.py") if "cli" not in path.relative_to(PACKAGE).parts and path.name != "__main__.py"]
+    assert len(paths) > 20
+    assert [path for path in paths if "cli" in _rooms(ast.parse(path.read_text()))] == []
+
+
+def _rooms(tree: ast.Module) -> set[str]:
+    """The rooms of the package that a file imports from, wherever it does so."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.split(".")[1] for name in found if name.startswith("ecnlab.")}
