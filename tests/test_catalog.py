@@ -1,6 +1,6 @@
 import pytest
 
-from ecnlab import UnknownName, catalog
+from ecnlab import Result, UnknownName, catalog
 
 
 def test_every_kind_has_entries_with_a_title_and_a_source() -> None:
@@ -26,8 +26,23 @@ def test_a_profile_says_which_parameters_it_sets() -> None:
     assert not all(parameter.is_set for parameter in linux.parameters)
 
 
+def test_every_table_and_column_says_what_it_is() -> None:
+    for table in catalog.tables():
+        assert table.doc
+        assert all(column.doc and column.kind in {"real", "count", "index", "name"} for column in table.columns)
+    assert {column.name: column.words for column in catalog.table("events").columns}["kind"] == ("mark", "drop")
+
+
+def test_the_tables_of_a_run_are_those_that_are_declared(small_result: Result) -> None:
+    for name in small_result.tables:
+        declared = [column.name for column in catalog.table(name).columns]
+        assert small_result.table(name).columns == ["seed", *declared]
+
+
 def test_a_name_or_kind_that_is_not_there_suggests_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'newreno'"):
         catalog.find("newrenno")
+    with pytest.raises(UnknownName, match="did you mean 'groups'"):
+        catalog.table("group")
     with pytest.raises(UnknownName, match="did you mean 'aqm'"):
         catalog.entries("aqn")

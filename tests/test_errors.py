@@ -18,6 +18,12 @@ def test_an_unknown_name_like_no_other_lists_what_is_known() -> None:
     assert "known are aecn, rfc2884" in str(UnknownName("study", "zzz", ["rfc2884", "aecn"]))
 
 
+def test_of_very_many_known_names_only_the_first_are_listed() -> None:
+    text = str(UnknownName("group", "zzz", [f"g{number:04}" for number in range(4000)]))
+    assert "g0000, g0001" in text
+    assert text.endswith("and 3960 more")
+
+
 def test_every_error_is_an_ecnlab_error() -> None:
     import ecnlab
 

@@ -110,6 +110,12 @@ def test_a_wider_confidence_gives_a_wider_interval(small_result: ecnlab.Result) 
     assert wide.mean == usual.mean
 
 
+@pytest.mark.parametrize("confidence", [0, 1, -1, 2.0, float("nan")])
+def test_a_confidence_out_of_range_is_refused(small_result: ecnlab.Result, confidence: float) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"confidence: .* must be above 0 and below 1"):
+        small_result.estimate("goodput_bps", confidence=confidence)
+
+
 def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
     result = ecnlab.run(ecnlab.scenario(_FIXED), 3)
     found = result.estimate("goodput_bps")

@@ -98,11 +98,12 @@ def test_rows_are_in_the_order_of_the_seeds_whichever_batch_they_are_in(small: e
     assert result.summary_json() == whole.summary_json()
 
 
-def test_a_parquet_table_carries_its_units_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_parquet_table_carries_its_units_its_meanings_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     about = pl.read_parquet_metadata(_batch(tmp_path / "r") / "groups.parquet")
     units = json.loads(about["units"])
     assert (units["goodput_bps"], units["delay_mean_s"]) == ("bit/s", "s")
+    assert "goodput" in json.loads(about["meanings"])["goodput_bps"].lower()
     assert about["key"] == small.hash
 
 
@@ -256,6 +257,16 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
         (tmp_path / "r" / name).mkdir()
     ecnlab.run(small, 1, out=tmp_path / "r")
     assert {entry.name for entry in (tmp_path / "r").glob(".batch-*")} == {other, living}
+
+
+def test_several_processes_may_fill_one_folder_at_a_time(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+    code = "import sys, ecnlab; ecnlab.run(ecnlab.load(sys.argv[1]), range(*map(int, sys.argv[3:])), out=sys.argv[2])"
+    ranges = [(1, 7), (4, 10), (8, 13)]
+    arguments = [[str(small_file), str(tmp_path / "r"), *map(str, one)] for one in ranges]
+    processes = [subprocess.Popen([sys.executable, "-c", code, *given]) for given in arguments]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert _read(tmp_path / "r" / "summary.json") == ecnlab.run(small, 12).summary_json()
+    assert not list((tmp_path / "r").glob(".*"))
 
 
 def test_two_requests_into_one_folder_do_not_collide(small: ecnlab.Scenario, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Table",
+    "columns",
     "packet_exact",
     "read_parquet",
     "registry",

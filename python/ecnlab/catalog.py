@@ -64,6 +64,48 @@ class Entry:
     parameters: tuple[Parameter, ...]
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of a table of results.
+
+    Attributes
+    ----------
+    name, kind : str
+        What it is called, and what stands in it: "real", "count", "index" or "name".
+    unit : str
+        "bit/s", "s", "packets", ...; "1" for a ratio, "" for a name.
+    doc : str
+        What it says.
+    words : tuple of str
+        The words that can stand in it, where they are known beforehand.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    doc: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that a run can give.
+
+    Attributes
+    ----------
+    name : str
+        As in `result.table(name)`.
+    doc : str
+        What a row stands for.
+    columns : tuple of Column
+        Its columns, but for `seed`, which is the first of every table.
+    """
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+
+
 KINDS = ("aqm", "tcp", "variant", "app")
 
 
@@ -80,6 +122,20 @@ def find(name: str) -> list[Entry]:
     if not found:
         raise UnknownName("AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """Every table that a run can give: the measures, then what can be recorded."""
+    return tuple(Table(told["name"], told["doc"], tuple(map(_column, told["columns"]))) for told in json.loads(_core.columns()))
+
+
+def table(name: str) -> Table:
+    """The table of that name. Raises UnknownName if there is none."""
+    found = {table.name: table for table in tables()}
+    if name not in found:
+        raise UnknownName("table", name, found)
+    return found[name]
 
 
 @cache
@@ -104,3 +160,7 @@ def _parameters(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
             source=one["source"],
             is_set=one["set"],
         )
+
+
+def _column(told: dict[str, Any]) -> Column:
+    return Column(told["name"], told["kind"], told["unit"], told["doc"], tuple(told["words"]))

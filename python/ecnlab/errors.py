@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ecnlab import _core
     from ecnlab.results import Result
 
+_LISTED = 40
+
 
 class EcnlabError(Exception):
     """Whatever ecnlab refuses or fails to do."""
@@ -26,11 +28,26 @@ class EcnlabError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a scenario: where (key path, line if known) and what."""
+    """One thing that is wrong with a scenario, or that its author hardly meant.
+
+    Attributes
+    ----------
+    place : str
+        The key's path, as in "link.bottleneck.rate".
+    line : int or None
+        The line of the file, where there is one.
+    message : str
+        What it is, and what would do.
+    """
 
     place: str
     line: int | None
     message: str
+
+    @staticmethod
+    def of(told: tuple[str, int | None, str]) -> Problem:
+        """A problem as the engine tells it."""
+        return Problem(*told)
 
 
 class ScenarioError(EcnlabError):
@@ -99,4 +116,7 @@ def _remedy(name: str, names: list[str]) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(names)}"
+    if nearest:
+        return f"did you mean {nearest[0]!r}?"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"known are {', '.join(names[:_LISTED])}{more}"

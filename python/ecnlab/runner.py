@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 
 from ecnlab import _core
-from ecnlab.errors import EngineFault, Interrupted, UsageError
+from ecnlab.errors import EngineFault, Interrupted, Problem, ScenarioError, UsageError
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
@@ -20,6 +20,7 @@ from ecnlab.store import Batch, Folder, chosen, header_of
 from ecnlab.tables import Kept
 
 _TICK_S = 0.1
+_SHORT_TICK_S = 0.002
 _FLUSH_S = 0.25
 _MOST_THREADS = 1024
 
@@ -241,6 +242,8 @@ class _Pool:
             job.home.runs.append(outcome)
         elif isinstance(outcome, _core.EngineFault):
             self.faults.append(outcome)
+        elif isinstance(outcome, _core.ScenarioError):  # told by the run only: the recording does not fit
+            self._error = ScenarioError(map(Problem.of, outcome.problems), job.home.request.scenario.source)
         elif not isinstance(outcome, _core.Interrupted):
             self._error = outcome
 
@@ -248,7 +251,7 @@ class _Pool:
         """Stop what still runs, and keep what has finished."""
         self._stop.set()
         while any(thread.is_alive() for thread in self._threads) or not self._finished.empty():
-            self._receive(_TICK_S / 10)
+            self._receive(_SHORT_TICK_S)
         self._flush()
 
     def _flush(self) -> None:

@@ -45,7 +45,7 @@ class Scenario:
         self.group_names = core.groups
         self.queue_names = core.queues
         self.hash = core.hash
-        self.warnings = [Problem(*warning) for warning in core.warnings]
+        self.warnings = list(map(Problem.of, core.warnings))
 
     @cached_property
     def resolved(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _checked(build: Any, text: str, overrides: Overrides | None, source: str | N
     try:
         core = build(text, list(changes.items()))
     except _core.ScenarioError as error:
-        raise ScenarioError([Problem(*problem) for problem in error.problems], source) from None
+        raise ScenarioError(map(Problem.of, error.problems), source) from None
     return Scenario(core, text, changes, source)
 
 

@@ -75,7 +75,7 @@ class Batch:
 
     def covers(self, record: Mapping[str, Any]) -> bool:
         """Whether all that `record` asks to be recorded was recorded."""
-        return all(self.record.get(key) == wanted for key, wanted in record.items() if wanted and key != "plot")
+        return all(self.record.get(key) == wanted for key, wanted in record.items() if wanted not in (False, "off") and key != "plot")
 
 
 class Folder:

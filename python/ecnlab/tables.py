@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecnlab import _core
-from ecnlab.units import unit_of
+from ecnlab import _core, catalog
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,10 +63,13 @@ class Kept:
 
 
 def parquet_of(runs: Sequence[_core.RunResult], table: str, about: Mapping[str, str] | None = None) -> bytes:
-    """One table of several runs as Parquet; the file carries its columns' units and what `about` says."""
-    tables = [(run.seed, run.tables[table]) for run in runs]
-    units = {column: unit_of(column) for column in tables[0][1].columns}
-    return _core.write_parquet(tables, [("units", json.dumps(units)), *(about or {}).items()])
+    """One table of several runs as Parquet; the file says its columns' units and meanings, and what `about` says."""
+    declared = catalog.table(table).columns
+    told = {
+        "units": json.dumps({column.name: column.unit for column in declared}),
+        "meanings": json.dumps({column.name: column.doc for column in declared}),
+    }
+    return _core.write_parquet([(run.seed, run.tables[table]) for run in runs], list((told | dict(about or {})).items()))
 
 
 class Columns:

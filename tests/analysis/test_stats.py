@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecnlab.analysis.stats import estimate, paired_difference, t_quantile, welch_half_width
+from ecnlab.errors import UsageError
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 DRUG_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -48,7 +49,7 @@ def test_one_value_has_no_interval() -> None:
 
 
 def test_pairs_of_unequal_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="equal lengths"):
+    with pytest.raises(UsageError, match="equal lengths"):
         paired_difference([1.0], [1.0, 2.0])
 
 

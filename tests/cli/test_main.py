@@ -1,5 +1,6 @@
 """The command as a process of its own: what it imports, where its output may go, and how it is stopped."""
 
+import json
 import os
 import signal
 import subprocess
@@ -103,7 +104,8 @@ def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_
 
 @pytest.mark.parametrize("name", ["[/nope]", "ECN [draft 3]", "a$\\frac$b", "_hidden", "a/b", "网络", "x" * 70])
 def test_a_name_is_printed_as_it_is(name: str, small_file: Path, tmp_path: Path) -> None:
-    changes = [part for key in ("name", "flows.near.name", "link.bottleneck.name") for part in ("--set", f"{key}={name}")]
+    keys = ("name", "flows.near.name", "link.bottleneck.name")
+    changes = [part for key in keys for part in ("--set", f"{key}={json.dumps(name, ensure_ascii=False)}")]
     done = _run("run", small_file, *changes, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{name}: 1 seed\n")

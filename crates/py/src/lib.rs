@@ -67,7 +67,7 @@ fn read_parquet(py: Python<'_>, data: Vec<u8>) -> PyResult<Table> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fault::install();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("BUILD", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD", ecnlab_scenario::BUILD)?;
     module.add("FORMAT", FORMAT)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;

@@ -88,7 +88,7 @@ impl Scenario {
     /// What the scenario says that its author hardly meant: place, line and message.
     #[getter]
     fn warnings(&self) -> Vec<(String, Option<usize>, String)> {
-        Vec::new()
+        self.0.warnings.iter().map(|warning| (warning.place.clone(), warning.line, warning.message.clone())).collect()
     }
 
     /// Runs it; `watch` is told the simulated seconds every 50 ms or so and answers whether to stop.
@@ -147,7 +147,13 @@ impl Scenario {
 
     fn recording(&self) -> Recording {
         let record = &self.0.record;
-        Recording { queue: record.queue, window: record.window, rates: record.rates, events: record.events, distributions: false }
+        Recording {
+            queue: record.queue.every(),
+            window: record.window.every(),
+            rates: record.rates,
+            events: record.events,
+            distributions: record.distributions,
+        }
     }
 }
 

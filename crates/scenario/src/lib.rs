@@ -2,16 +2,20 @@
 //!
 //! Text comes in as an argument; nothing here opens a file.
 
+mod overrides;
 pub mod packet_exact;
 mod problem;
 mod read;
 pub mod registry;
 mod route;
 mod scenario;
+mod sections;
 mod tree;
+mod warnings;
 
 pub use problem::Problem;
-pub use scenario::{Record, Scenario};
+pub use scenario::{BUILD, Scenario};
+pub use sections::record::Record;
 use tree::Node;
 
 impl Scenario {
@@ -33,7 +37,7 @@ impl Scenario {
 
     fn with(root: Result<Node, Problem>, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
-        let problems: Vec<_> = overrides.iter().filter_map(|(path, value)| root.set(path, value).err()).collect();
+        let problems = overrides::write(&mut root, overrides);
         if problems.is_empty() { Scenario::read(&root) } else { Err(problems) }
     }
 }

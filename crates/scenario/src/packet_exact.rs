@@ -175,7 +175,7 @@ fn settings(scenario: &Json) -> Result<Settings, String> {
     set(&mut values, "timer_restart", if on(tcp, "timerfix_") { "after-sample" } else { "before-sample" });
     set(&mut values, "ack_size", number(sink, "packetSize_"));
     receiver(scenario["sink"].as_str().unwrap_or(""), sink, &mut values)?;
-    Ok(Settings::new(&values))
+    Ok(Settings::of(&values))
 }
 
 /// Variables of every sender with the one value that is built.

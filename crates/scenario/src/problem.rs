@@ -1,6 +1,6 @@
-//! What is wrong with a scenario: where, and what would do.
+//! What is wrong with a scenario, or odd about it: where, and what would do.
 
-/// One problem. All problems of a scenario are reported at once.
+/// One problem or warning. All of a scenario's are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// As in `link.bottleneck.queue.min_th`.
@@ -9,17 +9,33 @@ pub struct Problem {
     pub message: String,
 }
 
+/// Names that a message lists at most, and that are searched for a likely one.
+const LISTED: usize = 20;
+const SEARCHED: usize = 1_000;
+
 impl Problem {
     pub fn new(place: &str, message: String) -> Problem {
         Problem { place: place.to_owned(), line: None, message }
     }
 }
 
-/// `: did you mean "x"?`, or the names there are.
-pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let near = known.clone().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+/// `: did you mean "x"?`, or the names there are, each once.
+pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in known.take(SEARCHED) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let near = names.iter().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match near {
         Some((likeness, name)) if likeness > 0.75 => format!(": did you mean \"{name}\"?"),
-        _ => format!(": use one of {}", known.collect::<Vec<_>>().join(", ")),
+        _ => format!(": use one of {}", listed(&names)),
     }
+}
+
+/// The names, the first of them if they are many.
+pub fn listed(names: &[&str]) -> String {
+    let first = names[..names.len().min(LISTED)].join(", ");
+    if names.len() > LISTED { format!("{first} and others") } else { first }
 }

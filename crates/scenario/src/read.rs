@@ -1,132 +1,191 @@
-//! Reads tables of a scenario and gathers every problem on the way.
+//! Reads tables of a scenario against their declarations and gathers every problem on the way.
 
-use ecnlab_units::quantity;
-use ecnlab_units::{Kind, Parameter, Rate, Span, Values};
+use ecnlab_units::parameter::Typed;
+use ecnlab_units::{Kind, Parameter, Value, Values};
 
 use crate::problem::{Problem, suggestion};
-use crate::tree::Node;
+use crate::tree::{Form, Node, Scalar};
 
-/// Gathers problems.
+/// Gathers problems, which refuse the scenario, and warnings, which do not.
 #[derive(Default)]
 pub struct Reader {
     pub problems: Vec<Problem>,
+    pub warnings: Vec<Problem>,
 }
 
-/// A table of the scenario, where it stands and what it may hold.
-pub struct Section<'a> {
+/// A table that the scenario gives, and where it stands.
+pub struct Given<'a> {
     pub node: &'a Node,
     pub place: String,
 }
 
-impl<'a> Section<'a> {
-    pub fn new(node: &'a Node, place: impl Into<String>) -> Section<'a> {
-        Section { node, place: place.into() }
+/// The values of declared keys, and which of them could not be read.
+pub struct Reading {
+    pub values: Values,
+    faulty: Vec<&'static str>,
+}
+
+impl<'a> Given<'a> {
+    pub fn new(node: &'a Node, place: impl Into<String>) -> Given<'a> {
+        Given { node, place: place.into() }
     }
 
     pub fn at(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
-    /// The table under `key`, if it is one.
-    pub fn section(&self, key: &str) -> Option<Section<'a>> {
-        let node = self.node.get(key)?;
-        node.entries().map(|_| Section::new(node, self.at(key)))
+    pub fn gives(&self, key: &str) -> bool {
+        self.node.get(key).is_some()
+    }
+
+    /// The line of a member, or of the table if it is not there.
+    fn line(&self, key: &str) -> Option<usize> {
+        self.node.get(key).map_or(self.node.line, |node| node.line)
+    }
+}
+
+impl Reading {
+    /// A value, unless it could not be read.
+    pub fn get<T: Typed>(&self, name: &str) -> Option<T> {
+        (!self.faulty.contains(&name)).then(|| self.values.get(name))
+    }
+
+    /// All values, unless one of them could not be read.
+    pub fn sound(&self) -> Option<&Values> {
+        self.faulty.is_empty().then_some(&self.values)
     }
 }
 
 impl Reader {
-    pub fn report(&mut self, place: String, line: Option<usize>, message: String) {
-        self.problems.push(Problem { place, line, message });
+    /// Notes a problem of a member, at its line if it stands there.
+    pub fn report(&mut self, given: &Given, key: &str, message: String) {
+        self.problems.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
-    /// Reports a problem of a member, at its line if it stands there.
-    pub fn report_at(&mut self, section: &Section, key: &str, message: String) {
-        let line = section.node.get(key).map_or(section.node.line, |node| node.line);
-        self.report(section.at(key), line, message);
+    /// Notes what a user hardly meant.
+    pub fn warn(&mut self, given: &Given, key: &str, message: String) {
+        self.warnings.push(Problem { place: given.at(key), line: given.line(key), message });
     }
 
     /// Reports every key that is not known.
-    pub fn only(&mut self, section: &Section, known: &[&str]) {
-        for (key, node) in section.node.entries().unwrap_or_default() {
-            if !known.contains(&key.as_str()) {
-                self.report(section.at(key), node.line, format!("unknown key{}", suggestion(key, known.iter().copied())));
+    pub fn only<'k>(&mut self, given: &Given, known: impl Iterator<Item = &'k str> + Clone) {
+        for (key, _) in given.node.entries().unwrap_or_default() {
+            if !known.clone().any(|known| known == key) {
+                self.report(given, key, format!("unknown key{}", suggestion(key, known.clone())));
             }
         }
     }
 
-    /// The text of a member; a problem if it is missing or no single value.
-    pub fn text<'a>(&mut self, section: &Section<'a>, key: &str, example: &str) -> Option<&'a str> {
-        if section.node.get(key).is_none() {
-            self.report_at(section, key, format!("is missing: give it as {key} = {example}"));
-            return None;
-        }
-        self.text_if(section, key, example)
+    /// Reads the declared keys; what is left out has its default.
+    pub fn keys(&mut self, given: &Given, declared: &'static [Parameter]) -> Reading {
+        let values = Values::defaults(declared);
+        self.keys_over(given, values)
     }
 
-    /// The text of a member that may be left out.
-    pub fn text_if<'a>(&mut self, section: &Section<'a>, key: &str, example: &str) -> Option<&'a str> {
-        let node = section.node.get(key)?;
-        let text = node.scalar();
-        if text.is_none() {
-            self.report_at(section, key, format!("must be a single value, as in {key} = {example}"));
+    /// Reads the declared keys over values that are there already.
+    pub fn keys_over(&mut self, given: &Given, mut values: Values) -> Reading {
+        let mut faulty = Vec::new();
+        for parameter in values.declared() {
+            match (given.node.get(parameter.name), parameter.required) {
+                (Some(node), _) => match read(parameter, node) {
+                    Ok(value) => values.set(parameter.name, value),
+                    Err(message) => {
+                        self.report(given, parameter.name, message);
+                        faulty.push(parameter.name);
+                    }
+                },
+                (None, true) => {
+                    self.report(given, parameter.name, format!("is missing: give it as {}", example(parameter)));
+                    faulty.push(parameter.name);
+                }
+                (None, false) => {}
+            }
         }
-        text
+        Reading { values, faulty }
+    }
+
+    /// Warns of keys that are given and never read, and of values that switch something off.
+    pub fn warn_unheeded(&mut self, given: &Given, values: &Values, unread: &[&str]) {
+        for parameter in values.declared().iter().filter(|parameter| given.gives(parameter.name)) {
+            let unmet = values.unmet(parameter.name);
+            if let Some(effect) = parameter.switches_off(values.value(parameter.name)) {
+                self.warn(
+                    given,
+                    parameter.name,
+                    format!("{} means that {effect}: leave it out for the default", values.value(parameter.name)),
+                );
+            } else if unread.contains(&parameter.name) {
+                self.warn(given, parameter.name, "is never read by this algorithm: leave it out".to_owned());
+            } else if let Some(condition) = unmet.first() {
+                let now = values.value(condition.parameter);
+                let message = format!("is read only with {condition}, and {} is {now}: leave one of the two out", condition.parameter);
+                self.warn(given, parameter.name, message);
+            }
+        }
     }
 
     /// The table under `key`, if there is one; a problem if something else stands there.
-    pub fn section<'a>(&mut self, section: &Section<'a>, key: &str, example: &str) -> Option<Section<'a>> {
-        let found = section.section(key);
-        if found.is_none() && section.node.get(key).is_some() {
-            self.report_at(section, key, format!("must be a table, as in {key} = {example}"));
+    pub fn table<'a>(&mut self, given: &Given<'a>, key: &str, example: &str) -> Option<Given<'a>> {
+        let node = given.node.get(key)?;
+        if node.entries().is_none() {
+            self.report(given, key, format!("must be a table, as in {key} = {example}"));
+            return None;
+        }
+        Some(Given::new(node, given.at(key)))
+    }
+
+    /// The entry of a registry that the word under `key` names.
+    pub fn entry<'e, E>(&mut self, given: &Given, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
+        let Some(node) = given.node.get(key) else {
+            let names: Vec<_> = entries.iter().map(name).collect();
+            self.report(given, key, format!("is missing: give it as {key} = \"{}\"; there are {}", names[0], names.join(", ")));
+            return None;
+        };
+        let Some(Scalar { text: word, .. }) = node.scalar() else {
+            self.report(given, key, format!("must be a single value, as in {key} = \"{}\"", name(&entries[0])));
+            return None;
+        };
+        let found = entries.iter().find(|entry| name(entry) == word);
+        if found.is_none() {
+            self.report(given, key, format!("there is no {what} \"{word}\"{}", suggestion(word, entries.iter().map(name))));
         }
         found
     }
+}
 
-    pub fn span(&mut self, section: &Section, key: &str, example: &str) -> Option<Span> {
-        let text = self.text(section, key, example)?;
-        self.accept(section, key, quantity::span(text))
-    }
-
-    pub fn span_if(&mut self, section: &Section, key: &str, example: &str) -> Option<Span> {
-        let text = self.text_if(section, key, example)?;
-        self.accept(section, key, quantity::span(text))
-    }
-
-    pub fn rate(&mut self, section: &Section, key: &str) -> Option<Rate> {
-        let text = self.text(section, key, "\"10 Mbps\"")?;
-        self.accept(section, key, quantity::rate(text))
-    }
-
-    pub fn flag_if(&mut self, section: &Section, key: &str) -> Option<bool> {
-        let text = self.text_if(section, key, "true")?;
-        let flag = match text {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            _ => Err(format!("\"{text}\" must be true or false")),
-        };
-        self.accept(section, key, flag)
-    }
-
-    pub fn count_if(&mut self, section: &Section, key: &str, max: u64) -> Option<u64> {
-        let text = self.text_if(section, key, "20")?;
-        let kind = Kind::Count { min: 1, max, unit: "" };
-        let parameter = Parameter { kind, ..Parameter::PLAIN };
-        let read = parameter.read(text).map(|value| if let ecnlab_units::Value::Count(count) = value { count } else { 1 });
-        self.accept(section, key, read)
-    }
-
-    /// Reads the declared parameters that the section gives into `values`.
-    pub fn parameters(&mut self, section: &Section, values: &mut Values) {
-        for parameter in values.declared() {
-            if let Some(text) = self.text_if(section, parameter.name, parameter.default) {
-                let read = values.read(parameter.name, text);
-                self.accept(section, parameter.name, read);
-            }
+/// Reads what stands for a parameter: one value, or a list where one is declared.
+fn read(parameter: &Parameter, node: &Node) -> Result<Value, String> {
+    match (node.list(), node.scalar()) {
+        (None, Some(scalar)) => {
+            let value = read_one(parameter, scalar)?;
+            Ok(if parameter.list && !matches!(value, Value::Nothing(_)) { Value::List(vec![value]) } else { value })
         }
+        (Some([]), None) if parameter.list => Err(format!("must not be empty: give at least one, as in {}", example(parameter))),
+        (Some(members), None) if parameter.list => {
+            let one = |member: &Node| member.scalar().map_or_else(|| Err(must_be_single(parameter)), |scalar| read_one(parameter, scalar));
+            members.iter().map(one).collect::<Result<_, _>>().map(Value::List)
+        }
+        _ => Err(must_be_single(parameter)),
     }
+}
 
-    /// The value, or its problem noted.
-    pub fn accept<T>(&mut self, section: &Section, key: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|message| self.report_at(section, key, message)).ok()
+/// Reads one value. How it was written matters where a text, a number and a flag could be taken for each other.
+fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
+    let Scalar { text, form } = scalar;
+    match (parameter.kind, form) {
+        (Kind::Flag, Form::Text) if parameter.read(text).is_ok() => Err(format!("must be {text} without quotes")),
+        (Kind::Text, Form::Number | Form::Flag | Form::Other) => Err(format!("must be a text in quotes, as in \"{text}\"")),
+        _ => parameter.read(text),
     }
+}
+
+fn must_be_single(parameter: &Parameter) -> String {
+    format!("must be a single value{}, as in {}", if parameter.list { " or a list of them" } else { "" }, example(parameter))
+}
+
+/// A parameter with its default, or its example, as a scenario gives it.
+fn example(parameter: &Parameter) -> String {
+    let bare = matches!(parameter.kind, Kind::Number { .. } | Kind::Flag) || parameter.default.bytes().all(|b| b.is_ascii_digit());
+    let quote = if bare { "" } else { "\"" };
+    format!("{} = {quote}{}{quote}", parameter.name, parameter.default)
 }

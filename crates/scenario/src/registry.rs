@@ -1,33 +1,39 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
 use ecnlab_queue::registry::AQMS;
-use ecnlab_sim::impairment;
 use ecnlab_sim::measures::table::{ColumnText, TableText};
-use ecnlab_transport::{profile, settings, source};
+use ecnlab_transport::{Settings, profile, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
-use crate::scenario;
+use crate::sections::{Holds, Inner, SECTIONS, Section, json_of, link, root};
 
-/// AQMs, TCP profiles, TCP variants and traffic sources with all their parameters.
+/// Sections of a scenario, AQMs, TCP profiles, TCP variants and traffic sources with all their parameters.
 pub fn registry() -> Json {
-    let aqms: Vec<_> = AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[&[LIMIT], e.parameters].concat(), &[])).collect();
+    let aqms: Vec<_> =
+        AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[link::QUEUE.keys, e.parameters].concat(), &[])).collect();
     let tcp: Vec<_> =
-        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, settings::PARAMETERS, p.members)).collect();
+        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
-    json!({ "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
+    let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
+    json!({ "section": sections, "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
 }
 
-/// The buffer, which every AQM shares.
-const LIMIT: Parameter = Parameter {
-    name: "limit",
-    kind: Kind::Amount,
-    default: "",
-    doc: "Buffer: how much may wait, the packet in transmission not counted. Must be given.",
-    source: "ns-2 2.35, queue-limit",
-    ..Parameter::PLAIN
-};
+fn section_text(section: &Section) -> Json {
+    let keys = section.keys.iter().map(|parameter| row(parameter, &[]));
+    let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
+    json!({ "name": section.name, "doc": section.doc, "parameters": rows })
+}
+
+/// A table among the keys of a section.
+fn table_row(inner: &Inner) -> Json {
+    let kind = if matches!(inner.holds, Holds::Many(_)) { "tables" } else { "table" };
+    json!({
+        "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
+        "doc": inner.doc, "source": "", "read_when": "", "set": false,
+    })
+}
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
 /// that stand in it where they are known beforehand.
@@ -48,7 +54,7 @@ fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Par
 /// A variant with the parameters that it sets.
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
-    let parameters: Vec<_> = settings::PARAMETERS.iter().filter(set).copied().collect();
+    let parameters: Vec<_> = Settings::PARAMETERS.iter().filter(set).copied().collect();
     let members: Vec<_> = parameters.iter().map(|p| (p.name, variant.member(p.name), p.source)).collect();
     entry(variant.name, variant.title, VARIANT_SUMMARY, variant.source, &parameters, &members)
 }
@@ -58,100 +64,95 @@ const VARIANT_SUMMARY: &str =
 
 fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
     let member = members.iter().find(|member| member.0 == parameter.name);
-    let (default, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
+    let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
+    let conditions: Vec<_> = parameter.read_when.iter().map(ToString::to_string).collect();
     json!({
-        "name": parameter.name, "kind": parameter.kind_name(), "unit": parameter.unit(), "default": default,
-        "bounds": parameter.bounds(), "doc": parameter.doc, "source": source, "set": member.is_some(),
+        "name": parameter.name, "kind": parameter.kind_name(), "unit": parameter.unit(),
+        "default": if parameter.required { "" } else { given }, "example": given, "required": parameter.required,
+        "bounds": parameter.bounds(), "doc": parameter.doc, "source": source, "read_when": conditions.join(" and "), "set": member.is_some(),
     })
 }
 
 /// The JSON Schema of a scenario file.
 pub fn schema() -> Json {
-    let quantity = json!({ "type": ["string", "number"] });
-    let word = json!({ "type": "string" });
-    let flag = json!({ "type": "boolean" });
-    let queues: Vec<_> = AQMS
-        .iter()
-        .map(|e| table(&[("aqm", json!({ "const": e.name })), ("limit", quantity.clone())], e.parameters, &["aqm", "limit"]))
-        .collect();
-    let profiles: Vec<_> = profile::PROFILES.iter().map(|p| p.name).collect();
-    let variants: Vec<_> = profile::VARIANTS.iter().map(|v| v.name).collect();
-    let tcp =
-        table(&[("profile", json!({ "enum": profiles })), ("variant", json!({ "enum": variants }))], settings::PARAMETERS, &["profile"]);
-    let apps: Vec<_> = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }))], e.parameters, &["kind"])).collect();
-    let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
-    let sources = [vec![json!({ "enum": names })], apps].concat();
-    let pipe = |keys: &[&'static str], parameters: &[Parameter]| {
-        table(&keys.iter().map(|&key| (key, quantity.clone())).collect::<Vec<_>>(), parameters, &[])
-    };
-    let link = table(
-        &[
-            ("name", word.clone()),
-            ("from", word.clone()),
-            ("to", word.clone()),
-            ("rate", word.clone()),
-            ("delay", word.clone()),
-            ("queue", json!({ "oneOf": queues })),
-            ("reverse", pipe(scenario::REVERSE_KEYS, impairment::Settings::PARAMETERS)),
-        ],
-        impairment::Settings::PARAMETERS,
-        &["name", "from", "to", "rate", "delay", "queue"],
-    );
-    let flows = table(
-        &[
-            ("name", word.clone()),
-            ("count", json!({ "type": "integer", "minimum": 1, "maximum": scenario::MAX_FLOWS })),
-            ("from", word.clone()),
-            ("to", word.clone()),
-            ("access", pipe(scenario::ACCESS_KEYS, &[])),
-            ("route", json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })),
-            ("tcp", tcp),
-            ("app", json!({ "oneOf": sources })),
-            ("start", json!({ "oneOf": [word, { "type": "array", "items": { "type": "string" }, "minItems": 1 }] })),
-        ],
-        &[],
-        &["name", "to", "tcp"],
-    );
-    let record = table(&[("queue", word.clone()), ("window", word.clone()), ("rates", flag.clone()), ("events", flag)], &[], &[]);
-    let list = |items: Json| json!({ "type": "array", "minItems": 1, "items": items });
-    let mut root = table(
-        &[
-            ("name", word.clone()),
-            ("duration", word.clone()),
-            ("measure_from", word),
-            ("link", list(link)),
-            ("flows", list(flows)),
-            ("record", record),
-        ],
-        &[],
-        &["name", "duration", "link", "flows"],
-    );
-    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    root["title"] = json!("ecnlab scenario");
-    root
+    let mut schema = section(&root::ROOT);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("ecnlab scenario");
+    schema
 }
 
-fn table(members: &[(&str, Json)], parameters: &[Parameter], required: &[&str]) -> Json {
-    let mut properties: Map<String, Json> = members.iter().map(|(name, of)| ((*name).to_owned(), of.clone())).collect();
+fn section(section: &Section) -> Json {
+    let inner: Vec<_> = section.tables.iter().map(|inner| (inner.key, described(held(inner.holds), inner.doc), inner.required)).collect();
+    table(&inner, section.keys)
+}
+
+fn held(holds: Holds) -> Json {
+    match holds {
+        Holds::One(one) => section(one),
+        Holds::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one) }),
+        Holds::Queue => {
+            let queue = |e: &ecnlab_queue::registry::AqmEntry| {
+                table(&[("aqm", json!({ "const": e.name }), true)], &[link::QUEUE.keys, e.parameters].concat())
+            };
+            json!({ "oneOf": AQMS.iter().map(queue).collect::<Vec<_>>() })
+        }
+        Holds::Tcp => {
+            let names = |names: Vec<&str>| json!({ "enum": names });
+            let profiles = names(profile::PROFILES.iter().map(|p| p.name).collect());
+            let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
+            table(&[("profile", profiles, true), ("variant", variants, false)], Settings::PARAMETERS)
+        }
+        Holds::App => {
+            let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
+            let tables = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
+            json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn described(mut schema: Json, doc: &str) -> Json {
+    schema["description"] = json!(doc);
+    schema
+}
+
+/// A table with members, each with whether it must be there, and parameters.
+fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
+    let mut properties: Map<String, Json> = members.iter().map(|(name, of, _)| ((*name).to_owned(), of.clone())).collect();
     properties.extend(parameters.iter().map(|parameter| (parameter.name.to_owned(), property(parameter))));
+    let members = members.iter().filter(|(.., required)| *required).map(|(name, ..)| *name);
+    let required: Vec<_> =
+        members.chain(parameters.iter().filter(|parameter| parameter.required).map(|parameter| parameter.name)).collect();
     json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": required })
 }
 
 fn property(parameter: &Parameter) -> Json {
-    let mut json = match parameter.kind {
+    let mut schema = match parameter.kind {
         Kind::Number { min, max, .. } => bounded("number", min, max),
-        Kind::Count { min, max, .. } => json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] }),
+        Kind::Count { min, max, unit } if matches!(unit, "bytes" | "packets") => {
+            json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
+        }
+        Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
         Kind::Amount => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } | Kind::Rate | Kind::Text => json!({ "type": "string" }),
+        Kind::Span { .. } | Kind::Rate => json!({ "type": "string" }),
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
     };
-    if let Some(word) = parameter.word {
-        json = json!({ "oneOf": [json, { "const": word }] });
+    if parameter.list {
+        schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });
     }
-    json["description"] = json!(format!("{} ({})", parameter.doc, parameter.source));
-    json["default"] = json!(parameter.default);
-    json
+    // A word is a text already where any text may stand.
+    if let Some(word) = parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text)) {
+        schema = json!({ "oneOf": [schema, { "const": word }] });
+    }
+    let source = if parameter.source.is_empty() { String::new() } else { format!(" ({})", parameter.source) };
+    schema["description"] = json!(format!("{}{source}", parameter.doc));
+    if parameter.required {
+        schema["examples"] = json!([json_of(&parameter.default_value())]);
+    } else {
+        schema["default"] = json_of(&parameter.default_value());
+    }
+    schema
 }
 
 fn bounded(kind: &str, min: f64, max: f64) -> Json {

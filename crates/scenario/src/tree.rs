@@ -1,6 +1,6 @@
-//! A scenario as a tree of values that remember their lines, from TOML or JSON, and overrides written into it.
+//! A scenario as a tree of values that remember their lines and how they were written, from TOML or JSON.
 
-use toml_edit::{ImDocument, Item, Value as Toml};
+use toml_edit::{ImDocument, Item, Table as TomlTable, Value as Toml};
 
 use crate::problem::Problem;
 
@@ -13,26 +13,59 @@ pub struct Node {
 
 #[derive(Clone, Debug)]
 pub enum Tree {
-    /// A word, a number or a flag, as a user would write it.
-    Scalar(String),
+    Scalar(Scalar),
     List(Vec<Node>),
     Table(Vec<(String, Node)>),
+}
+
+/// A single value as a user would write it, without quotes.
+#[derive(Clone, Debug)]
+pub struct Scalar {
+    pub text: String,
+    pub form: Form,
+}
+
+/// How a single value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In quotes, or as a bare word of the command line.
+    Text,
+    Number,
+    Flag,
+    /// What no parameter is: a date, or JSON's null.
+    Other,
 }
 
 impl Node {
     /// Reads TOML.
     pub fn from_toml(text: &str) -> Result<Node, Problem> {
+        let lines = Lines::of(text);
         let document = ImDocument::parse(text).map_err(|why| Problem {
             place: "file".to_owned(),
-            line: why.span().map(|span| line_of(text, span.start)),
+            line: why.span().and_then(|span| lines.number(span.start)),
             message: why.message().to_owned(),
         })?;
-        Ok(of_item(document.as_item(), text))
+        Ok(lines.item(document.as_item()))
     }
 
     /// Reads JSON.
     pub fn from_json(text: &str) -> Result<Node, Problem> {
         serde_json::from_str(text).map(of_json).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
+    }
+
+    /// A value as the command line gives it: TOML, or JSON if it looks like a table or a list, or else a bare word.
+    pub fn from_override(text: &str) -> Result<Node, String> {
+        let text = text.trim();
+        if let Ok(value) = text.parse::<Toml>() {
+            return Ok(Lines::none().value(&value));
+        }
+        match serde_json::from_str(text) {
+            Ok(json) => Ok(of_json(json)),
+            Err(_) if text.starts_with(['{', '[']) => {
+                Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
+            }
+            Err(_) => Ok(Node { value: Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Text }), line: None }),
+        }
     }
 
     pub fn entries(&self) -> Option<&[(String, Node)]> {
@@ -47,117 +80,78 @@ impl Node {
         if let Tree::List(nodes) = &self.value { Some(nodes) } else { None }
     }
 
-    pub fn scalar(&self) -> Option<&str> {
-        if let Tree::Scalar(text) = &self.value { Some(text) } else { None }
+    pub fn scalar(&self) -> Option<&Scalar> {
+        if let Tree::Scalar(scalar) = &self.value { Some(scalar) } else { None }
     }
 
-    /// Writes `value` at `path`, as in `flows.fragile.count`: members of a list go by their `name`, by their number from 0, or all by `*`.
-    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Problem> {
-        let value = parse_value(value);
-        let steps: Vec<&str> = path.split('.').collect();
-        if steps.iter().any(|step| step.is_empty()) {
-            return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
-        }
-        self.write(&steps, &value).map_err(|message| Problem::new(path, message))
+    /// The text under `key`, if a text stands there.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key)?.scalar().filter(|scalar| scalar.form == Form::Text).map(|scalar| scalar.text.as_str())
+    }
+}
+
+/// Where the lines of a text begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        Lines(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    fn write(&mut self, steps: &[&str], value: &Node) -> Result<(), String> {
-        let Some((step, rest)) = steps.split_first() else {
-            *self = value.clone();
-            return Ok(());
-        };
-        match &mut self.value {
-            Tree::Table(entries) => {
-                if let Some((_, node)) = entries.iter_mut().find(|(name, _)| name == step) {
-                    return node.write(rest, value);
-                }
-                let mut node = if rest.is_empty() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
-                node.write(rest, value)?;
-                entries.push(((*step).to_owned(), node));
-                Ok(())
+    /// Of a text that is no file.
+    fn none() -> Lines {
+        Lines(Vec::new())
+    }
+
+    /// The number of the line that holds this byte, from 1.
+    fn number(&self, at: usize) -> Option<usize> {
+        Some(self.0.partition_point(|&start| start <= at)).filter(|&line| line > 0)
+    }
+
+    fn item(&self, item: &Item) -> Node {
+        let line = item.span().and_then(|span| self.number(span.start));
+        let value = match item {
+            Item::None => Tree::Table(Vec::new()),
+            Item::Value(value) => return self.value(value),
+            Item::Table(table) => self.table(table),
+            Item::ArrayOfTables(tables) => {
+                let of = |table: &TomlTable| Node { line: table.span().and_then(|span| self.number(span.start)), value: self.table(table) };
+                Tree::List(tables.iter().map(of).collect())
             }
-            Tree::List(nodes) => write_members(nodes, step, rest, value),
-            Tree::Scalar(text) => Err(format!("\"{text}\" has no member {step}: give it as a table")),
-        }
+        };
+        Node { value, line }
     }
-}
 
-fn write_members(nodes: &mut [Node], step: &str, rest: &[&str], value: &Node) -> Result<(), String> {
-    let names: Vec<String> = nodes.iter().filter_map(|node| node.get("name")?.scalar().map(str::to_owned)).collect();
-    let mut found = false;
-    for (at, node) in nodes.iter_mut().enumerate() {
-        let named = node.get("name").and_then(Node::scalar) == Some(step);
-        if step == "*" || named || step.parse() == Ok(at) {
-            node.write(rest, value)?;
-            found = true;
-        }
+    fn table(&self, table: &TomlTable) -> Tree {
+        Tree::Table(table.iter().map(|(key, item)| (key.to_owned(), self.item(item))).collect())
     }
-    if found { Ok(()) } else { Err(format!("there is no member \"{step}\": the members are {}", names.join(", "))) }
-}
 
-/// A value as the command line gives it: TOML, or else a bare word.
-fn parse_value(text: &str) -> Node {
-    let mut node =
-        text.trim().parse::<Toml>().map_or(Node { value: Tree::Scalar(text.trim().to_owned()), line: None }, |value| of_value(&value, ""));
-    forget_lines(&mut node);
-    node
-}
-
-fn forget_lines(node: &mut Node) {
-    node.line = None;
-    match &mut node.value {
-        Tree::Scalar(_) => {}
-        Tree::List(nodes) => nodes.iter_mut().for_each(forget_lines),
-        Tree::Table(entries) => entries.iter_mut().for_each(|(_, node)| forget_lines(node)),
+    fn value(&self, value: &Toml) -> Node {
+        let line = value.span().and_then(|span| self.number(span.start));
+        let scalar = |text: String, form| Tree::Scalar(Scalar { text, form });
+        let tree = match value {
+            Toml::String(string) => scalar(string.value().clone(), Form::Text),
+            Toml::Integer(number) => scalar(number.value().to_string(), Form::Number),
+            Toml::Float(number) => scalar(number.value().to_string(), Form::Number),
+            Toml::Boolean(flag) => scalar(flag.value().to_string(), Form::Flag),
+            Toml::Datetime(date) => scalar(date.value().to_string(), Form::Other),
+            Toml::Array(array) => Tree::List(array.iter().map(|value| self.value(value)).collect()),
+            Toml::InlineTable(table) => Tree::Table(table.iter().map(|(key, value)| (key.to_owned(), self.value(value))).collect()),
+        };
+        Node { value: tree, line }
     }
-}
-
-fn of_item(item: &Item, text: &str) -> Node {
-    let line = item.span().map(|span| line_of(text, span.start));
-    let value = match item {
-        Item::None => Tree::Table(Vec::new()),
-        Item::Value(value) => return of_value(value, text),
-        Item::Table(table) => Tree::Table(table.iter().map(|(key, item)| (key.to_owned(), of_item(item, text))).collect()),
-        Item::ArrayOfTables(tables) => Tree::List(
-            tables
-                .iter()
-                .map(|table| Node {
-                    line: table.span().map(|span| line_of(text, span.start)),
-                    value: Tree::Table(table.iter().map(|(key, item)| (key.to_owned(), of_item(item, text))).collect()),
-                })
-                .collect(),
-        ),
-    };
-    Node { value, line }
-}
-
-fn of_value(value: &Toml, text: &str) -> Node {
-    let line = value.span().filter(|_| !text.is_empty()).map(|span| line_of(text, span.start));
-    let tree = match value {
-        Toml::String(string) => Tree::Scalar(string.value().clone()),
-        Toml::Integer(number) => Tree::Scalar(number.value().to_string()),
-        Toml::Float(number) => Tree::Scalar(number.value().to_string()),
-        Toml::Boolean(flag) => Tree::Scalar(flag.value().to_string()),
-        Toml::Datetime(date) => Tree::Scalar(date.value().to_string()),
-        Toml::Array(array) => Tree::List(array.iter().map(|value| of_value(value, text)).collect()),
-        Toml::InlineTable(table) => Tree::Table(table.iter().map(|(key, value)| (key.to_owned(), of_value(value, text))).collect()),
-    };
-    Node { value: tree, line }
 }
 
 fn of_json(json: serde_json::Value) -> Node {
     use serde_json::Value as Json;
+    let scalar = |text: String, form| Tree::Scalar(Scalar { text, form });
     let value = match json {
-        Json::Null => Tree::Scalar("null".to_owned()),
-        Json::Bool(flag) => Tree::Scalar(flag.to_string()),
-        Json::Number(number) => Tree::Scalar(number.to_string()),
-        Json::String(string) => Tree::Scalar(string),
+        Json::Null => scalar("null".to_owned(), Form::Other),
+        Json::Bool(flag) => scalar(flag.to_string(), Form::Flag),
+        Json::Number(number) => scalar(number.to_string(), Form::Number),
+        Json::String(string) => scalar(string, Form::Text),
         Json::Array(values) => Tree::List(values.into_iter().map(of_json).collect()),
         Json::Object(entries) => Tree::Table(entries.into_iter().map(|(key, value)| (key, of_json(value))).collect()),
     };
     Node { value, line: None }
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at.min(text.len())].matches('\n').count() + 1
 }

@@ -4,7 +4,7 @@
 //! What is done to ECN is what was met on the Internet: codepoints cleared by routers (Bauer, Beverly and Berger 2011),
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
 
-use ecnlab_transport::Kind as Role;
+use ecnlab_transport::Role;
 use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
@@ -123,7 +123,7 @@ impl Impairment {
 
     /// True if the path drops the packet for what it says of ECN.
     fn impair_ecn(&self, packet: &mut Packet) -> bool {
-        let opens = packet.kind == Role::Syn;
+        let opens = packet.role == Role::Syn;
         match self.spec.ecn {
             EcnPath::Keep => {}
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,
@@ -157,17 +157,17 @@ mod tests {
     const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0 };
 
     fn data(ecn: Ecn) -> Packet {
-        let segment = Segment { seq: 5, size: 1000, kind: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
+        let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
         Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
     }
 
     fn syn() -> Packet {
-        let segment = Segment { seq: 0, size: 40, kind: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
+        let segment = Segment { seq: 0, size: 40, role: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
         Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
     }
 
     fn syn_ack() -> Packet {
-        Packet::of_ack(&Ack { kind: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
+        Packet::of_ack(&Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
     }
 
     /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.

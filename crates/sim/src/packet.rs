@@ -1,6 +1,6 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
-use ecnlab_transport::{Ack, Kind, Sacks, Segment};
+use ecnlab_transport::{Ack, Role, Sacks, Segment};
 use ecnlab_units::{Ecn, Time};
 
 use crate::deadlines::Order;
@@ -30,7 +30,7 @@ pub struct Packet {
     /// blocks are, or `NONE`.
     pub note: u32,
     pub ecn: Ecn,
-    pub kind: Kind,
+    pub role: Role,
     pub bits: Bits,
     /// Which of its flow's connections it belongs to, modulo 256.
     pub connection: u8,
@@ -90,7 +90,7 @@ impl Packet {
             size: segment.size,
             note: rtt_us,
             ecn: segment.ecn,
-            kind: segment.kind,
+            role: segment.role,
             bits: Bits::new(segment.cwr, segment.ece, segment.retransmission),
             connection: origin.connection,
         }
@@ -109,7 +109,7 @@ impl Packet {
             size: ack.size,
             note: NONE,
             ecn: Ecn::NotEct,
-            kind: ack.kind,
+            role: ack.role,
             bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission),
             connection: origin.connection,
         }
@@ -120,7 +120,7 @@ impl Packet {
         Segment {
             seq: self.seq,
             size: self.size,
-            kind: self.kind,
+            role: self.role,
             ecn: self.ecn,
             cwr: self.bits.cwr(),
             ece: self.bits.ece(),
@@ -133,7 +133,7 @@ impl Packet {
         Ack {
             next: self.seq,
             size: self.size,
-            kind: self.kind,
+            role: self.role,
             ece: self.bits.ece(),
             cwr: self.bits.cwr(),
             echo: self.sent,

@@ -1,90 +1,34 @@
-//! How much application data each segment of a connection carries: a full payload, but for a SYN, a FIN and the last of a transfer.
+//! How much application data arrives: what each segment carries, and what the application can read by it.
 
-use std::collections::VecDeque;
+use ecnlab_transport::{Demand, Plan, Settings};
 
-use ecnlab_transport::{Demand, Settings};
-
-/// Nothing but full segments from here on.
-const NEVER: u64 = u64::MAX;
-
-/// The application data of a connection, as far as it is known what there is to send.
+/// The application data of a connection as its sink sees it.
 #[derive(Clone, Debug)]
-#[repr(C)]
-pub struct Payloads {
-    /// The first segment that carries less and that the application has not read.
-    first_short: u64,
-    /// Bytes in a full segment.
-    full: u32,
-    syn: bool,
-    fin: bool,
-    /// Segments there are to send.
-    segments: u64,
-    /// Segments after the SYN that carry less and that the application has not read, with what they carry.
-    short: VecDeque<(u64, u32)>,
-}
+pub struct Payloads(Plan);
 
 impl Payloads {
     pub fn new(settings: &Settings, demand: &Demand) -> Payloads {
-        let syn = settings.syn();
-        let mut payloads = Payloads {
-            full: settings.payload(),
-            syn,
-            fin: settings.fin,
-            segments: u64::from(syn),
-            short: VecDeque::new(),
-            first_short: if syn { 0 } else { NEVER },
-        };
-        payloads.add(demand);
-        payloads
+        Payloads(Plan::new(settings, demand))
     }
 
     /// There is more to send.
     pub fn add(&mut self, demand: &Demand) {
-        self.segments = self.segments.saturating_add(demand.segments);
-        if let Some(bytes) = demand.last_payload {
-            self.short.push_back((self.segments - 1, bytes));
-        }
-        if demand.closes && self.fin {
-            self.short.push_back((self.segments, 0));
-            self.segments += 1;
-        }
-        if self.first_short == NEVER {
-            self.find_first_short();
-        }
+        self.0.add(demand);
     }
 
     /// A segment has arrived, and with it the application can read the last `delivered` segments before `next`: the bytes that it can
     /// read, and those that the segment carries if it is here for the first time.
     #[inline]
     pub fn arrived(&mut self, seq: u64, delivered: u64, next: u64) -> (u64, u32) {
-        if next.max(seq + 1) <= self.first_short {
-            return (delivered * u64::from(self.full), self.full);
+        let Payloads(plan) = self;
+        if plan.is_full_before(next.max(seq + 1)) {
+            let full = plan.full_payload();
+            return (delivered * u64::from(full), full);
         }
-        self.arrived_short(seq, delivered, next)
-    }
-
-    fn arrived_short(&mut self, seq: u64, delivered: u64, next: u64) -> (u64, u32) {
-        let carried = self.carried(seq);
-        let mut bytes = delivered * u64::from(self.full);
-        while self.first_short < next {
-            bytes -= u64::from(self.full - self.carried(self.first_short));
-            if self.short.front().is_some_and(|&(seq, _)| seq == self.first_short) {
-                self.short.pop_front();
-            }
-            self.find_first_short();
-        }
-        (bytes, carried)
-    }
-
-    fn carried(&self, seq: u64) -> u32 {
-        if seq == 0 && self.syn {
-            return 0;
-        }
-        self.short.iter().find(|&&(short, _)| short == seq).map_or(self.full, |&(_, bytes)| bytes)
-    }
-
-    fn find_first_short(&mut self) {
-        self.first_short = self.short.front().map_or(NEVER, |&(seq, _)| seq);
+        let read = plan.bytes_before(next) - plan.bytes_before(next - delivered);
+        let carried = plan.payload(seq);
+        plan.pass(next);
+        (read, carried)
     }
 }
 

@@ -14,7 +14,7 @@ use ecnlab_sim::{
     Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
 };
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Kind, Settings, Traffic, profile, settings};
+use ecnlab_transport::{Demand, Role, Settings, Traffic, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -200,7 +200,7 @@ impl Draw {
             values.read("fin", "true").unwrap();
         }
         values.read("max_window", &self.max_window.to_string()).unwrap();
-        Arc::new(Settings::new(&values))
+        Arc::new(Settings::of(&values))
     }
 }
 
@@ -236,7 +236,7 @@ impl Probe for Watch {
     fn sent(&mut self, _now: Time, flow: u32, segment: &ecnlab_transport::Segment) {
         *Watch::at(&mut self.sent, flow) += 1;
         let highest = Watch::at(&mut self.highest_sent, flow);
-        *highest = (*highest).max(segment.seq + u64::from(segment.kind != Kind::Pure));
+        *highest = (*highest).max(segment.seq + u64::from(segment.role != Role::Pure));
     }
 
     fn window(&mut self, _now: Time, flow: u32, window: &ecnlab_transport::Window) {
@@ -364,14 +364,14 @@ fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
     let aqm = find("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
-    let mut values = Values::defaults(settings::PARAMETERS);
+    let mut values = Values::defaults(Settings::PARAMETERS);
     values.read("max_window", "100000").unwrap();
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(Settings::new(&values)),
+        tcp: Arc::new(Settings::of(&values)),
         traffic: Traffic::once(Demand::segments(ENDLESS)),
         start: Time::ZERO,
         boot: None,

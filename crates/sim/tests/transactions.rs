@@ -135,7 +135,8 @@ fn transfers_count_where_they_end() {
 fn what_an_earlier_connection_left_in_the_network_is_discarded() {
     // A timer that is shorter than the round trip resends each connection's first segments.
     let hasty = Settings {
-        delayed_ack: Some(Span::from_millis(200)),
+        delayed_ack: true,
+        delayed_ack_time: Span::from_millis(200),
         tick: Span::from_millis(1),
         rto_min: Span::from_millis(1),
         rto_initial: Span::from_millis(15),

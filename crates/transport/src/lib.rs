@@ -2,8 +2,9 @@
 //!
 //! A sender is put together from parts that do not know each other: the congestion window (`window`), loss
 //! recovery (`recovery`), the response to congestion signals (`response`) and the retransmission timer (`rtt`).
-//! `sender` holds the sequence space and asks the parts in turn; `profile` bundles their parameters.
+//! `tcb` holds the sequence space and all that recovery works on, `sender` asks the parts in turn, and `profile` bundles their parameters.
 
+pub mod plan;
 pub mod profile;
 pub mod receiver;
 pub mod recovery;
@@ -13,11 +14,15 @@ pub mod segment;
 pub mod sender;
 pub mod settings;
 pub mod source;
+pub mod tcb;
+mod timer;
 pub mod window;
 
+pub use plan::Plan;
 pub use receiver::Receiver;
-pub use segment::{Ack, Kind, Sacks, Segment};
-pub use sender::{Output, Sender};
+pub use segment::{Ack, Role, Sacks, Segment};
+pub use sender::Sender;
 pub use settings::{Handshake, Settings};
 pub use source::{Demand, Traffic};
+pub use tcb::{Output, SendCounters};
 pub use window::Window;

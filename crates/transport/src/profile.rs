@@ -2,7 +2,7 @@
 
 use ecnlab_units::Values;
 
-use crate::settings::{PARAMETERS, Settings};
+use crate::settings::Settings;
 
 /// A named bundle of parameters.
 pub struct Profile {
@@ -127,12 +127,19 @@ macro_rules! host {
             ("delay_growth", "false", "RFC 5681, section 3.1"),
             ("ect_on_retransmission", "false", "RFC 3168, section 6.1.5"),
             ("cwr_on_retransmission", "false", "RFC 3168, section 6.1.2"),
+            ("cwr_on_highest", "false", "RFC 3168, section 6.1.2"),
+            ("cwr_without_ecn", "false", "RFC 3168, section 6.1.2"),
+            ("first_packet_offers_ecn", "false", "RFC 3168, section 6.1.1: only a SYN does"),
+            ("echo_on_capable_only", "false", "RFC 3168, section 6.1.3"),
             ("mark_after_timeout", "false", "RFC 3168, section 6.1.2"),
+            ("mark_spares_later_timeouts", "false", "RFC 5681, section 3.1"),
+            ("duplicates_when_idle", "false", "RFC 5681, section 2"),
             ("threshold_once", "true", "RFC 5681, section 3.1"),
             ("slow_start_restart", "false", "RFC 6298, section 5: no timer with nothing outstanding"),
             ("idle_restart", "true", "RFC 5681, section 4.1"),
             ("timer_restart", "rfc6298", "RFC 6298, section 5"),
             ("delayed_ack", "true", "RFC 1122, section 4.2.3.2"),
+            ("delay_repeated", "false", "RFC 9293, section 3.10.7.4"),
             ("packet_size", "1500 B", "Ethernet, 1500-byte MTU"),
             $($member),*
         ]
@@ -245,7 +252,7 @@ impl Profile {
     /// # Panics
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn values(&self) -> Values {
-        let mut values = Values::defaults(PARAMETERS);
+        let mut values = Values::defaults(Settings::PARAMETERS);
         for (name, text, _) in self.members {
             values.read(name, text).unwrap_or_else(|why| panic!("profile {}: {name}: {why}", self.name));
         }
@@ -258,7 +265,7 @@ impl Profile {
 /// # Panics
 /// If there is no such profile.
 pub fn settings(name: &str) -> Settings {
-    Settings::new(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
+    Settings::of(&find(name).unwrap_or_else(|| panic!("no profile {name}")).values())
 }
 
 #[cfg(test)]

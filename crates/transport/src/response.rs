@@ -16,13 +16,13 @@ pub struct Cut {
 /// Smallest slow-start threshold in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// The share `keep` of `from` segments, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
-pub fn cut(from: f64, keep: f64, halving: Halving) -> Cut {
-    let kept = match halving {
-        Halving::Exact | Halving::Real => from * keep,
-        Halving::Integer => (from.floor() * keep).floor(),
+/// `share` of `from` segments, to both cwnd and ssthresh (RFC 5681, section 3.2; RFC 3168, section 6.1.2).
+pub fn cut(from: f64, share: f64, halving: Halving) -> Cut {
+    let left = match halving {
+        Halving::Exact | Halving::Real => from * share,
+        Halving::Integer => (from.floor() * share).floor(),
     };
-    Cut { cwnd: kept, ssthresh: if halving == Halving::Real { kept } else { kept.floor() } }
+    Cut { cwnd: left, ssthresh: if halving == Halving::Real { left } else { left.floor() } }
 }
 
 impl Cut {
@@ -53,16 +53,16 @@ pub enum Response {
     Halve,
     /// A smaller cut than for a loss, in slow start too (RFC 8511, section 3; its abstract speaks of congestion avoidance).
     Abe {
-        keep: f64,
+        share: f64,
     },
     Dctcp(Dctcp),
     /// A cut for each level (Durresi et al. 2001, section 2).
     Mecn {
-        keep: [f64; 2],
+        share: [f64; 2],
     },
 }
 
-/// DCTCP's estimate of the share of marked segments (RFC 8257, section 3.3).
+/// DCTCP's estimate of the fraction of marked segments (RFC 8257, section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Dctcp {
     g: f64,
@@ -78,9 +78,9 @@ impl Response {
         match settings.response {
             ResponseName::None => Response::None,
             ResponseName::Halve => Response::Halve,
-            ResponseName::Abe => Response::Abe { keep: settings.abe_beta },
+            ResponseName::Abe => Response::Abe { share: settings.abe_beta },
             ResponseName::Dctcp => Response::Dctcp(Dctcp { g: settings.dctcp_g, alpha: 1.0, acked: 0, marked: 0, ends: 0 }),
-            ResponseName::Mecn => Response::Mecn { keep: settings.mecn.map(|cut| 1.0 - cut) },
+            ResponseName::Mecn => Response::Mecn { share: [1.0 - settings.mecn_incipient, 1.0 - settings.mecn_moderate] },
         }
     }
 
@@ -93,20 +93,20 @@ impl Response {
         }
     }
 
-    /// What to keep of the window for an echo, where `loss` is what a loss would leave; nothing if it is to stay.
-    pub fn keep(&self, level: Level, loss: f64) -> Option<f64> {
+    /// What share of the window an echo leaves, where a loss would leave `loss`; nothing if the window is to stay.
+    pub fn share(&self, level: Level, loss: f64) -> Option<f64> {
         match self {
             Response::None => None,
             Response::Halve => Some(loss),
-            Response::Abe { keep } => Some(*keep),
+            Response::Abe { share } => Some(*share),
             Response::Dctcp(dctcp) => Some(1.0 - dctcp.alpha / 2.0),
-            Response::Mecn { keep } => Some(keep[level as usize]),
+            Response::Mecn { share } => Some(share[level as usize]),
         }
     }
 
-    /// What to keep in all for a further echo in the same round trip: MECN's heavier level raises the cut to its own.
+    /// What share a further echo in the same round trip leaves in all: MECN's heavier level raises the cut to its own.
     pub fn heavier(&self, level: Level) -> Option<f64> {
-        if let Response::Mecn { keep } = self { Some(keep[level as usize]) } else { None }
+        if let Response::Mecn { share } = self { Some(share[level as usize]) } else { None }
     }
 
     /// DCTCP's alpha, where there is one.
@@ -123,8 +123,8 @@ impl Dctcp {
             return;
         }
         if self.acked > 0 {
-            let share = self.marked as f64 / self.acked as f64;
-            self.alpha = self.alpha * (1.0 - self.g) + self.g * share;
+            let fraction = self.marked as f64 / self.acked as f64;
+            self.alpha = self.alpha * (1.0 - self.g) + self.g * fraction;
         }
         (self.acked, self.marked, self.ends) = (0, 0, high);
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn dctcp_s_alpha_follows_the_share_of_marks_window_by_window() {
+    fn dctcp_s_alpha_follows_the_fraction_of_marks_window_by_window() {
         let mut settings = profile::settings("ns2");
         settings.response = ResponseName::Dctcp;
         let mut response = Response::new(&settings);
@@ -160,8 +160,8 @@ mod tests {
         for next in 2..=12 {
             response.observe(next, 1, next % 2 == 0, 21);
         }
-        let share = 6.0 / 11.0;
-        assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + share / 16.0), response.alpha());
+        let fraction = 6.0 / 11.0;
+        assert_eq!(Some((1.0 - 1.0 / 16.0) * (1.0 - 1.0 / 16.0) + fraction / 16.0), response.alpha());
     }
 
     #[test]
@@ -169,12 +169,12 @@ mod tests {
         let mut settings = profile::settings("ns2");
         (settings.response, settings.dctcp_g) = (ResponseName::Dctcp, 0.5);
         let mut response = Response::new(&settings);
-        let keep = |response: &Response| response.keep(Level::Congested, 0.7);
-        assert_eq!(Some(0.5), keep(&response), "alpha begins at one");
+        let share = |response: &Response| response.share(Level::Congested, 0.7);
+        assert_eq!(Some(0.5), share(&response), "alpha begins at one");
         response.observe(4, 4, false, 8);
-        assert_eq!(Some(0.75), keep(&response));
+        assert_eq!(Some(0.75), share(&response));
         response.observe(9, 5, true, 16);
-        assert_eq!(Some(0.625), keep(&response));
+        assert_eq!(Some(0.625), share(&response));
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         let mut settings = profile::settings("ns2");
         settings.response = ResponseName::Mecn;
         let response = Response::new(&settings);
-        assert_eq!([Some(0.8), Some(0.6)], [Level::Incipient, Level::Congested].map(|level| response.keep(level, 0.5)));
+        assert_eq!([Some(0.8), Some(0.6)], [Level::Incipient, Level::Congested].map(|level| response.share(level, 0.5)));
         assert_eq!(Some(0.6), response.heavier(Level::Congested));
     }
 }

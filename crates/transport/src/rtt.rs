@@ -12,7 +12,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use crate::settings::{EstimatorName, Settings, TimerStyle};
+use crate::settings::{EstimatorName, RtoOrder, Settings};
 
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -87,7 +87,7 @@ impl Estimator {
 
     /// Doubles the timeout (RFC 6298, section 5.5). In ticks, past eight times, the smoothed value moves into the deviation.
     pub fn back_off(&mut self, settings: &Settings) {
-        let may_double = self.backoff < 64 || settings.timer == TimerStyle::MinimumFirst && self.timeout(settings) < settings.rto_max;
+        let may_double = self.backoff < 64 || settings.rto_order == RtoOrder::MinimumFirst && self.timeout(settings) < settings.rto_max;
         if may_double {
             self.backoff *= 2;
         }
@@ -105,9 +105,9 @@ impl Estimator {
 
     /// The timeout in force: minimum, back-off and maximum applied, at least two ticks.
     pub fn timeout(&self, settings: &Settings) -> Span {
-        let timeout = match settings.timer {
-            TimerStyle::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
-            TimerStyle::BackoffFirst => (self.rto * self.backoff).max(settings.rto_min),
+        let timeout = match settings.rto_order {
+            RtoOrder::MinimumFirst => self.rto.max(settings.rto_min) * self.backoff,
+            RtoOrder::BackoffFirst => (self.rto * self.backoff).max(settings.rto_min),
         };
         timeout.min(settings.rto_max).max(settings.tick * 2)
     }

@@ -5,7 +5,7 @@ use ecnlab_units::{Ecn, Time};
 /// What a segment or an acknowledgement does to the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum Role {
     /// From the sender data, from the receiver an acknowledgement and nothing else.
     #[default]
     Plain = 0,
@@ -24,13 +24,20 @@ pub struct Segment {
     pub seq: u64,
     /// Size on the wire in bytes, headers included.
     pub size: u32,
-    pub kind: Kind,
+    pub role: Role,
     pub ecn: Ecn,
     /// The sender has reduced its window (RFC 3168, section 6.1.2); with `ece` on a SYN, ECN is offered.
     pub cwr: bool,
     /// On the first segment: ECN is offered.
     pub ece: bool,
     pub retransmission: bool,
+}
+
+impl Segment {
+    /// A segment with nothing but its number and size, not ECN-capable.
+    pub fn plain(seq: u64, size: u32) -> Segment {
+        Segment { seq, size, role: Role::Plain, ecn: Ecn::NotEct, cwr: false, ece: false, retransmission: false }
+    }
 }
 
 /// An acknowledgement as the receiver makes it.
@@ -40,7 +47,7 @@ pub struct Ack {
     pub next: u64,
     /// Size on the wire in bytes.
     pub size: u32,
-    pub kind: Kind,
+    pub role: Role,
     /// The receiver has seen congestion experienced (RFC 3168, section 6.1.3); in MECN's dialect one of two bits.
     pub ece: bool,
     /// In MECN's dialect the other bit; else set on no acknowledgement.
@@ -55,10 +62,10 @@ pub struct Ack {
 ///
 /// Most acknowledgements have none, so they are kept aside.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Sacks(Option<Box<Blocks>>);
+pub struct Sacks(Option<Box<SackBlocks>>);
 
 #[derive(Clone, Default, PartialEq, Eq)]
-struct Blocks {
+struct SackBlocks {
     runs: [(u64, u64); Sacks::MOST],
     count: u8,
 }
@@ -95,6 +102,6 @@ impl std::fmt::Debug for Sacks {
 impl Ack {
     /// An acknowledgement of all before `next`, with nothing else on it.
     pub fn plain(next: u64, size: u32) -> Ack {
-        Ack { next, size, kind: Kind::Plain, ece: false, cwr: false, echo: Time::ZERO, echo_retransmission: false, sacks: Sacks::default() }
+        Ack { next, size, role: Role::Plain, ece: false, cwr: false, echo: Time::ZERO, echo_retransmission: false, sacks: Sacks::default() }
     }
 }

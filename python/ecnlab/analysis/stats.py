@@ -7,12 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ecnlab.errors import UsageError
+
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `n` seeds with its standard deviation and the half width of its interval (NaN if n < 2)."""
+    """A mean over seeds with its interval.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Mean and standard deviation over the seeds.
+    half_width : float
+        Half width of the interval; NaN where there is none, with one seed or with seeds that are all alike.
+    n : int
+        How many seeds there are.
+    """
 
     mean: float
     sd: float
@@ -42,7 +54,10 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     """Mean and Student-t interval of the mean: mean +- t(n - 1) sd / sqrt(n).
 
     A NaN among the values makes the mean NaN: a quantity that a seed does not have has no mean.
+    Raises UsageError if the confidence is not between 0 and 1.
     """
+    if not 0 < confidence < 1:
+        raise UsageError(f"confidence: {confidence!r} must be above 0 and below 1")
     n = len(values)
     mean = math.fsum(values) / n if n else math.nan
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
@@ -51,12 +66,22 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
 
 
 def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Mean of a - b over seeds with its interval; a[i] and b[i] come from the same seed.
+    """Mean of a - b over seeds with its interval.
 
-    Raises ValueError if the lengths differ.
+    Parameters
+    ----------
+    a, b : sequence of float
+        Values of two results; a[i] and b[i] come from the same seed, so the draws that both share cancel.
+    confidence : float
+        How often the interval is to hold the true difference.
+
+    Raises
+    ------
+    UsageError
+        The lengths differ, or the confidence is not between 0 and 1.
     """
     if len(a) != len(b):
-        raise ValueError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
+        raise UsageError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
     return estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
 
 

@@ -45,11 +45,11 @@ def complete_study(_context: click.Context, _parameter: click.Parameter, begun: 
 
 
 def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The figures and tables of the study on the line that begin so."""
+    """The figures and tables that begin so, of the study on the line if it stands before the option."""
     from ecnlab import studies
 
-    name = context.params.get("name")
-    items = studies.find(name).items if name in studies.TITLES else ()
+    named = context.params.get("name")
+    items = (item for name in ([named] if named in studies.TITLES else studies.TITLES) for item in studies.find(name).items)
     return _completed({item.number: item.title for item in items}, begun)
 
 

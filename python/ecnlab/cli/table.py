@@ -60,7 +60,7 @@ class _Column:
         self.cells = cells
         self.is_words = is_words
         widest = max(map(width, cells), default=0)
-        self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
+        self.whole = self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
 
     @cached_property
     def longest_word(self) -> int:
@@ -100,12 +100,12 @@ def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
 
 
 def _narrow(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
-    """Take room from the widest column of words, again and again, until all fit or none has any left."""
+    """Take room from the columns of words until all fit, in such shares that their cells become about equally many lines."""
     while _needed(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
         if not able:
             return
-        max(able, key=lambda column: column.room).room -= 1
+        min(able, key=lambda column: column.whole / (column.room - 1)).room -= 1
 
 
 def _needed(columns: Sequence[_Column]) -> int:

@@ -1,7 +1,7 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
 use ecnlab_transport::source::{Connection, Next};
-use ecnlab_transport::{Ack, Kind, Output, Segment, Sender, Window};
+use ecnlab_transport::{Ack, Output, Role, Segment, Sender, Window};
 use ecnlab_units::Time;
 
 use super::{Flow, Simulation};
@@ -23,7 +23,7 @@ impl<P: Probe> Simulation<P> {
         self.probe.received(self.now, packet.flow, &segment);
         let before = flow.receiver.deadline();
         let mut arrival = flow.receiver.receive(&segment, packet.sent, self.now);
-        if packet.kind != Kind::Pure {
+        if packet.role != Role::Pure {
             let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
             let first_bytes = if segment.retransmission { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::sender::Counters;
+use ecnlab_transport::SendCounters;
 use ecnlab_transport::source::{Next, Source};
 use ecnlab_transport::{Demand, Receiver, Sender, Settings};
 use ecnlab_units::{Span, Time};
@@ -43,7 +43,7 @@ pub struct Flow {
 
 /// What a flow's connections that are over have counted.
 struct Past {
-    sent: Counters,
+    sent: SendCounters,
     min_rtt: Span,
 }
 
@@ -97,7 +97,7 @@ impl Flow {
     }
 
     /// What the senders of all its connections have done.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> SendCounters {
         self.past.as_ref().map_or(*self.sender.counters(), |past| sum(&past.sent, self.sender.counters()))
     }
 
@@ -120,8 +120,8 @@ impl Flow {
     }
 }
 
-fn sum(a: &Counters, b: &Counters) -> Counters {
-    Counters {
+fn sum(a: &SendCounters, b: &SendCounters) -> SendCounters {
+    SendCounters {
         sent: a.sent + b.sent,
         retransmitted_fast: a.retransmitted_fast + b.retransmitted_fast,
         retransmitted_timeout: a.retransmitted_timeout + b.retransmitted_timeout,

@@ -1,6 +1,6 @@
 //! What one flow did.
 
-use ecnlab_transport::sender::Counters;
+use ecnlab_transport::SendCounters;
 use ecnlab_units::{Span, Time};
 
 use super::Histogram;
@@ -40,7 +40,7 @@ pub struct FlowMeasures {
     /// When the measured interval began.
     from: Time,
     /// The sender's counts when the measured interval began.
-    pub before: Counters,
+    pub before: SendCounters,
     pub lockouts: u32,
     pub lockout: Span,
     pub completed: Option<Time>,
@@ -60,7 +60,7 @@ impl FlowMeasures {
             rtt_samples: 0,
             quiet_since: start,
             from: Time::ZERO,
-            before: Counters::default(),
+            before: SendCounters::default(),
             lockouts: 0,
             lockout: Span::ZERO,
             completed: None,
@@ -71,7 +71,7 @@ impl FlowMeasures {
     }
 
     /// Starts the measured interval.
-    pub fn reset(&mut self, now: Time, sender: &Counters) {
+    pub fn reset(&mut self, now: Time, sender: &SendCounters) {
         *self = FlowMeasures {
             before: *sender,
             quiet_since: self.quiet_since,

@@ -1,6 +1,6 @@
 //! The tables of a finished run: what flows, groups and queues have counted, read into rows.
 
-use ecnlab_transport::sender::Counters;
+use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
 use super::columns::{FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow, Transfers};
@@ -20,7 +20,7 @@ pub struct FlowAtEnd<'a> {
     pub group: u32,
     pub measures: &'a FlowMeasures,
     /// What its senders have counted in the whole run.
-    pub sender: Counters,
+    pub sender: SendCounters,
     pub base_rtt_s: f64,
     pub min_rtt_s: f64,
     pub started: Time,

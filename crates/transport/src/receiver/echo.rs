@@ -7,54 +7,66 @@
 use ecnlab_units::{Dialect, Ecn, Level};
 
 use crate::segment::Segment;
-use crate::settings;
+use crate::settings::{EchoStyle, Settings};
 
 /// What the receiver remembers of marks.
 #[derive(Debug)]
-pub struct Echo {
-    style: settings::Echo,
-    /// ECN was agreed upon in a handshake; without one, what a segment says about itself decides, as in ns-2.
-    pub agreed: Option<bool>,
+pub struct MarkEcho {
+    style: EchoStyle,
+    /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
+    agreed: Option<bool>,
+    /// Without a handshake, only the acknowledgement of a capable segment echoes, as in ns-2.
+    on_capable_only: bool,
     /// Classic: marks are echoed. DCTCP: the last segment was marked.
     on: bool,
 }
 
 /// The two bits of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bits {
+pub struct EchoBits {
     pub cwr: bool,
     pub ece: bool,
 }
 
-impl Echo {
-    pub fn new(style: settings::Echo) -> Echo {
-        Echo { style, agreed: None, on: false }
+impl MarkEcho {
+    pub fn new(settings: &Settings) -> MarkEcho {
+        MarkEcho { style: settings.ecn_echo, on_capable_only: settings.echo_on_capable_only, agreed: None, on: false }
     }
 
-    /// Whether this segment changes DCTCP's state, so that nothing of the old state may wait any longer.
+    /// The handshake has settled whether ECN is used.
+    pub fn settle(&mut self, agreed: bool) {
+        self.agreed = Some(agreed);
+    }
+
+    /// Whether ECN was agreed upon in a handshake.
+    pub fn is_agreed(&self) -> bool {
+        self.agreed == Some(true)
+    }
+
+    /// Whether this segment changes DCTCP's state, so that an acknowledgement that is delayed has to go first.
     pub fn changes(&self, segment: &Segment) -> bool {
-        self.style == settings::Echo::Dctcp && self.on != (segment.ecn == Ecn::Ce)
+        self.style == EchoStyle::Dctcp && self.on != (segment.ecn == Ecn::Ce)
     }
 
     /// The bits for acknowledging this segment and perhaps one that was held back before it.
-    pub fn answer(&mut self, segment: &Segment, held: Option<&Segment>) -> Bits {
+    pub fn bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         match self.style {
-            settings::Echo::Classic => self.classic(segment, held),
-            settings::Echo::Dctcp => {
+            EchoStyle::Classic => self.classic(segment, held),
+            EchoStyle::Dctcp => {
                 self.on = segment.ecn == Ecn::Ce;
-                Bits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
+                EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
             }
-            settings::Echo::Mecn if self.agreed == Some(false) => Bits::default(),
-            settings::Echo::Mecn => mecn(segment, held),
+            EchoStyle::Mecn if self.agreed == Some(false) => EchoBits::default(),
+            EchoStyle::Mecn => mecn(segment, held),
         }
     }
 
     /// The bits for acknowledging what was held back in DCTCP's state before the change.
-    pub fn before_change(&self) -> Bits {
-        Bits { cwr: false, ece: self.on && self.agreed != Some(false) }
+    pub fn before_change(&self) -> EchoBits {
+        EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) }
     }
 
-    fn classic(&mut self, segment: &Segment, held: Option<&Segment>) -> Bits {
+    fn classic(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
         if either(|s| s.cwr) {
             self.on = false;
@@ -64,9 +76,13 @@ impl Echo {
         }
         let ece = match self.agreed {
             Some(agreed) => agreed && self.on,
-            None => self.on && either(|s| s.ecn.is_capable()) || self.negotiates(segment) || held.is_some_and(|s| self.negotiates(s)),
+            None => {
+                self.on && (!self.on_capable_only || either(|s| s.ecn.is_capable()))
+                    || self.negotiates(segment)
+                    || held.is_some_and(|s| self.negotiates(s))
+            }
         };
-        Bits { cwr: false, ece }
+        EchoBits { cwr: false, ece }
     }
 
     /// ns-2's first packet offers ECN by ECE without ECT.
@@ -75,10 +91,10 @@ impl Echo {
     }
 }
 
-fn mecn(segment: &Segment, held: Option<&Segment>) -> Bits {
+fn mecn(segment: &Segment, held: Option<&Segment>) -> EchoBits {
     let level = |s: &Segment| Dialect::Mecn.level(s.ecn);
     match level(segment).max(held.and_then(level)) {
-        Some(level) => Bits { cwr: true, ece: level == Level::Congested },
-        None => Bits { cwr: false, ece: !(segment.cwr || held.is_some_and(|s| s.cwr)) },
+        Some(level) => EchoBits { cwr: true, ece: level == Level::Congested },
+        None => EchoBits { cwr: false, ece: !(segment.cwr || held.is_some_and(|s| s.cwr)) },
     }
 }

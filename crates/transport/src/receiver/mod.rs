@@ -1,17 +1,17 @@
-//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `connection` opening and closing.
+//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `replies` those to SYN and FIN.
 
-mod blocks;
-mod connection;
 mod echo;
+mod recent_blocks;
+mod replies;
 
 use ecnlab_units::{Span, Time};
 
-use self::blocks::Blocks;
-use self::connection::Connection;
-use self::echo::{Bits, Echo};
-use crate::segment::{Ack, Kind, Segment};
-use crate::sender::earlier;
+use self::echo::{EchoBits, MarkEcho};
+use self::recent_blocks::RecentBlocks;
+use self::replies::Replies;
+use crate::segment::{Ack, Role, Segment};
 use crate::settings::{Handshake, Settings};
+use crate::timer::earlier;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
 const BLOCK_SIZE: u32 = 8;
@@ -24,20 +24,22 @@ pub struct Receiver {
     next: u64,
     delay: Option<Span>,
     /// Of a three-way handshake.
-    connection: Option<Box<Connection>>,
+    replies: Option<Box<Replies>>,
     ack_size: u32,
-    echo: Echo,
+    echo: MarkEcho,
     /// A delayed acknowledgement echoes the time of the earlier segment (RFC 7323, section 4.3).
     echo_earlier: bool,
     /// A segment that comes twice is reported (RFC 2883).
     reports_twice: bool,
     reports_blocks: bool,
+    /// A segment that comes a second time may wait for its acknowledgement as a new one does, as in ns-2.
+    delays_repeated: bool,
     /// Nothing is delayed and there is no handshake: the receiver is never woken.
     answers_at_once: bool,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
     held: Option<Held>,
-    blocks: Blocks,
+    recent_blocks: RecentBlocks,
     quick_acks: u64,
     sack_option: u32,
     agrees_to_ecn: bool,
@@ -66,32 +68,33 @@ impl Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
-            delay: settings.delayed_ack,
+            delay: settings.ack_delay(),
             quick_acks: settings.quick_acks,
             echo_earlier: settings.timestamps,
             agrees_to_ecn: settings.receiver_ecn,
             next: 0,
             beyond: Vec::new(),
-            echo: Echo::new(settings.ecn_echo),
+            echo: MarkEcho::new(settings),
             held: None,
-            connection: three_way.then(|| Box::new(Connection::new(settings.rto_initial))),
+            replies: three_way.then(|| Box::new(Replies::new(settings.rto_initial))),
+            delays_repeated: settings.delay_repeated,
             sack_option: settings.sack_option,
-            blocks: Blocks::new(settings.sack_blocks),
-            reports_twice: settings.dsack && settings.sack_blocks > 0,
-            reports_blocks: settings.sack_blocks > 0,
-            answers_at_once: settings.delayed_ack.is_none() && !three_way,
+            recent_blocks: RecentBlocks::new(settings.reported_blocks()),
+            reports_twice: settings.dsack && settings.reported_blocks() > 0,
+            reports_blocks: settings.reported_blocks() > 0,
+            answers_at_once: !settings.delayed_ack && !three_way,
         }
     }
 
     /// Takes a segment that was sent at `sent`.
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
-        if let Some(connection) = &mut self.connection {
-            if segment.kind == Kind::Syn {
-                return self.answer_syn(segment, sent, now);
+        if let Some(replies) = &mut self.replies {
+            if segment.role == Role::Syn {
+                return self.reply_to_syn(segment, sent, now);
             }
-            connection.hear(segment);
+            replies.take(segment);
         }
-        if segment.kind == Kind::Pure {
+        if segment.role == Role::Pure {
             return Arrival::default();
         }
         let changes = self.echo.changes(segment);
@@ -101,9 +104,8 @@ impl Receiver {
         self.store(segment.seq);
         let delivered = self.next - before;
         if let Some(delay) = self.delay {
-            // A host answers what has come before at once (RFC 9293, section 3.10.7.4); ns-2 may delay that of the last segment.
-            let is_new = delivered > 0 || self.connection.is_none();
-            let in_order = self.next == segment.seq + 1 && !fills_gap && is_new && !twice;
+            let may_repeat = delivered > 0 || self.delays_repeated;
+            let in_order = self.next == segment.seq + 1 && !fills_gap && may_repeat && !twice;
             if in_order && !changes && self.held.is_none() && self.may_wait(segment) {
                 self.held = Some(Held { segment: *segment, sent, until: now + delay });
                 return Arrival { delivered, held: before_change, ack: None };
@@ -114,15 +116,15 @@ impl Receiver {
             None => self.acknowledge(segment, None, sent, twice),
             held => self.acknowledge_both(segment, held.as_ref(), sent, twice),
         };
-        if let Some(connection) = &mut self.connection {
-            connection.answered(ack.kind, now);
+        if let Some(replies) = &mut self.replies {
+            replies.sent(ack.role, now);
         }
         Arrival { delivered, held: before_change, ack: Some(ack) }
     }
 
     /// Whether the acknowledgement of a segment in order may be delayed.
     fn may_wait(&self, segment: &Segment) -> bool {
-        segment.seq >= self.quick_acks && !self.connection.as_ref().is_some_and(|connection| connection.closes())
+        segment.seq >= self.quick_acks && !self.replies.as_ref().is_some_and(|replies| replies.closes())
     }
 
     /// When the receiver is to be woken.
@@ -131,16 +133,16 @@ impl Receiver {
         if self.answers_at_once {
             return None;
         }
-        let connection = self.connection.as_ref().and_then(|connection| connection.deadline());
-        earlier(self.held.map(|held| held.until), connection)
+        let reply = self.replies.as_ref().and_then(|replies| replies.deadline());
+        earlier(self.held.map(|held| held.until), reply)
     }
 
-    /// The deadline has come: a delayed acknowledgement is due, or an answer that nobody has acknowledged.
+    /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.
     #[inline(never)]
     pub fn expire(&mut self, now: Time) -> Option<Ack> {
-        if let Some(kind) = self.connection.as_mut().and_then(|connection| connection.expire(now)) {
-            let ece = kind == Kind::Syn && self.echo.agreed == Some(true);
-            return Some(Ack { kind, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
+        if let Some(role) = self.replies.as_mut().and_then(|replies| replies.expire(now)) {
+            let ece = role == Role::Syn && self.echo.is_agreed();
+            return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
         }
         let held = self.held.take()?;
         Some(self.acknowledge_both(&held.segment, None, held.sent, false))
@@ -148,16 +150,16 @@ impl Receiver {
 
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
     #[inline(never)]
-    fn answer_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+    fn reply_to_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let delivered = u64::from(self.next == 0);
         self.next = self.next.max(1);
         let agreed = segment.ece && segment.cwr && self.agrees_to_ecn;
-        self.echo.agreed = Some(agreed);
-        if let Some(connection) = &mut self.connection {
-            connection.answered(Kind::Syn, now);
+        self.echo.settle(agreed);
+        if let Some(replies) = &mut self.replies {
+            replies.sent(Role::Syn, now);
         }
         let ack = Ack {
-            kind: Kind::Syn,
+            role: Role::Syn,
             ece: agreed,
             echo: sent,
             echo_retransmission: segment.retransmission,
@@ -168,9 +170,9 @@ impl Receiver {
 
     #[inline(always)]
     fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
-        let Bits { cwr, ece } = self.echo.answer(segment, held.map(|held| &held.segment));
+        let EchoBits { cwr, ece } = self.echo.bits(segment, held.map(|held| &held.segment));
         let mut ack = Ack {
-            kind: self.connection.as_ref().map_or(Kind::Plain, |connection| connection.kind(self.next)),
+            role: self.replies.as_ref().map_or(Role::Plain, |replies| replies.role(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
@@ -190,7 +192,7 @@ impl Receiver {
 
     #[cold]
     fn report_blocks(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
-        ack.sacks = self.blocks.report(seq, twice, self.next, &self.beyond);
+        ack.sacks = self.recent_blocks.report(seq, twice, self.next, &self.beyond);
         if !ack.sacks.is_empty() {
             ack.size += self.sack_option + BLOCK_SIZE * ack.sacks.as_slice().len() as u32;
         }
@@ -204,7 +206,7 @@ impl Receiver {
     /// The acknowledgement of a segment that waited when DCTCP's state changed (RFC 8257, section 3.2).
     #[inline(never)]
     fn before_change(&self, held: &Held) -> Ack {
-        let Bits { cwr, ece } = self.echo.before_change();
+        let EchoBits { cwr, ece } = self.echo.before_change();
         let retransmission = held.segment.retransmission;
         Ack { ece, cwr, echo: held.sent, echo_retransmission: retransmission, ..Ack::plain(self.next, self.ack_size) }
     }
@@ -257,7 +259,7 @@ mod tests {
     use ecnlab_units::Ecn;
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, size: 1000, kind: Kind::Plain, ecn: Ecn::Ect0, cwr: false, ece: false, retransmission: false }
+        Segment { ecn: Ecn::Ect0, ..Segment::plain(seq, 1000) }
     }
 
     fn receiver() -> Receiver {
@@ -285,15 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_not_capable_brings_no_echo() {
-        let mut receiver = receiver();
-        ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
-        assert!(!ack(&mut receiver, Segment { ecn: Ecn::NotEct, ..segment(1) }).ece);
+    fn a_packet_that_is_not_capable_brings_no_echo_where_that_is_asked_for() {
+        let echoes = |echo_on_capable_only| {
+            let mut receiver = Receiver::new(&Settings { echo_on_capable_only, ..profile::settings("ns2") });
+            ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
+            ack(&mut receiver, Segment { ecn: Ecn::NotEct, ..segment(1) }).ece
+        };
+        assert_eq!([false, true], [echoes(true), echoes(false)]);
     }
 
     #[test]
     fn a_delaying_receiver_acknowledges_every_second_packet_or_after_its_time() {
-        let settings = Settings { delayed_ack: Some(Span::from_millis(100)), ..profile::settings("ns2") };
+        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = Receiver::new(&settings);
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
@@ -305,14 +310,23 @@ mod tests {
     #[test]
     fn a_delaying_host_answers_a_segment_that_came_before_at_once() {
         let mut receiver = Receiver::new(&profile::settings("rfc"));
-        receiver.receive(&Segment { kind: Kind::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
+        receiver.receive(&Segment { role: Role::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
         let answers = [1, 2, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([None, Some(3), Some(3), None], answers);
     }
 
     #[test]
+    fn the_last_segment_may_wait_again_when_it_comes_again_where_that_is_asked_for() {
+        let answers = |delay_repeated| {
+            let mut receiver = Receiver::new(&Settings { delayed_ack: true, delay_repeated, ..profile::settings("ns2") });
+            [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
+        };
+        assert_eq!([[true, false, true, false], [true, false, true, true]], [answers(true), answers(false)]);
+    }
+
+    #[test]
     fn a_delaying_receiver_answers_a_gap_at_once() {
-        let settings = Settings { delayed_ack: Some(Span::from_millis(100)), ..profile::settings("ns2") };
+        let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
         let mut receiver = Receiver::new(&settings);
         let answers = [0, 2, 1].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), Some(1), Some(3)], answers);

@@ -1,33 +1,31 @@
-//! What duplicate acknowledgements call for (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
+//! What a sender does about duplicate acknowledgements (RFC 5681, section 3.2; RFC 6582, section 3.2; ns-2's one-way agents).
 //!
-//! One cut a window: duplicates of a window that was already cut call for nothing. A window that was cut for a mark may have lost
+//! A window is cut once: duplicates in a window that was cut for a loss change nothing. A window that was cut for a mark may have lost
 //! segments too; then the first of them is sent again without a second cut.
 
 use ecnlab_units::Time;
 
-use crate::sender::{Core, LastCut, Output};
-use crate::settings::Handshake;
+use crate::tcb::{CutFor, Output, Tcb};
 
-/// What the duplicate at the threshold calls for.
+/// What a sender does when as many duplicates have come as mean a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
+    /// Nothing.
     Wait,
     /// Send the first unacknowledged segment again, and cut the window or leave it.
-    Retransmit {
-        cut: bool,
-    },
+    Retransmit { cut: bool },
 }
 
-/// The reaction of a sender; `again` allows a cut for duplicates of a window that was already cut.
-pub fn reaction(core: &Core, again: bool) -> Reaction {
-    let settings = &core.settings;
-    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2); ns-2 sends for it what is next, if there is anything.
-    let end = if settings.handshake == Handshake::ThreeWay { core.high } else { core.available };
-    if core.una >= end {
+/// The reaction to the duplicate that reaches the threshold; `again` allows a second cut for losses of one window.
+pub fn reaction(tcb: &Tcb, again: bool) -> Reaction {
+    let settings = tcb.settings();
+    // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment for a loss.
+    let end = if settings.duplicates_when_idle { tcb.available() } else { tcb.high() };
+    if tcb.una() >= end {
         return Reaction::Wait;
     }
-    let new_window = core.una > core.recover || again || settings.first_packet_loss && core.una == 1;
-    let marked = settings.ecn && core.last_cut == LastCut::Mark;
+    let new_window = tcb.last_cut().is_passed(tcb.una()) || again || settings.first_packet_loss && tcb.una() == 1;
+    let marked = settings.ecn && tcb.last_cut().is_for(CutFor::Mark);
     if new_window {
         Reaction::Retransmit { cut: true }
     } else if marked || !settings.single_fast_retransmit {
@@ -39,38 +37,38 @@ pub fn reaction(core: &Core, again: bool) -> Reaction {
 
 /// Reno's fast retransmit, which NewReno shares: the first unacknowledged segment goes again, the window falls to its share and is then
 /// inflated by the duplicates.
-pub fn fast_retransmit(core: &mut Core, reaction: Reaction, now: Time, out: &mut impl Output) {
-    let base = core.cut_base();
-    if reaction != Reaction::Wait || !core.settings.strict_inflation {
-        core.inflation = u64::from(core.settings.duplicate_threshold);
+pub fn fast_retransmit(tcb: &mut Tcb, reaction: Reaction, now: Time, out: &mut impl Output) {
+    let base = tcb.cut_base();
+    if reaction != Reaction::Wait || !tcb.settings().strict_inflation {
+        tcb.inflate_to(u64::from(tcb.settings().duplicate_threshold));
     }
     let Reaction::Retransmit { cut } = reaction else { return };
-    core.last_cut = LastCut::Duplicates;
+    tcb.enter_recovery();
     if cut {
-        core.cut_for_loss(base, now, out);
+        tcb.cut_for_loss(base, now, out);
     } else {
-        core.cut_after_mark(base, out);
+        tcb.cut_after_mark(base, out);
     }
-    retransmit_first(core, now, out);
+    retransmit_first(tcb, now, out);
 }
 
 /// Sends the first unacknowledged segment again: no sample is taken of it, and the timer starts anew.
-pub fn retransmit_first(core: &mut Core, now: Time, out: &mut impl Output) {
-    core.restart_timer(now);
-    core.timed = None;
-    core.retransmit(core.una, now, out);
+pub fn retransmit_first(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.restart_timer(now);
+    tcb.stop_timing();
+    tcb.retransmit(tcb.una(), now, out);
 }
 
 /// A duplicate below the threshold.
-pub fn limited_transmit(core: &mut Core, now: Time, out: &mut impl Output) {
-    if core.settings.limited_transmit {
-        core.send_one(now, out);
+pub fn limited_transmit(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    if tcb.settings().limited_transmit {
+        tcb.send_beyond_window(now, out);
     }
 }
 
 /// A duplicate above the threshold: in fast recovery it inflates the window.
-pub fn inflate(core: &mut Core) {
-    if !core.settings.strict_inflation || core.last_cut == LastCut::Duplicates {
-        core.inflation += 1;
+pub fn inflate(tcb: &mut Tcb) {
+    if !tcb.settings().strict_inflation || tcb.last_cut().is_for(CutFor::Duplicates) {
+        tcb.inflate();
     }
 }

@@ -1,9 +1,8 @@
 //! Loss recovery: what acknowledgements say about losses, what to send again and when. One file per algorithm.
 //!
-//! An algorithm is shown every acknowledgement and works on the sender's [`Core`]. The algorithms of ns-2 count duplicate
+//! An algorithm is shown every acknowledgement and works on the sender's [`Tcb`]. The algorithms of ns-2 count duplicate
 //! acknowledgements; those of today keep a scoreboard.
 
-mod board;
 mod duplicates;
 mod newreno;
 mod prr;
@@ -11,6 +10,7 @@ mod rack;
 mod reno;
 mod sack;
 mod sack1;
+mod scoreboard;
 mod tahoe;
 #[cfg(test)]
 mod testing;
@@ -20,34 +20,44 @@ mod vegas;
 use ecnlab_units::Time;
 
 pub use newreno::NewReno;
-pub use reno::Reno;
+pub use reno::RenoRecovery;
 pub use sack::Sack;
 pub use sack1::Sack1;
 pub use tahoe::Tahoe;
-pub use vegas::Vegas;
+pub use vegas::VegasRecovery;
 
 use crate::segment::Ack;
-use crate::sender::{Core, Output};
 use crate::settings::{RecoveryName, Settings};
+use crate::tcb::{Output, Tcb};
 
 /// An algorithm of loss recovery.
 pub trait Recovery {
     /// An acknowledgement has come, new, duplicate or old; its echo of marks is already answered. Sends what is to be sent.
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O);
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O);
+
+    /// The retransmission timer has expired, and the window is about to be cut: one that marks have closed opens to a segment.
+    fn reopen<O: Output>(&mut self, tcb: &mut Tcb, out: &mut O) {
+        tcb.reopen_window(out);
+    }
 
     /// The retransmission timer has expired and the window is cut. Sends what is to be sent: from the first unacknowledged segment on.
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        core.next = core.una;
-        core.send_window(u64::MAX, now, out);
+    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        tcb.go_back();
+        tcb.send_window(u64::MAX, now, out);
     }
 
     /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
-    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        core.send_window(u64::MAX, now, out);
+    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        tcb.send_window(u64::MAX, now, out);
     }
 
     /// A three-way handshake is done.
-    fn opened(&mut self, _core: &Core) {}
+    fn opened(&mut self, _tcb: &Tcb) {}
+
+    /// Whether the algorithm has a timer of its own.
+    fn has_timer(&self) -> bool {
+        false
+    }
 
     /// The algorithm's own timer.
     fn deadline(&self) -> Option<Time> {
@@ -55,17 +65,17 @@ pub trait Recovery {
     }
 
     /// The algorithm's own timer has expired.
-    fn expire<O: Output>(&mut self, _core: &mut Core, _now: Time, _out: &mut O) {}
+    fn expire<O: Output>(&mut self, _tcb: &mut Tcb, _now: Time, _out: &mut O) {}
 }
 
 /// The algorithms, told apart without a pointer on a packet's way; large states stand aside.
 pub enum Algorithm {
     Tahoe(Tahoe),
-    Reno(Reno),
+    Reno(RenoRecovery),
     Sack(Box<Sack>),
     NewReno(NewReno),
     Sack1(Box<Sack1>),
-    Vegas(Box<Vegas>),
+    Vegas(Box<VegasRecovery>),
 }
 
 macro_rules! each {
@@ -85,31 +95,39 @@ impl Algorithm {
     pub fn new(settings: &Settings) -> Algorithm {
         match settings.recovery {
             RecoveryName::Tahoe => Algorithm::Tahoe(Tahoe::new(settings)),
-            RecoveryName::Reno => Algorithm::Reno(Reno::new(settings)),
+            RecoveryName::Reno => Algorithm::Reno(RenoRecovery::new(settings)),
             RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
             RecoveryName::NewReno => Algorithm::NewReno(NewReno::new(settings)),
             RecoveryName::Sack1 => Algorithm::Sack1(Box::new(Sack1::new(settings))),
-            RecoveryName::Vegas => Algorithm::Vegas(Box::new(Vegas::new(settings))),
+            RecoveryName::Vegas => Algorithm::Vegas(Box::new(VegasRecovery::new(settings))),
         }
     }
 }
 
 impl Recovery for Algorithm {
     #[inline]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.acknowledged(core, ack, now, out));
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.acknowledged(tcb, ack, now, out));
     }
 
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.timed_out(core, now, out));
+    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.timed_out(tcb, now, out));
     }
 
-    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.fill(core, now, out));
+    fn reopen<O: Output>(&mut self, tcb: &mut Tcb, out: &mut O) {
+        each!(self, algorithm => algorithm.reopen(tcb, out));
     }
 
-    fn opened(&mut self, core: &Core) {
-        each!(self, algorithm => algorithm.opened(core));
+    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.fill(tcb, now, out));
+    }
+
+    fn opened(&mut self, tcb: &Tcb) {
+        each!(self, algorithm => algorithm.opened(tcb));
+    }
+
+    fn has_timer(&self) -> bool {
+        each!(self, algorithm => algorithm.has_timer())
     }
 
     #[inline]
@@ -117,7 +135,7 @@ impl Recovery for Algorithm {
         each!(self, algorithm => algorithm.deadline())
     }
 
-    fn expire<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        each!(self, algorithm => algorithm.expire(core, now, out));
+    fn expire<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.expire(tcb, now, out));
     }
 }

@@ -8,8 +8,8 @@ use ecnlab_units::Time;
 
 use super::{Recovery, duplicates};
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output};
-use crate::settings::Settings;
+use crate::settings::{PartialAckTimer, Settings};
+use crate::tcb::{CutFor, Output, Tcb};
 
 /// Most segments that an acknowledgement in recovery sends.
 const BURST: u64 = 2;
@@ -23,89 +23,84 @@ pub struct NewReno {
 
 impl NewReno {
     pub fn new(settings: &Settings) -> NewReno {
-        NewReno { threshold: settings.duplicate_threshold, every: settings.partial_ack_timer_every, partial_seen: false }
-    }
-
-    fn duplicate(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        core.duplicates += 1;
-        let count = core.duplicates;
-        if count == self.threshold {
-            let reaction = duplicates::reaction(core, false);
-            duplicates::fast_retransmit(core, reaction, now, out);
-        } else if count < self.threshold {
-            duplicates::limited_transmit(core, now, out);
-        } else {
-            duplicates::inflate(core);
+        NewReno {
+            threshold: settings.duplicate_threshold,
+            every: settings.partial_ack_timer == PartialAckTimer::Every,
+            partial_seen: false,
         }
     }
 
-    fn partial(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut impl Output) {
+    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let count = tcb.count_duplicate();
+        if count == self.threshold {
+            let reaction = duplicates::reaction(tcb, false);
+            duplicates::fast_retransmit(tcb, reaction, now, out);
+        } else if count < self.threshold {
+            duplicates::limited_transmit(tcb, now, out);
+        } else {
+            duplicates::inflate(tcb);
+        }
+    }
+
+    fn partial(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
         if self.every || !self.partial_seen {
             self.partial_seen = true;
-            core.restart_timer(now);
+            tcb.restart_timer(now);
         }
-        if core.settings.partial_deflation {
-            deflate(core, ack.next - core.una, out);
+        if tcb.settings().partial_deflation {
+            deflate(tcb, ack.next - tcb.una(), out);
         } else {
-            core.inflation = 0;
+            tcb.inflate_to(0);
         }
-        core.advance_partly(ack.next);
-        core.next = core.next.max(core.una);
-        if core.timed.is_some_and(|(seq, _)| seq < core.una) {
-            core.timed = None;
-            core.estimator.end_backoff();
-        }
-        core.retransmit(core.una, now, out);
+        tcb.advance_partly(ack.next);
+        tcb.give_up_passed_sample();
+        tcb.retransmit(tcb.una(), now, out);
     }
 
-    fn full(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut impl Output) {
+    fn full(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
         self.partial_seen = false;
         // ns-2 knows by its inflation that it was in recovery.
-        let unnoticed = core.inflation == 0 && core.last_cut == LastCut::Duplicates;
-        if core.inflation > 0 && core.settings.exit_to_flight {
-            core.window.cwnd = core.window.ssthresh.min((core.high + 1 - ack.next) as f64);
-            out.window(&core.window);
+        let unnoticed = tcb.last_cut().inflation() == 0 && tcb.last_cut().is_for(CutFor::Duplicates);
+        if tcb.last_cut().inflation() > 0 && tcb.settings().exit_to_flight {
+            tcb.set_cwnd(tcb.window().ssthresh.min((tcb.high() + 1 - ack.next) as f64), out);
         }
-        core.inflation = 0;
-        let newly = core.advance(ack, now);
+        tcb.inflate_to(0);
+        let newly = tcb.advance(ack, now);
         if unnoticed {
-            core.last_cut = LastCut::Duplicates;
+            tcb.enter_recovery();
         }
-        core.grow(ack, newly, now, out);
+        tcb.grow(ack, newly, now, out);
     }
 }
 
 /// Takes `newly` segments out of the inflated window and puts one in; the inflation stays above zero, the window at one.
-fn deflate(core: &mut Core, newly: u64, out: &mut impl Output) {
-    if core.inflation > newly {
-        core.inflation -= newly - 1;
+fn deflate(tcb: &mut Tcb, newly: u64, out: &mut impl Output) {
+    let inflation = tcb.last_cut().inflation();
+    if inflation > newly {
+        tcb.inflate_to(inflation - (newly - 1));
     } else {
-        core.window.cwnd -= (newly - core.inflation) as f64;
-        out.window(&core.window);
-        core.inflation = 1;
+        tcb.set_cwnd(tcb.window().cwnd - (newly - inflation) as f64, out);
+        tcb.inflate_to(1);
     }
-    if core.window.cwnd < 1.0 {
-        core.window.cwnd = 1.0;
-        out.window(&core.window);
-    }
+    tcb.reopen_window(out);
 }
 
 impl Recovery for NewReno {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > core.una {
-            if ack.next < core.recover && core.last_cut == LastCut::Duplicates {
-                self.partial(core, ack, now, out);
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.una() {
+            if !tcb.last_cut().is_repaired(ack.next) && tcb.last_cut().is_for(CutFor::Duplicates) {
+                self.partial(tcb, ack, now, out);
             } else {
-                self.full(core, ack, now, out);
+                self.full(tcb, ack, now, out);
             }
-        } else if ack.next == core.una {
-            self.duplicate(core, now, out);
+        } else if ack.next == tcb.una() {
+            self.duplicate(tcb, now, out);
         }
-        if core.duplicates == 0 {
-            core.send_window(u64::MAX, now, out);
-        } else if core.duplicates >= self.threshold {
-            core.send_window(BURST, now, out);
+        if tcb.duplicates() == 0 {
+            tcb.send_window(u64::MAX, now, out);
+        } else if tcb.duplicates() >= self.threshold {
+            tcb.send_window(BURST, now, out);
         }
     }
 }

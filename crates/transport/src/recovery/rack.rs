@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ecnlab_units::{Span, Time};
 
-use super::board::{Board, Slot};
+use super::scoreboard::{Scoreboard, SegmentState};
 
 #[derive(Debug, Default)]
 pub struct Rack {
@@ -42,17 +42,17 @@ impl Rack {
     }
 
     /// A segment has arrived that was not known to have (step 2 and 3).
-    pub fn delivered(&mut self, seq: u64, slot: &Slot, now: Time, min_rtt: Span) {
-        let rtt = now.since(slot.sent);
-        if !slot.ever_resent {
+    pub fn delivered(&mut self, seq: u64, segment: &SegmentState, now: Time, min_rtt: Span) {
+        let rtt = now.since(segment.sent);
+        if !segment.ever_resent {
             self.reordering |= seq < self.fack;
         } else if rtt < min_rtt {
             // The acknowledgement is of an earlier transmission.
             return;
         }
         self.fack = self.fack.max(seq + 1);
-        if self.newest.is_none_or(|newest| newest < (slot.sent, seq)) {
-            self.newest = Some((slot.sent, seq));
+        if self.newest.is_none_or(|newest| newest < (segment.sent, seq)) {
+            self.newest = Some((segment.sent, seq));
             self.rtt = rtt;
         }
     }
@@ -72,7 +72,7 @@ impl Rack {
         }
     }
 
-    fn reordering_window(&self, board: &Board, recovering: bool, min_rtt: Span, srtt: Span) -> Span {
+    fn reordering_window(&self, board: &Scoreboard, recovering: bool, min_rtt: Span, srtt: Span) -> Span {
         if !self.reordering && (recovering || board.sacked() >= self.threshold) {
             return Span::ZERO;
         }
@@ -80,12 +80,13 @@ impl Rack {
     }
 
     /// Marks what is lost by now, and sets the timer for what may be late (step 5).
-    pub fn detect(&mut self, board: &mut Board, recovering: bool, min_rtt: Span, srtt: Span, now: Time) {
+    pub fn detect(&mut self, board: &mut Scoreboard, recovering: bool, min_rtt: Span, srtt: Span, now: Time) {
         self.reorder_at = None;
         let Some(newest) = self.newest else { return };
         let patience = self.rtt + self.reordering_window(board, recovering, min_rtt, srtt);
         while let Some(&(sent, seq)) = self.order.front() {
-            let stands = board.slot(seq).is_some_and(|slot| !slot.sacked && slot.sent == sent && (!slot.lost || slot.resent));
+            let stands =
+                board.segment(seq).is_some_and(|segment| !segment.sacked && segment.sent == sent && (!segment.lost || segment.resent));
             if stands {
                 if (sent, seq) >= newest {
                     return;
@@ -101,10 +102,10 @@ impl Rack {
     }
 
     /// The retransmission timer has expired: the first segment is lost, and every one that is late (section 6.3).
-    pub fn timed_out(&mut self, board: &mut Board, una: u64, min_rtt: Span, srtt: Span, now: Time) {
+    pub fn timed_out(&mut self, board: &mut Scoreboard, una: u64, min_rtt: Span, srtt: Span, now: Time) {
         let patience = self.rtt + self.reordering_window(board, true, min_rtt, srtt);
         for seq in una..board.end() {
-            let late = board.slot(seq).is_some_and(|slot| !slot.sacked && (seq == una || slot.sent + patience <= now));
+            let late = board.segment(seq).is_some_and(|segment| !segment.sacked && (seq == una || segment.sent + patience <= now));
             if late {
                 board.lose(seq);
             }

@@ -7,44 +7,43 @@ use ecnlab_units::Time;
 
 use super::{Recovery, duplicates};
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
+use crate::tcb::{CutFor, Output, Tcb};
 
-pub struct Reno {
+pub struct RenoRecovery {
     threshold: u32,
 }
 
-impl Reno {
-    pub fn new(settings: &Settings) -> Reno {
-        Reno { threshold: settings.duplicate_threshold }
+impl RenoRecovery {
+    pub fn new(settings: &Settings) -> RenoRecovery {
+        RenoRecovery { threshold: settings.duplicate_threshold }
     }
 
-    fn duplicate(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        core.duplicates += 1;
-        let count = core.duplicates;
+    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let count = tcb.count_duplicate();
         if count == self.threshold {
-            let reaction = duplicates::reaction(core, core.last_cut == LastCut::Duplicates);
-            duplicates::fast_retransmit(core, reaction, now, out);
+            let reaction = duplicates::reaction(tcb, tcb.last_cut().is_for(CutFor::Duplicates));
+            duplicates::fast_retransmit(tcb, reaction, now, out);
         } else if count < self.threshold {
-            duplicates::limited_transmit(core, now, out);
+            duplicates::limited_transmit(tcb, now, out);
         } else {
-            duplicates::inflate(core);
+            duplicates::inflate(tcb);
         }
     }
 }
 
-impl Recovery for Reno {
+impl Recovery for RenoRecovery {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > core.una {
-            core.inflation = 0;
-            let newly = core.advance(ack, now);
-            core.grow(ack, newly, now, out);
-        } else if ack.next == core.una {
-            self.duplicate(core, now, out);
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.una() {
+            tcb.inflate_to(0);
+            let newly = tcb.advance(ack, now);
+            tcb.grow(ack, newly, now, out);
+        } else if ack.next == tcb.una() {
+            self.duplicate(tcb, now, out);
         }
-        if core.duplicates == 0 || core.duplicates >= self.threshold {
-            core.send_window(u64::MAX, now, out);
+        if tcb.duplicates() == 0 || tcb.duplicates() >= self.threshold {
+            tcb.send_window(u64::MAX, now, out);
         }
     }
 }

@@ -10,21 +10,23 @@
 use ecnlab_units::{Span, Time};
 
 use super::Recovery;
-use super::board::Board;
 use super::prr::Prr;
 use super::rack::Rack;
-use super::tlp::{Outcome, Probe, dsack};
+use super::scoreboard::{Scoreboard, SegmentState};
+use super::tlp::{TailProbe, dsack};
 use crate::response::MIN_SSTHRESH;
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output, earlier};
 use crate::settings::{RecoveryName, Settings};
+use crate::tcb::{CutFor, Output, Tcb};
+use crate::timer::earlier;
+use crate::window::Window;
 
 pub struct Sack {
-    board: Board,
+    board: Scoreboard,
     detection: Detection,
     threshold: u64,
     phase: Phase,
-    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves `Core::recover` on.
+    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the cut's own end on.
     ends: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,
@@ -35,7 +37,7 @@ pub struct Sack {
 enum Detection {
     Sack,
     Fack,
-    Rack { rack: Rack, probe: Option<Probe> },
+    Rack { rack: Rack, probe: Option<TailProbe> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +54,12 @@ impl Sack {
         let detection = match settings.recovery {
             RecoveryName::Fack => Detection::Fack,
             RecoveryName::Rack => {
-                Detection::Rack { rack: Rack::new(settings.duplicate_threshold), probe: settings.tlp.then(Probe::default) }
+                Detection::Rack { rack: Rack::new(settings.duplicate_threshold), probe: settings.tlp.then(TailProbe::default) }
             }
             _ => Detection::Sack,
         };
         Sack {
-            board: Board::default(),
+            board: Scoreboard::default(),
             detection,
             threshold: u64::from(settings.duplicate_threshold),
             phase: Phase::Open,
@@ -68,13 +70,13 @@ impl Sack {
     }
 
     /// Takes what an acknowledgement says of segments into the scoreboard; returns how many of them it delivers.
-    fn score(&mut self, core: &Core, ack: &Ack, now: Time) -> u64 {
+    fn score(&mut self, tcb: &Tcb, ack: &Ack, now: Time) -> u64 {
         let Sack { board, detection, .. } = self;
-        let min_rtt = core.rtt.min();
+        let min_rtt = tcb.rtt().min();
         let mut rack = if let Detection::Rack { rack, .. } = detection { Some(rack) } else { None };
-        let mut delivered = |seq: u64, slot: &super::board::Slot| {
+        let mut delivered = |seq: u64, segment: &SegmentState| {
             if let Some(rack) = &mut rack {
-                rack.delivered(seq, slot, now, min_rtt);
+                rack.delivered(seq, segment, now, min_rtt);
             }
         };
         let mut count = board.advance(ack.next, &mut delivered);
@@ -84,7 +86,7 @@ impl Sack {
         count
     }
 
-    fn detect(&mut self, core: &Core, now: Time) {
+    fn detect(&mut self, tcb: &Tcb, now: Time) {
         let recovering = self.phase != Phase::Open;
         let below = match &mut self.detection {
             Detection::Sack => self.board.below_sacked(self.threshold),
@@ -94,7 +96,7 @@ impl Sack {
                 self.board.below_sacked(self.threshold).max(far)
             }
             Detection::Rack { rack, .. } => {
-                rack.detect(&mut self.board, recovering, core.rtt.min(), core.rtt.smoothed(), now);
+                rack.detect(&mut self.board, recovering, tcb.rtt().min(), tcb.rtt().smoothed(), now);
                 None
             }
         };
@@ -104,92 +106,85 @@ impl Sack {
     }
 
     /// Moves between the phases after an acknowledgement of `newly` segments that delivered `delivered`.
-    fn step(&mut self, core: &mut Core, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl Output) {
-        if self.phase != Phase::Open && core.una >= self.ends {
-            self.leave(core, out);
+    fn step(&mut self, tcb: &mut Tcb, ack: &Ack, newly: u64, delivered: u64, now: Time, out: &mut impl Output) {
+        if self.phase != Phase::Open && tcb.una() >= self.ends {
+            self.leave(tcb, out);
         }
         if self.phase == Phase::Open && self.board.has_losses() {
-            self.enter(core, now, out);
+            self.enter(tcb, now, out);
         }
         match self.phase {
             Phase::Recovery => {
-                core.note_echo(ack);
-                self.reduce(core, delivered, out);
+                tcb.note_echo(ack);
+                self.reduce(tcb, delivered, out);
             }
             // What had been sacked before has grown the window already, or has been a loss of it.
-            Phase::Open | Phase::Loss if newly > 0 => core.grow(ack, delivered.min(newly), now, out),
-            Phase::Open | Phase::Loss => core.note_echo(ack),
+            Phase::Open | Phase::Loss if newly > 0 => tcb.grow(ack, delivered.min(newly), now, out),
+            Phase::Open | Phase::Loss => tcb.note_echo(ack),
         }
     }
 
-    fn enter(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        let flight = core.outstanding();
-        let already_cut = core.una < core.recover && core.last_cut == LastCut::Mark;
+    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let flight = tcb.outstanding();
+        let already_cut = !tcb.last_cut().is_repaired(tcb.una()) && tcb.last_cut().is_for(CutFor::Mark);
         if already_cut {
-            core.cut_after_mark(core.cut_base(), out);
+            tcb.cut_after_mark(tcb.cut_base(), out);
         } else {
-            core.cut_for_loss(core.cut_base(), now, out);
+            tcb.cut_for_loss(tcb.cut_base(), now, out);
         }
-        core.recover = core.high;
-        self.ends = core.high;
-        core.last_cut = LastCut::Duplicates;
-        keep_two(core, out);
+        tcb.extend_cut();
+        self.ends = tcb.high();
+        tcb.enter_recovery();
+        widen_to_two(tcb, out);
         self.phase = Phase::Recovery;
         self.rescued = false;
-        self.prr = core.settings.prr.then(|| Prr::new(flight));
-        core.restart_timer(now);
-        self.send_again_at_once(core, now, out);
+        self.prr = tcb.settings().prr.then(|| Prr::new(flight));
+        tcb.restart_timer(now);
+        self.send_again_at_once(tcb, now, out);
         if let Some(probe) = self.probe() {
             probe.forget();
         }
     }
 
     /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
-    fn reduce(&mut self, core: &mut Core, delivered: u64, out: &mut impl Output) {
+    fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, out: &mut impl Output) {
         if let Some(prr) = &mut self.prr {
-            core.window.cwnd = prr.window(delivered, self.board.pipe(), core.window.ssthresh) as f64;
-            out.window(&core.window);
+            tcb.set_cwnd(prr.window(delivered, self.board.pipe(), tcb.window().ssthresh) as f64, out);
         }
     }
 
     /// The first retransmission goes whatever the pipe is (RFC 6675, section 5, step 4.3).
-    fn send_again_at_once(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
+    fn send_again_at_once(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if self.prr.is_none()
             && let Some(seq) = self.board.next_lost()
         {
-            self.transmit(core, seq, now, out);
+            self.transmit(tcb, seq, now, out);
         }
     }
 
-    fn leave(&mut self, core: &mut Core, out: &mut impl Output) {
+    fn leave(&mut self, tcb: &mut Tcb, out: &mut impl Output) {
         if self.phase == Phase::Recovery {
-            core.window.cwnd = core.window.cwnd.min(core.window.ssthresh);
-            if self.prr.take().is_some() {
-                core.window.cwnd = core.window.ssthresh;
-            }
-            out.window(&core.window);
+            let Window { cwnd, ssthresh } = *tcb.window();
+            let reduced = self.prr.take().is_some();
+            tcb.set_cwnd(if reduced { ssthresh } else { cwnd.min(ssthresh) }, out);
         }
         if let Detection::Rack { rack, .. } = &mut self.detection {
             rack.recovered();
         }
         self.phase = Phase::Open;
-        // The acknowledgement that ends it may bring the next window's mark.
-        if core.last_cut != LastCut::Mark {
-            core.last_cut = LastCut::None;
-        }
+        tcb.leave_recovery();
     }
 
-    fn transmit(&mut self, core: &mut Core, seq: u64, now: Time, out: &mut impl Output) {
-        if seq < core.high {
-            // What is timed is sent again, or its acknowledgement waits for what is (Karn's algorithm, RFC 6298, section 3).
-            core.timed = None;
+    fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
+        if seq < tcb.high() {
+            tcb.stop_timing();
         }
-        if seq < core.high && self.phase != Phase::Loss {
-            core.retransmit(seq, now, out);
+        if seq < tcb.high() && self.phase != Phase::Loss {
+            tcb.retransmit(seq, now, out);
         } else {
-            core.transmit(seq, now, out);
+            tcb.transmit(seq, now, out);
         }
-        core.next = core.high;
+        tcb.go_on_at_high();
         self.board.sent(seq, now);
         if let Detection::Rack { rack, .. } = &mut self.detection {
             rack.sent(seq, now);
@@ -200,100 +195,99 @@ impl Sack {
     }
 
     /// The next segment to send (RFC 6675, NextSeg): a lost one, a new one, or once a recovery the last one again.
-    fn next_segment(&mut self, core: &Core) -> Option<u64> {
+    fn next_segment(&mut self, tcb: &Tcb) -> Option<u64> {
         if let Some(seq) = self.board.next_lost() {
             return Some(seq);
         }
-        if core.high < core.available && core.high < core.una + core.settings.max_window {
-            let waits = !core.settings.limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0;
-            return (!waits).then_some(core.high);
+        if tcb.has_new() {
+            let waits = !tcb.settings().limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0;
+            return (!waits).then_some(tcb.high());
         }
         let rescues = self.phase == Phase::Recovery && !self.rescued && matches!(self.detection, Detection::Sack | Detection::Fack);
-        let last = core.high.checked_sub(1).filter(|_| rescues)?;
-        let waits = self.board.slot(last).is_some_and(|slot| !slot.sacked && !slot.ever_resent);
+        let last = tcb.high().checked_sub(1).filter(|_| rescues)?;
+        let waits = self.board.segment(last).is_some_and(|segment| !segment.sacked && !segment.ever_resent);
         self.rescued |= waits;
         waits.then_some(last)
     }
 
-    fn probe(&mut self) -> Option<&mut Probe> {
+    fn probe(&mut self) -> Option<&mut TailProbe> {
         if let Detection::Rack { probe, .. } = &mut self.detection { probe.as_mut() } else { None }
     }
 
     /// Sets the probe's timer while nothing is known to be missing (RFC 8985, section 7.2).
-    fn schedule_probe(&mut self, core: &Core, now: Time) {
+    fn schedule_probe(&mut self, tcb: &Tcb, now: Time) {
         let quiet = self.phase == Phase::Open && self.board.sacked() == 0;
-        let delay = core.settings.delayed_ack.unwrap_or(Span::ZERO);
+        let delay = tcb.settings().ack_delay().unwrap_or(Span::ZERO);
         let Some(probe) = self.probe() else { return };
         if quiet {
-            probe.schedule(now, core.rtt.smoothed(), core.outstanding(), delay, core.rto_at);
+            probe.schedule(now, tcb.rtt().smoothed(), tcb.outstanding(), delay, tcb.retransmit_at());
         } else {
             probe.cancel();
         }
     }
 
     /// Sends a new segment, or the last one again, to draw an acknowledgement (RFC 8985, section 7.3).
-    fn send_probe(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        if core.outstanding() == 0 {
+    fn send_probe(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        if tcb.outstanding() == 0 {
             return;
         }
-        let new = core.high < core.available && core.high < core.una + core.settings.max_window;
-        let seq = if new { core.high } else { core.high - 1 };
-        self.transmit(core, seq, now, out);
-        core.restart_timer(now);
-        let high = core.high;
+        let new = tcb.has_new();
+        let seq = if new { tcb.high() } else { tcb.high() - 1 };
+        self.transmit(tcb, seq, now, out);
+        tcb.restart_timer(now);
+        let high = tcb.high();
         if let Some(probe) = self.probe() {
             probe.sent(high, !new);
         }
     }
 
     /// A probe has repaired a loss that nothing else showed: the window is cut as for one.
-    fn answer_probe(&mut self, core: &mut Core, ack: &Ack, delivered: u64, now: Time, out: &mut impl Output) {
+    fn answer_probe(&mut self, tcb: &mut Tcb, ack: &Ack, delivered: u64, now: Time, out: &mut impl Output) {
         let phase = self.phase;
-        let repaired = self.probe().is_some_and(|probe| probe.acknowledged(ack, delivered == 0) == Outcome::Repaired);
+        let repaired = self.probe().is_some_and(|probe| probe.acknowledged(ack, delivered == 0));
         if repaired && phase == Phase::Open {
-            core.cut_for_loss(core.cut_base(), now, out);
-            core.last_cut = LastCut::Duplicates;
-            keep_two(core, out);
+            tcb.cut_for_loss(tcb.cut_base(), now, out);
+            tcb.enter_recovery();
+            widen_to_two(tcb, out);
         }
     }
 }
 
 /// A loss leaves a window of two segments at least, as it leaves the threshold (RFC 5681, equation 4).
-fn keep_two(core: &mut Core, out: &mut impl Output) {
-    if core.window.cwnd < MIN_SSTHRESH {
-        core.window.cwnd = MIN_SSTHRESH;
-        out.window(&core.window);
+fn widen_to_two(tcb: &mut Tcb, out: &mut impl Output) {
+    if tcb.window().cwnd < MIN_SSTHRESH {
+        tcb.set_cwnd(MIN_SSTHRESH, out);
     }
 }
 
 impl Recovery for Sack {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next < core.una {
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next < tcb.una() {
             return;
         }
-        let delivered = self.score(core, ack, now);
-        let newly = if ack.next > core.una { core.advance(ack, now) } else { 0 };
-        core.next = core.high;
+        let delivered = self.score(tcb, ack, now);
+        let newly = if ack.next > tcb.una() { tcb.advance(ack, now) } else { 0 };
+        tcb.go_on_at_high();
         if let Detection::Rack { rack, .. } = &mut self.detection {
-            rack.adapt(dsack(ack).is_some(), core.una, core.high);
+            rack.adapt(dsack(ack).is_some(), tcb.una(), tcb.high());
         }
-        self.answer_probe(core, ack, delivered, now, out);
-        self.detect(core, now);
-        self.step(core, ack, newly, delivered, now, out);
-        self.fill(core, now, out);
+        self.answer_probe(tcb, ack, delivered, now, out);
+        self.detect(tcb, now);
+        self.step(tcb, ack, newly, delivered, now, out);
+        self.fill(tcb, now, out);
         if newly > 0 {
-            self.schedule_probe(core, now);
+            self.schedule_probe(tcb, now);
         }
     }
 
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.phase = Phase::Loss;
-        self.ends = core.high;
+        self.ends = tcb.high();
         self.prr = None;
-        core.next = core.high;
-        let (una, min_rtt, srtt) = (core.una, core.rtt.min(), core.rtt.smoothed());
+        tcb.go_on_at_high();
+        let (una, min_rtt, srtt) = (tcb.una(), tcb.rtt().min(), tcb.rtt().smoothed());
         match &mut self.detection {
             Detection::Rack { rack, probe } => {
                 rack.timed_out(&mut self.board, una, min_rtt, srtt, now);
@@ -304,51 +298,54 @@ impl Recovery for Sack {
             Detection::Sack | Detection::Fack => self.board.lose_all(),
         }
         if let Some(seq) = self.board.next_lost() {
-            self.transmit(core, seq, now, out);
+            self.transmit(tcb, seq, now, out);
         }
-        self.fill(core, now, out);
+        self.fill(tcb, now, out);
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        let before = core.high;
-        let burst = if core.settings.max_burst == 0 { u64::MAX } else { core.settings.max_burst };
-        for _ in 0..burst {
-            if self.board.pipe() >= core.window.cwnd as u64 || !core.may_pace(now) {
+    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        let before = tcb.high();
+        for _ in 0..tcb.most_burst() {
+            if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_pace(now) {
                 break;
             }
-            let Some(seq) = self.next_segment(core) else { break };
-            self.transmit(core, seq, now, out);
+            let Some(seq) = self.next_segment(tcb) else { break };
+            self.transmit(tcb, seq, now, out);
         }
-        if core.high > before {
-            self.schedule_probe(core, now);
+        if tcb.high() > before {
+            self.schedule_probe(tcb, now);
         }
     }
 
-    fn opened(&mut self, core: &Core) {
-        self.board.start(core.una);
+    fn opened(&mut self, tcb: &Tcb) {
+        self.board.start(tcb.una());
+    }
+
+    fn has_timer(&self) -> bool {
+        matches!(self.detection, Detection::Rack { .. })
     }
 
     fn deadline(&self) -> Option<Time> {
         let Detection::Rack { rack, probe } = &self.detection else { return None };
-        let probe = probe.as_ref().and_then(Probe::deadline);
+        let probe = probe.as_ref().and_then(TailProbe::deadline);
         earlier(rack.deadline(), probe)
     }
 
     #[inline(never)]
-    fn expire<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+    fn expire<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         let Detection::Rack { rack, .. } = &mut self.detection else { return };
         if rack.deadline().is_some_and(|at| at <= now) {
-            self.detect(core, now);
+            self.detect(tcb, now);
             if self.phase == Phase::Open && self.board.has_losses() {
-                self.enter(core, now, out);
+                self.enter(tcb, now, out);
                 // No ACK is coming that would let the first retransmission go.
-                self.reduce(core, 0, out);
+                self.reduce(tcb, 0, out);
             }
-            self.fill(core, now, out);
+            self.fill(tcb, now, out);
         } else {
-            self.probe().into_iter().for_each(Probe::cancel);
-            self.send_probe(core, now, out);
+            self.probe().into_iter().for_each(TailProbe::cancel);
+            self.send_probe(tcb, now, out);
         }
     }
 }
@@ -361,9 +358,9 @@ mod tests {
     #[test]
     fn a_retransmission_ends_the_timing_of_what_was_sent_before() {
         let mut wire = Wire::new(RecoveryName::Sack, 8);
-        assert!(wire.core.timed.is_some_and(|(seq, _)| seq <= 8));
+        assert!(wire.tcb.timed().is_some_and(|seq| seq <= 8));
         [3, 4, 5].into_iter().for_each(|end| wire.duplicate_with(1, &[(2, end)]));
         assert_eq!(Some(&1), wire.sent().first());
-        assert!(wire.core.timed.is_none_or(|(seq, _)| seq > 8));
+        assert!(wire.tcb.timed().is_none_or(|seq| seq > 8));
     }
 }

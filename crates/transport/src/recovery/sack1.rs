@@ -9,22 +9,22 @@ use ecnlab_units::Time;
 use super::Recovery;
 use super::duplicates::{self, Reaction};
 use crate::segment::{Ack, Sacks};
-use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
+use crate::tcb::{Output, Tcb};
 
 #[derive(Default)]
 pub struct Sack1 {
     threshold: u32,
-    board: Board,
+    sacked: SackedRuns,
     recovering: bool,
-    /// A timeout has emptied the board; duplicates mean nothing before the next new acknowledgement.
+    /// A timeout has emptied the sacked; duplicates mean nothing before the next new acknowledgement.
     after_timeout: bool,
     pipe: i64,
 }
 
 /// What the receiver is known to have beyond the acknowledgement, and how far its holes have been filled.
 #[derive(Default)]
-struct Board {
+struct SackedRuns {
     /// Ascending and apart.
     runs: Vec<(u64, u64)>,
     /// All before this is acknowledged.
@@ -38,90 +38,88 @@ impl Sack1 {
         Sack1 { threshold: settings.duplicate_threshold, ..Sack1::default() }
     }
 
-    fn duplicate(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut impl Output) {
-        if self.after_timeout || !self.board.update(core.una, &ack.sacks) {
+    fn duplicate(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
+        if self.after_timeout || !self.sacked.update(tcb.una(), &ack.sacks) {
             return;
         }
-        core.duplicates += 1;
-        if core.duplicates == self.threshold {
-            self.at_threshold(core, now, out);
-        } else if core.duplicates < self.threshold {
-            duplicates::limited_transmit(core, now, out);
+        let count = tcb.count_duplicate();
+        if count == self.threshold {
+            self.at_threshold(tcb, now, out);
+        } else if count < self.threshold {
+            duplicates::limited_transmit(tcb, now, out);
         }
     }
 
-    fn at_threshold(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        let Reaction::Retransmit { cut } = duplicates::reaction(core, false) else { return };
-        core.last_cut = LastCut::Duplicates;
+    fn at_threshold(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let Reaction::Retransmit { cut } = duplicates::reaction(tcb, false) else { return };
+        tcb.enter_recovery();
         self.recovering = true;
-        self.pipe = core.outstanding() as i64 - i64::from(self.threshold);
-        self.board.mark_resent(core.una);
+        self.pipe = tcb.outstanding() as i64 - i64::from(self.threshold);
+        self.sacked.mark_resent(tcb.una());
         if cut {
-            core.cut_for_loss(core.cut_base(), now, out);
+            tcb.cut_for_loss(tcb.cut_base(), now, out);
         }
-        duplicates::retransmit_first(core, now, out);
+        duplicates::retransmit_first(tcb, now, out);
     }
 
-    fn in_recovery(&mut self, core: &mut Core, ack: &Ack, now: Time) {
+    fn in_recovery(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time) {
         self.pipe -= 1;
-        if ack.next >= core.recover {
+        if tcb.last_cut().is_repaired(ack.next) {
             self.recovering = false;
-            core.recover = 1;
-            core.advance(ack, now);
+            tcb.forget_cut();
+            tcb.advance(ack, now);
             self.forget();
-        } else if ack.next > core.una {
-            core.advance_partly(ack.next);
-            core.next = core.next.max(core.una);
-            self.board.update(core.una, &ack.sacks);
+        } else if ack.next > tcb.una() {
+            tcb.advance_partly(ack.next);
+            self.sacked.update(tcb.una(), &ack.sacks);
             self.pipe -= 1;
-            core.restart_timer(now);
-            core.estimator.end_backoff();
-        } else if !self.after_timeout && self.board.update(core.una, &ack.sacks) && core.duplicates > 0 {
-            core.duplicates += 1;
+            tcb.restart_timer(now);
+            tcb.end_backoff();
+        } else if !self.after_timeout && self.sacked.update(tcb.una(), &ack.sacks) && tcb.duplicates() > 0 {
+            tcb.count_duplicate();
         }
     }
 
     fn forget(&mut self) {
         self.after_timeout = false;
-        self.board.clear();
+        self.sacked.clear();
     }
 
-    fn send(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        let burst = if core.settings.max_burst == 0 { u64::MAX } else { core.settings.max_burst };
-        for _ in 0..burst {
-            if !self.has_room(core) || !core.may_pace(now) {
+    fn send(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        for _ in 0..tcb.most_burst() {
+            if !self.has_room(tcb) || !tcb.may_pace(now) {
                 break;
             }
-            let Some(seq) = self.choose(core) else { break };
-            if seq < core.high {
-                core.retransmit(seq, now, out);
+            let Some(seq) = self.choose(tcb) else { break };
+            if seq < tcb.high() {
+                tcb.retransmit(seq, now, out);
             } else {
-                core.transmit(seq, now, out);
+                tcb.transmit(seq, now, out);
             }
-            core.next = core.next.max(seq + 1);
+            tcb.pass_over(seq);
             self.pipe += 1;
         }
     }
 
-    fn has_room(&self, core: &Core) -> bool {
-        if self.recovering { self.pipe < core.window.cwnd as i64 } else { core.next < core.una + core.usable_window() }
+    fn has_room(&self, tcb: &Tcb) -> bool {
+        if self.recovering { self.pipe < tcb.window().cwnd as i64 } else { tcb.next() < tcb.una() + tcb.usable_window() }
     }
 
     /// The next hole, or new data; both within the receiver's window.
-    fn choose(&mut self, core: &Core) -> Option<u64> {
-        let limit = core.una + core.settings.max_window;
-        if let Some(hole) = self.board.next_hole() {
+    fn choose(&mut self, tcb: &Tcb) -> Option<u64> {
+        let limit = tcb.una() + tcb.settings().max_window;
+        if let Some(hole) = self.sacked.next_hole() {
             let within = hole < limit;
             if within {
-                self.board.mark_resent(hole);
+                self.sacked.mark_resent(hole);
             }
             return within.then_some(hole);
         }
-        (core.next < limit && core.next < core.available).then_some(core.next)
+        (tcb.next() < limit && tcb.next() < tcb.available()).then_some(tcb.next())
     }
 }
 
-impl Board {
+impl SackedRuns {
     fn clear(&mut self) {
         self.runs.clear();
         self.resent = 0;
@@ -181,35 +179,35 @@ impl Board {
 
 impl Recovery for Sack1 {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         if self.recovering {
-            self.in_recovery(core, ack, now);
-            return self.send(core, now, out);
+            self.in_recovery(tcb, ack, now);
+            return self.send(tcb, now, out);
         }
-        if ack.next > core.una {
-            let newly = core.advance(ack, now);
-            core.grow(ack, newly, now, out);
+        if ack.next > tcb.una() {
+            let newly = tcb.advance(ack, now);
+            tcb.grow(ack, newly, now, out);
             self.forget();
-        } else if ack.next == core.una {
-            self.duplicate(core, ack, now, out);
+        } else if ack.next == tcb.una() {
+            self.duplicate(tcb, ack, now, out);
         }
-        if core.duplicates == 0 {
-            self.send(core, now, out);
+        if tcb.duplicates() == 0 {
+            self.send(tcb, now, out);
         }
     }
 
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
+    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.recovering = false;
         self.forget();
         self.after_timeout = true;
-        core.next = core.una;
-        core.send_window(u64::MAX, now, out);
+        tcb.go_back();
+        tcb.send_window(u64::MAX, now, out);
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        self.send(core, now, out);
+    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.send(tcb, now, out);
     }
 }
 
@@ -244,10 +242,10 @@ mod tests {
 
     #[test]
     fn runs_that_meet_are_joined() {
-        let mut board = Board::default();
-        assert!(board.add(2, 4) && board.add(8, 9) && board.add(4, 6));
-        assert!(!board.add(2, 6));
-        assert!(board.add(5, 8));
-        assert_eq!(vec![(2, 9)], board.runs);
+        let mut sacked = SackedRuns::default();
+        assert!(sacked.add(2, 4) && sacked.add(8, 9) && sacked.add(4, 6));
+        assert!(!sacked.add(2, 6));
+        assert!(sacked.add(5, 8));
+        assert_eq!(vec![(2, 9)], sacked.runs);
     }
 }

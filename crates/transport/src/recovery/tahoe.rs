@@ -8,8 +8,8 @@ use ecnlab_units::Time;
 use super::Recovery;
 use super::duplicates::{self, Reaction};
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
+use crate::tcb::{Output, Tcb};
 
 pub struct Tahoe {
     threshold: u32,
@@ -22,43 +22,43 @@ impl Tahoe {
         Tahoe { threshold: settings.duplicate_threshold, duplicates: 0 }
     }
 
-    fn duplicate(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
+    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         self.duplicates += 1;
-        core.duplicates = self.duplicates;
-        if core.duplicates == self.threshold {
-            go_back(core, now, out);
-        } else if core.duplicates < self.threshold {
-            duplicates::limited_transmit(core, now, out);
+        tcb.set_duplicates(self.duplicates);
+        if tcb.duplicates() == self.threshold {
+            go_back(tcb, now, out);
+        } else if tcb.duplicates() < self.threshold {
+            duplicates::limited_transmit(tcb, now, out);
         }
     }
 }
 
-fn go_back(core: &mut Core, now: Time, out: &mut impl Output) {
-    let Reaction::Retransmit { cut } = duplicates::reaction(core, false) else { return };
-    core.last_cut = LastCut::Duplicates;
+fn go_back(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    let Reaction::Retransmit { cut } = duplicates::reaction(tcb, false) else { return };
+    tcb.enter_recovery();
     if cut {
-        core.collapse_for_loss(now, out);
+        tcb.collapse_for_loss(now, out);
     } else {
-        core.restart_window(out);
+        tcb.restart_window(out);
     }
-    core.next = core.una;
-    if core.una < core.available {
-        duplicates::retransmit_first(core, now, out);
-        core.next += 1;
+    tcb.go_back();
+    if tcb.una() < tcb.available() {
+        duplicates::retransmit_first(tcb, now, out);
+        tcb.pass_over(tcb.una());
     }
 }
 
 impl Recovery for Tahoe {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
-        if ack.next > core.una {
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        if ack.next > tcb.una() {
             self.duplicates = 0;
-            let newly = core.advance(ack, now);
-            core.grow(ack, newly, now, out);
-        } else if ack.next == core.una {
-            self.duplicate(core, now, out);
+            let newly = tcb.advance(ack, now);
+            tcb.grow(ack, newly, now, out);
+        } else if ack.next == tcb.una() {
+            self.duplicate(tcb, now, out);
         }
-        core.send_window(u64::MAX, now, out);
+        tcb.send_window(u64::MAX, now, out);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A sender's core with a window in flight, for the tests of the algorithms.
+//! A sender's tcb with a window in flight, for the tests of the algorithms.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use ecnlab_units::{Span, Time};
 use super::{Algorithm, Recovery};
 use crate::profile;
 use crate::segment::{Ack, Sacks, Segment};
-use crate::sender::{Core, Output};
 use crate::settings::{Handshake, RecoveryName, Settings};
 use crate::source::Demand;
+use crate::tcb::{Output, Tcb};
 
 pub struct Wire {
-    pub core: Core,
+    pub tcb: Tcb,
     pub now: Time,
     algorithm: Algorithm,
     sent: Sent,
@@ -40,14 +40,14 @@ impl Wire {
             ..profile::settings("ns2")
         };
         let algorithm = Algorithm::new(&settings);
-        let core = Core::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
-        let mut wire = Wire { core, now: Time::ZERO, algorithm, sent: Sent::default() };
-        wire.algorithm.fill(&mut wire.core, wire.now, &mut wire.sent);
+        let tcb = Tcb::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut wire = Wire { tcb, now: Time::ZERO, algorithm, sent: Sent::default() };
+        wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.wait(Span::from_millis(100));
-        wire.core.window.cwnd = window as f64 - 1.0;
+        wire.tcb.set_cwnd(window as f64 - 1.0, &mut wire.sent);
         wire.acknowledge(1);
-        wire.core.window.cwnd = window as f64;
-        wire.algorithm.fill(&mut wire.core, wire.now, &mut wire.sent);
+        wire.tcb.set_cwnd(window as f64, &mut wire.sent);
+        wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.sent.0.clear();
         wire
     }
@@ -71,7 +71,7 @@ impl Wire {
     }
 
     fn take(&mut self, ack: &Ack) {
-        self.algorithm.acknowledged(&mut self.core, ack, self.now, &mut self.sent);
+        self.algorithm.acknowledged(&mut self.tcb, ack, self.now, &mut self.sent);
     }
 
     /// What was sent since this was asked last.
@@ -80,6 +80,6 @@ impl Wire {
     }
 
     pub fn window(&self) -> (f64, f64) {
-        (self.core.window.cwnd, self.core.window.ssthresh)
+        (self.tcb.window().cwnd, self.tcb.window().ssthresh)
     }
 }

@@ -9,21 +9,13 @@ use crate::segment::Ack;
 const UNKNOWN_RTT: Span = Span::from_secs(1);
 
 #[derive(Debug, Default)]
-pub struct Probe {
+pub struct TailProbe {
     at: Option<Time>,
     /// One past the highest segment sent when the probe went, and whether it was a retransmission.
     out: Option<(u64, bool)>,
 }
 
-/// What an acknowledgement says of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Nothing,
-    /// The probe has repaired a loss, which is to be answered as one.
-    Repaired,
-}
-
-impl Probe {
+impl TailProbe {
     pub fn deadline(&self) -> Option<Time> {
         self.at
     }
@@ -33,7 +25,7 @@ impl Probe {
     }
 
     pub fn forget(&mut self) {
-        *self = Probe::default();
+        *self = TailProbe::default();
     }
 
     /// Sets the probe's timer: two round trips, and the receiver's delay where one segment is in flight; never beyond the retransmission
@@ -53,18 +45,19 @@ impl Probe {
 
     /// The probe went.
     pub fn sent(&mut self, high: u64, retransmission: bool) {
-        *self = Probe { at: None, out: Some((high, retransmission)) };
+        *self = TailProbe { at: None, out: Some((high, retransmission)) };
     }
 
-    /// An acknowledgement came; `duplicate` if it brought nothing new (section 7.4.2).
-    pub fn acknowledged(&mut self, ack: &Ack, duplicate: bool) -> Outcome {
-        let Some((end, retransmission)) = self.out.filter(|&(end, _)| ack.next >= end) else { return Outcome::Nothing };
+    /// An acknowledgement came, a `duplicate` one if it brought nothing new: whether it shows that the probe has repaired a loss, which is to be
+    /// answered as one (section 7.4.2).
+    pub fn acknowledged(&mut self, ack: &Ack, duplicate: bool) -> bool {
+        let Some((end, retransmission)) = self.out.filter(|&(end, _)| ack.next >= end) else { return false };
         let twice = dsack(ack).is_some_and(|(_, to)| to == end);
         let repaired = retransmission && !twice && ack.next > end;
         if !retransmission || twice || repaired || duplicate && ack.sacks.is_empty() {
             self.out = None;
         }
-        if repaired { Outcome::Repaired } else { Outcome::Nothing }
+        repaired
     }
 }
 

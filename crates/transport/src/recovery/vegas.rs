@@ -11,9 +11,8 @@ use ecnlab_units::{Span, Time};
 
 use super::Recovery;
 use crate::segment::Ack;
-use crate::sender::{Core, LastCut, Output};
 use crate::settings::Settings;
-use crate::window::{Acked, CongestionControl, Control};
+use crate::tcb::{CutFor, Output, Tcb};
 
 /// Window after a timeout.
 const RESTART: f64 = 2.0;
@@ -22,14 +21,14 @@ const ENDED_SLOW_START: f64 = 2.0;
 /// Most acknowledgements after a retransmission that look at the fine clock.
 const WATCHED: u64 = 2;
 /// Largest table of send times.
-const MOST_SLOTS: u64 = 1 << 20;
+const LARGEST_TABLE: u64 = 1 << 20;
 
-pub struct Vegas {
+pub struct VegasRecovery {
     threshold: u32,
     /// When segment 0 was sent last: the fine clock's zero.
     origin: Option<Time>,
-    slots: Vec<Slot>,
-    slot_count: u64,
+    sendings: Vec<Sending>,
+    table_size: u64,
     clock: FineClock,
     /// New acknowledgements that still look at the fine clock.
     watch: u64,
@@ -41,12 +40,12 @@ pub struct Vegas {
 
 /// A segment's last sending on the fine clock, and how often it was sent.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Sending {
     sent: f64,
     times: u32,
 }
 
-const EMPTY: Slot = Slot { sent: -1.0, times: 0 };
+const NEVER_SENT: Sending = Sending { sent: -1.0, times: 0 };
 
 /// The fine timeout in seconds: mean in eighths, deviation in quarters.
 struct FineClock {
@@ -78,13 +77,13 @@ impl FineClock {
     }
 }
 
-impl Vegas {
-    pub fn new(settings: &Settings) -> Vegas {
-        Vegas {
+impl VegasRecovery {
+    pub fn new(settings: &Settings) -> VegasRecovery {
+        VegasRecovery {
             threshold: settings.duplicate_threshold,
             origin: None,
-            slots: Vec::new(),
-            slot_count: settings.max_window.min(MOST_SLOTS),
+            sendings: Vec::new(),
+            table_size: settings.max_window.min(LARGEST_TABLE),
             clock: FineClock { mean8: 0.0, deviation4: 0.0, timeout: 1000.0, set: false },
             watch: 0,
             deflated: 0.0,
@@ -96,188 +95,169 @@ impl Vegas {
         self.origin.map_or(0.0, |origin| now.since(origin).seconds())
     }
 
-    fn slot(&self, seq: u64) -> Slot {
-        self.slots.get((seq % self.slot_count) as usize).copied().unwrap_or(EMPTY)
+    fn sending(&self, seq: u64) -> Sending {
+        self.sendings.get((seq % self.table_size) as usize).copied().unwrap_or(NEVER_SENT)
     }
 
     fn record(&mut self, seq: u64, now: Time) {
         if seq == 0 {
-            self.slots.clear();
+            self.sendings.clear();
         }
-        let index = (seq % self.slot_count) as usize;
-        if index >= self.slots.len() {
-            self.slots.resize(index + 1, EMPTY);
+        let index = (seq % self.table_size) as usize;
+        if index >= self.sendings.len() {
+            self.sendings.resize(index + 1, NEVER_SENT);
         }
-        self.slots[index] = Slot { sent: self.at(now), times: self.slots[index].times + 1 };
+        self.sendings[index] = Sending { sent: self.at(now), times: self.sendings[index].times + 1 };
     }
 
     /// Empties the entries of segments from `from` to `last`, as far as the table's end.
     fn release(&mut self, from: u64, last: u64) {
-        let (from, end) = ((from % self.slot_count) as usize, (last % self.slot_count) as usize + 1);
-        let end = end.min(self.slots.len());
+        let (from, end) = ((from % self.table_size) as usize, (last % self.table_size) as usize + 1);
+        let end = end.min(self.sendings.len());
         if from < end {
-            self.slots[from..end].fill(EMPTY);
+            self.sendings[from..end].fill(NEVER_SENT);
         }
     }
 
     fn expired(&self, seq: u64, at: f64) -> bool {
-        at - self.slot(seq).sent >= self.clock.timeout
+        at - self.sending(seq).sent >= self.clock.timeout
     }
 
-    fn advance(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut impl Output) {
-        let before = core.una;
-        if before == 1 && core.settings.delay_growth {
-            core.window.cwnd = core.initial_window as f64;
-            out.window(&core.window);
+    fn advance(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) {
+        let before = tcb.una();
+        if before == 1 && tcb.settings().delay_growth {
+            tcb.open_window(out);
         }
-        self.end_inflation(core, out);
-        let newly = core.advance(ack, now);
+        self.end_inflation(tcb, out);
+        let newly = tcb.advance(ack, now);
         let at = self.at(now);
-        let slot = self.slot(ack.next - 1);
-        let sample = (slot.sent != 0.0 && slot.times == 1).then_some(at - slot.sent);
-        grow(core, ack, newly, sample.and_then(Span::from_secs_f64), now, out);
+        let sending = self.sending(ack.next - 1);
+        let sample = (sending.sent != 0.0 && sending.times == 1).then_some(at - sending.sent);
+        tcb.grow_by_steps(ack, newly, sample.and_then(Span::from_secs_f64), now, out);
         self.release(before, ack.next - 1);
         if let Some(rtt) = sample.filter(|&rtt| rtt > 0.0) {
             self.clock.sample(rtt);
         }
-        self.look_again(core, at, now, out);
+        self.look_again(tcb, at, now, out);
     }
 
-    fn end_inflation(&mut self, core: &mut Core, out: &mut impl Output) {
-        if core.duplicates > self.threshold && core.window.cwnd > self.deflated {
-            core.window.cwnd = self.deflated;
-            out.window(&core.window);
-            core.window.ssthresh = ENDED_SLOW_START;
-            out.window(&core.window);
+    fn end_inflation(&mut self, tcb: &mut Tcb, out: &mut impl Output) {
+        if tcb.duplicates() > self.threshold && tcb.window().cwnd > self.deflated {
+            tcb.set_cwnd(self.deflated, out);
+            tcb.set_ssthresh(ENDED_SLOW_START, out);
         }
     }
 
     /// The first acknowledgements after a retransmission look whether the next segment was lost too; the window was cut already.
-    fn look_again(&mut self, core: &mut Core, at: f64, now: Time, out: &mut impl Output) {
+    fn look_again(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl Output) {
         if self.watch == 0 {
             return;
         }
         self.watch -= 1;
-        if self.expired(core.una, at) && core.una < core.available {
-            core.duplicates = self.threshold;
-            self.resend(core, now, out);
+        if self.expired(tcb.una(), at) && tcb.una() < tcb.available() {
+            tcb.set_duplicates(self.threshold);
+            self.resend(tcb, now, out);
         } else {
             self.watch = 0;
         }
     }
 
-    fn resend(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        core.retransmit(core.una, now, out);
-        self.record(core.una, now);
+    fn resend(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        tcb.retransmit(tcb.una(), now, out);
+        self.record(tcb.una(), now);
     }
 
-    fn duplicate(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        core.duplicates += 1;
+    fn duplicate(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let count = tcb.count_duplicate();
         let at = self.at(now);
-        if self.expired(core.una, at) || core.duplicates == self.threshold {
-            let may_act = !core.settings.single_fast_retransmit || core.una > core.recover || core.last_cut != LastCut::Timeout;
-            if may_act && core.una < core.available {
-                self.react(core, at, now, out);
+        if self.expired(tcb.una(), at) || count == self.threshold {
+            let timed_out = !tcb.last_cut().is_passed(tcb.una()) && tcb.last_cut().is_for(CutFor::Timeout);
+            let may_act = !(tcb.settings().single_fast_retransmit && timed_out);
+            if may_act && tcb.una() < tcb.available() {
+                self.react(tcb, at, now, out);
             }
-        } else if core.duplicates > self.threshold {
-            core.window.cwnd += 1.0;
-            out.window(&core.window);
+        } else if count > self.threshold {
+            tcb.set_cwnd(tcb.window().cwnd + 1.0, out);
         }
     }
 
-    fn react(&mut self, core: &mut Core, at: f64, now: Time, out: &mut impl Output) {
-        let slot = self.slot(core.una);
-        let again = slot.times > 1;
-        self.watch = WATCHED.min(core.next + 1 - core.una);
+    fn react(&mut self, tcb: &mut Tcb, at: f64, now: Time, out: &mut impl Output) {
+        let sending = self.sending(tcb.una());
+        let again = sending.times > 1;
+        self.watch = WATCHED.min(tcb.next() + 1 - tcb.una());
         self.clock.back_off(again);
-        core.last_cut = LastCut::Duplicates;
-        if self.cut_at < slot.sent {
-            self.cut(core, again, now, out);
+        tcb.enter_recovery();
+        if self.cut_at < sending.sent {
+            self.cut(tcb, again, now, out);
             self.cut_at = at;
         } else {
-            core.recover = core.high;
+            tcb.extend_cut();
         }
-        core.estimator.back_off(&core.settings);
-        core.restart_timer(now);
-        core.timed = None;
-        self.resend(core, now, out);
-        if slot.times == 1 {
-            core.duplicates = self.threshold;
+        tcb.back_off();
+        tcb.restart_timer(now);
+        tcb.stop_timing();
+        self.resend(tcb, now, out);
+        if sending.times == 1 {
+            tcb.set_duplicates(self.threshold);
         }
     }
 
-    fn cut(&mut self, core: &mut Core, again: bool, now: Time, out: &mut impl Output) {
-        let window = core.usable_window();
-        core.note_loss(now);
-        let kept = match window {
+    fn cut(&mut self, tcb: &mut Tcb, again: bool, now: Time, out: &mut impl Output) {
+        let window = tcb.usable_window();
+        tcb.begin_cut_for_loss(now);
+        let left = match window {
             0..=3 => 2,
             _ if again => window / 2,
             _ => window - window / 4,
         };
-        self.deflated = kept as f64;
-        core.window.cwnd = self.deflated + f64::from(core.duplicates);
-        out.window(&core.window);
+        self.deflated = left as f64;
+        tcb.set_cwnd(self.deflated + f64::from(tcb.duplicates()), out);
     }
 
-    fn send(&mut self, core: &mut Core, now: Time, out: &mut impl Output) {
-        if core.next == 0 || self.origin.is_none() {
+    fn send(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        if tcb.next() == 0 || self.origin.is_none() {
             self.origin = Some(now);
-            if let Control::Vegas(control) = &mut core.control {
-                control.start(now);
-            }
+            tcb.start_control(now);
         }
-        let from = core.next;
-        core.send_window(u64::MAX, now, out);
-        (from..core.next).for_each(|seq| self.record(seq, now));
+        let from = tcb.next();
+        tcb.send_window(u64::MAX, now, out);
+        (from..tcb.next()).for_each(|seq| self.record(seq, now));
     }
 }
 
-/// Lets congestion control look at an acknowledgement as Vegas does: with the fine clock's sample, and with the next segment to send as
-/// the end of what is in flight.
-fn grow(core: &mut Core, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl Output) {
-    if core.may_open(newly) {
-        let acked = Acked { rtt, high: core.next, ..core.acked(ack, newly, now) };
-        match &mut core.control {
-            Control::Vegas(control) => control.adapt(&mut core.window, &acked, |window| out.window(window)),
-            other => other.acknowledged(&mut core.window, &acked),
-        }
-        core.limit_cwnd();
-        out.window(&core.window);
-    }
-    core.note_echo(ack);
-}
-
-impl Recovery for Vegas {
+impl Recovery for VegasRecovery {
     #[inline(never)]
-    fn acknowledged<O: Output>(&mut self, core: &mut Core, ack: &Ack, now: Time, out: &mut O) {
+    fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         self.clock.set(self.at(now));
-        if ack.next > core.una {
-            self.advance(core, ack, now, out);
-        } else if ack.next == core.una {
-            self.duplicate(core, now, out);
+        if ack.next > tcb.una() {
+            self.advance(tcb, ack, now, out);
+        } else if ack.next == tcb.una() {
+            self.duplicate(tcb, now, out);
         }
-        if core.duplicates == 0 || core.duplicates >= self.threshold {
-            self.send(core, now, out);
+        if tcb.duplicates() == 0 || tcb.duplicates() >= self.threshold {
+            self.send(tcb, now, out);
         }
     }
 
+    /// Its timeout opens the window itself, and asks before whether it was closed.
+    fn reopen<O: Output>(&mut self, _tcb: &mut Tcb, _out: &mut O) {}
+
     #[inline(never)]
-    fn timed_out<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        let closed = core.window.cwnd < 1.0;
-        if core.outstanding() == 0 && !core.settings.slow_start_restart && !closed {
+    fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        let closed = tcb.window().cwnd < 1.0;
+        if tcb.outstanding() == 0 && !tcb.settings().slow_start_restart && !closed {
             return;
         }
-        core.window.cwnd = RESTART;
-        out.window(&core.window);
+        tcb.set_cwnd(RESTART, out);
         self.deflated = 0.0;
         self.cut_at = self.at(now);
-        core.next = core.una;
-        self.send(core, now, out);
+        tcb.go_back();
+        self.send(tcb, now, out);
     }
 
     #[inline(never)]
-    fn fill<O: Output>(&mut self, core: &mut Core, now: Time, out: &mut O) {
-        self.send(core, now, out);
+    fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.send(tcb, now, out);
     }
 }
 

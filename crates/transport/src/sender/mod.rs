@@ -1,43 +1,19 @@
 //! The sender: asks its parts in turn.
 //!
-//! An acknowledgement's echo of marks is answered first; then loss recovery takes it, and tells the [`Core`] what to advance, cut, grow
-//! and send. One cut a window: `recover` remembers how far it had been sent.
-
-mod core;
-mod opening;
-pub mod pacing;
-mod rtt_seen;
+//! An acknowledgement's echo of marks is responded to first; then loss recovery takes it, and tells the [`Tcb`] what to advance, cut, grow
+//! and send.
 
 use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
-pub use self::core::{Core, LastCut};
 use crate::recovery::{Algorithm, Recovery};
-use crate::segment::{Ack, Kind, Segment};
-use crate::settings::{Handshake, RecoveryName, Settings};
+use crate::segment::{Ack, Role};
+use crate::settings::{Handshake, Settings};
 use crate::source::Demand;
+use crate::tcb::{Output, SendCounters, Tcb};
+use crate::timer::{Timer, earlier, is_due};
 use crate::window::Window;
-
-/// Where a sender's segments go, and who is told of its window.
-pub trait Output {
-    fn send(&mut self, segment: Segment);
-
-    /// The window or the threshold may have changed.
-    fn window(&mut self, _window: &Window) {}
-}
-
-/// What a sender has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    pub sent: u64,
-    pub retransmitted_fast: u64,
-    pub retransmitted_timeout: u64,
-    /// Timeouts that meant a loss: data was outstanding and no mark had just cut the window (ns-2's nrexmit_).
-    pub timeouts: u64,
-    /// Window cuts for marks.
-    pub ecn_reactions: u64,
-}
 
 /// The sending end of a connection.
 #[repr(C)]
@@ -47,7 +23,7 @@ pub struct Sender {
     opening: bool,
     /// The retransmission timer is the only one.
     one_timer: bool,
-    core: Core,
+    tcb: Tcb,
 }
 
 impl Sender {
@@ -55,29 +31,28 @@ impl Sender {
     pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Sender {
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
-        let one_timer = !settings.pacing && settings.recovery != RecoveryName::Rack;
-        Sender { core: Core::new(settings, demand, boot), recovery, opening, one_timer }
+        let one_timer = !settings.pacing && !recovery.has_timer();
+        Sender { tcb: Tcb::new(settings, demand, boot), recovery, opening, one_timer }
     }
 
     /// Opens the connection and sends what the window allows.
     pub fn start(&mut self, now: Time, out: &mut impl Output) {
-        out.window(&self.core.window);
+        out.window(self.tcb.window());
         if self.opening {
-            self.core.transmit(0, now, out);
-            self.core.next = 1;
+            self.tcb.open(now, out);
         } else {
-            self.recovery.fill(&mut self.core, now, out);
+            self.recovery.fill(&mut self.tcb, now, out);
         }
     }
 
     /// The application has more to send on an open connection.
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
-        self.core.resume(now, out);
-        self.core.add(demand);
+        self.tcb.resume(now, out);
+        self.tcb.add(demand);
         if !self.opening {
-            self.recovery.fill(&mut self.core, now, out);
+            self.recovery.fill(&mut self.tcb, now, out);
         }
-        self.core.keep_timer(now);
+        self.tcb.run_timer_below_one(now);
     }
 
     /// Takes an acknowledgement.
@@ -85,118 +60,121 @@ impl Sender {
     /// # Panics
     /// If it acknowledges what was never sent.
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        assert!(ack.next <= self.core.high, "segment {} was acknowledged but never sent", ack.next);
-        if ack.kind != Kind::Plain {
-            self.core.send_pure_ack(out);
-            if ack.kind == Kind::Syn {
+        assert!(ack.next <= self.tcb.high(), "segment {} was acknowledged but never sent", ack.next);
+        if ack.role != Role::Plain {
+            self.tcb.send_pure_ack(out);
+            if ack.role == Role::Syn {
                 return self.answered(ack, now, out);
             }
         }
-        self.core.rtt.sample(ack, now);
-        self.core.hear(ack, now, out);
-        self.recovery.acknowledged(&mut self.core, ack, now, out);
-        self.core.keep_timer(now);
+        self.tcb.see_rtt(ack, now);
+        self.tcb.respond_to_echo(ack, now, out);
+        self.recovery.acknowledged(&mut self.tcb, ack, now, out);
+        self.tcb.run_timer_below_one(now);
     }
 
     /// The SYN has been answered, perhaps not for the first time.
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         if std::mem::take(&mut self.opening) {
-            self.core.opened(ack, now, out);
-            self.recovery.opened(&self.core);
-            self.recovery.fill(&mut self.core, now, out);
+            self.tcb.opened(ack, now, out);
+            self.recovery.opened(&self.tcb);
+            self.recovery.fill(&mut self.tcb, now, out);
         }
     }
 
-    /// When the sender is to be woken: its retransmission timer, recovery's own timer or the pacer.
+    /// When the sender is to be woken: the earliest of its timers.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         if self.one_timer {
-            return self.core.rto_at;
+            return self.tcb.retransmit_at();
         }
-        let pacer = self.core.pacer.as_ref().and_then(|pacer| pacer.deadline());
-        earlier(self.core.rto_at, earlier(self.recovery.deadline(), pacer))
+        earlier(self.tcb.retransmit_at(), earlier(self.recovery.deadline(), self.tcb.paced_at()))
     }
 
     /// The deadline has come.
     #[inline(never)]
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
-        while self.deadline().is_some_and(|at| at <= now) {
-            self.expire_one(now, out);
+        while let Some(timer) = self.due(now) {
+            self.expire_one(timer, now, out);
         }
     }
 
-    fn expire_one(&mut self, now: Time, out: &mut impl Output) {
-        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+    /// The timer to serve first of those that are due.
+    fn due(&self, now: Time) -> Option<Timer> {
+        let (retransmission, own) = (self.tcb.retransmit_at(), self.recovery.deadline());
         // A tail loss probe that the retransmission timer limits goes in its place (RFC 8985, section 7.2).
-        let first = self.recovery.deadline().is_some_and(|own| self.core.rto_at.is_some_and(|rto| own <= rto));
-        if due(self.core.rto_at) && !first {
-            if self.opening {
-                return self.core.syn_timed_out(now, out);
+        let own_first = own.is_some_and(|own| retransmission.is_some_and(|at| own <= at));
+        if is_due(retransmission, now) && !own_first {
+            return Some(Timer::Retransmission);
+        }
+        let others = [(own, Timer::Recovery), (self.tcb.paced_at(), Timer::Pacing)];
+        others.into_iter().find(|&(at, _)| is_due(at, now)).map(|(_, timer)| timer)
+    }
+
+    fn expire_one(&mut self, timer: Timer, now: Time, out: &mut impl Output) {
+        match timer {
+            Timer::Retransmission if self.opening => self.tcb.syn_timed_out(now, out),
+            Timer::Retransmission => {
+                self.recovery.reopen(&mut self.tcb, out);
+                self.tcb.time_out(now, out);
+                self.recovery.timed_out(&mut self.tcb, now, out);
             }
-            self.core.time_out(now, out);
-            self.recovery.timed_out(&mut self.core, now, out);
-        } else if due(self.recovery.deadline()) {
-            self.recovery.expire(&mut self.core, now, out);
-        } else if let Some(pacer) = &mut self.core.pacer {
-            pacer.woken();
-            self.recovery.fill(&mut self.core, now, out);
+            Timer::Recovery => self.recovery.expire(&mut self.tcb, now, out),
+            Timer::Pacing => {
+                self.tcb.end_pause();
+                self.recovery.fill(&mut self.tcb, now, out);
+            }
         }
     }
 
     /// Whether all that there was to send is acknowledged.
     pub fn is_done(&self) -> bool {
-        self.core.una >= self.core.available
+        self.tcb.una() >= self.tcb.available()
     }
 
     pub fn window(&self) -> &Window {
-        &self.core.window
+        self.tcb.window()
     }
 
-    pub fn counters(&self) -> &Counters {
-        &self.core.counters
+    pub fn counters(&self) -> &SendCounters {
+        self.tcb.counters()
     }
 
     /// Lowest segment not yet acknowledged.
     pub fn una(&self) -> u64 {
-        self.core.una
+        self.tcb.una()
     }
 
     /// The round-trip time to write into packets; zero before the first measurement.
     pub fn reported_rtt(&self) -> Span {
-        self.core.rtt.report(self.core.settings.rtt_report)
+        self.tcb.rtt().report(self.tcb.settings().rtt_report)
     }
 
     /// Smallest round-trip time measured on a segment that was sent once; zero before the first.
     pub fn min_rtt(&self) -> Span {
-        self.core.rtt.min()
+        self.tcb.rtt().min()
     }
 
-    /// DCTCP's estimate of the share of marked segments, where the response keeps one.
+    /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
     pub fn alpha(&self) -> Option<f64> {
-        self.core.alpha()
+        self.tcb.alpha()
     }
 
     /// Whether ECN is in use.
     pub fn uses_ecn(&self) -> bool {
-        self.core.ecn
-    }
-}
-
-/// The earlier of two deadlines.
-#[inline]
-pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+        self.tcb.uses_ecn()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::Ecn;
+
     use super::*;
     use crate::profile;
-    use crate::settings::{Echo, GrowthBy, ResponseName};
+    use crate::segment::Segment;
+    use crate::settings::{EchoStyle, GrowthBy, RecoveryName, ResponseName};
 
     struct Sent(Vec<Segment>);
 
@@ -245,18 +223,17 @@ mod tests {
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
             let settings = Settings { recovery, hystart: true, ..profile::settings("ns2") };
-            let (mut sender, mut sent) = avoiding(settings);
+            let (mut sender, mut sent) = avoiding(settings, true);
             for _ in 0..4 {
                 sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);
             }
-            assert!(!sender.core.in_first_slow_start(), "{recovery:?}");
+            assert!(!sender.tcb.in_first_slow_start(), "{recovery:?}");
         }
     }
 
     /// A sender in congestion avoidance with ten segments outstanding.
-    fn avoiding(settings: Settings) -> (Sender, Sent) {
-        let settings =
-            Settings { ecn: true, handshake: Handshake::None, delay_growth: false, initial_window: 10, max_window: 10, ..settings };
+    fn avoiding(settings: Settings, ecn: bool) -> (Sender, Sent) {
+        let settings = Settings { ecn, handshake: Handshake::None, delay_growth: false, initial_window: 10, max_window: 10, ..settings };
         let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
@@ -265,7 +242,7 @@ mod tests {
 
     #[test]
     fn abe_s_share_is_for_marks_and_a_loss_halves() {
-        let abe = || avoiding(Settings { response: ResponseName::Abe, ..profile::settings("ns2") });
+        let abe = || avoiding(Settings { response: ResponseName::Abe, ..profile::settings("ns2") }, true);
         let (mut sender, mut sent) = abe();
         sender.acknowledge(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         assert_eq!(8.0, sender.window().ssthresh);
@@ -282,9 +259,48 @@ mod tests {
         let mut sender = Sender::new(Arc::new(settings), &Demand::segments(segments), Span::ZERO);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
-        let syn_ack = Ack { kind: Kind::Syn, ece: true, ..Ack::plain(1, 40) };
+        let syn_ack = Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) };
         sender.acknowledge(&syn_ack, Time::ZERO + Span::from_millis(500), &mut sent);
         (sender, sent)
+    }
+
+    #[test]
+    fn a_host_that_opens_with_data_is_still_a_host() {
+        let settings = Settings { ecn: true, handshake: Handshake::None, fin: false, initial_window: 10, ..profile::settings("rfc") };
+        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sent = Sent(Vec::new());
+        sender.start(Time::ZERO, &mut sent);
+        assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
+        sender.acknowledge(&Ack { ece: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
+        assert_eq!((5.0, 1), (sender.window().cwnd, sender.counters().ecn_reactions), "the first echo cuts and lets nothing grow");
+        sent.0.clear();
+        sender.expire(sender.deadline().unwrap(), &mut sent);
+        assert_eq!(vec![(Ecn::NotEct, false)], sent.0.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_ecn_a_cut_is_told_of_only_where_that_is_asked_for() {
+        let cwr = |cwr_without_ecn| {
+            let (mut sender, mut sent) = avoiding(Settings { cwr_without_ecn, ..profile::settings("ns2") }, false);
+            (0..4).for_each(|_| sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent));
+            sent.0.iter().any(|segment| segment.cwr)
+        };
+        assert_eq!([true, false], [cwr(true), cwr(false)]);
+    }
+
+    #[test]
+    fn duplicates_with_nothing_outstanding_cut_only_where_that_is_asked_for() {
+        let threshold = |duplicates_when_idle| {
+            let settings = Settings { duplicates_when_idle, limited_transmit: false, ..profile::settings("ns2") };
+            let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1), Span::ZERO);
+            let mut sent = Sent(Vec::new());
+            sender.start(Time::ZERO, &mut sent);
+            (1..=2).for_each(|next| sender.acknowledge(&Ack::plain(next, 40), Time::ZERO, &mut sent));
+            sender.tcb.add(&Demand::segments(10));
+            (0..3).for_each(|_| sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent));
+            sender.window().ssthresh
+        };
+        assert_eq!([2.0, 20.0], [threshold(true), threshold(false)]);
     }
 
     #[test]
@@ -295,7 +311,7 @@ mod tests {
             sender.acknowledge(&Ack { ece: true, echo: now, ..Ack::plain(2, 40) }, now, &mut sent);
             let cut = sender.window().ssthresh;
             (3..=acknowledged).for_each(|next| sender.acknowledge(&Ack { echo: now, ..Ack::plain(next, 40) }, now, &mut sent));
-            let flight = sender.core.outstanding() as f64;
+            let flight = sender.tcb.outstanding() as f64;
             sender.expire(sender.deadline().unwrap(), &mut sent);
             let threshold = if timeouts == 0 { cut } else { flight / 2.0 };
             assert_eq!((threshold, timeouts), (sender.window().ssthresh, sender.counters().timeouts));
@@ -330,10 +346,10 @@ mod tests {
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {
             let mut sacks = crate::Sacks::default();
-            sacks.push(2, to.min(sender.core.high));
+            sacks.push(2, to.min(sender.tcb.high()));
             sender.acknowledge(&Ack { sacks, ..Ack::plain(1, 40) }, Time::ZERO, &mut sent);
         }
-        let (recover, high) = (sender.core.recover, sender.core.high);
+        let (recover, high) = (sender.tcb.last_cut().recover(), sender.tcb.high());
         assert!(high > recover + 2, "recovery has sent new segments from {recover} to {high}");
         sender.acknowledge(&Ack { ece: true, ..Ack::plain(recover + 1, 40) }, Time::ZERO, &mut sent);
         let cwnd = sender.window().cwnd;
@@ -344,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_sender_without_a_response_grows_through_echoes() {
-        let (mut sender, mut sent) = avoiding(Settings { response: ResponseName::None, ..profile::settings("ns2") });
+        let (mut sender, mut sent) = avoiding(Settings { response: ResponseName::None, ..profile::settings("ns2") }, true);
         for next in [1, 2] {
             sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }
@@ -353,8 +369,9 @@ mod tests {
 
     #[test]
     fn a_heavier_echo_of_a_window_that_timed_out_cuts_no_more() {
-        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, mark_after_timeout: false, ..profile::settings("ns2") };
-        let (mut sender, mut sent) = avoiding(mecn);
+        let mecn =
+            Settings { response: ResponseName::Mecn, ecn_echo: EchoStyle::Mecn, mark_after_timeout: false, ..profile::settings("ns2") };
+        let (mut sender, mut sent) = avoiding(mecn, true);
         sender.acknowledge(&Ack { cwr: true, ..Ack::plain(2, 40) }, Time::ZERO, &mut sent);
         let at = sender.deadline().unwrap();
         sender.expire(at, &mut sent);
@@ -364,8 +381,8 @@ mod tests {
 
     #[test]
     fn mecn_s_answer_that_there_is_no_congestion_lets_the_window_grow() {
-        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: Echo::Mecn, ..profile::settings("ns2") };
-        let (mut sender, mut sent) = avoiding(mecn);
+        let mecn = Settings { response: ResponseName::Mecn, ecn_echo: EchoStyle::Mecn, ..profile::settings("ns2") };
+        let (mut sender, mut sent) = avoiding(mecn, true);
         for next in [1, 2] {
             sender.acknowledge(&Ack { ece: true, ..Ack::plain(next, 40) }, Time::ZERO, &mut sent);
         }

@@ -1,428 +1,293 @@
-//! The parameters of a sender and its receiver, declared once.
+//! The parameters of a sender and its receiver, each declared once: everything that a profile sets and a scenario may override.
+//!
+//! `when` says with which values of the others a parameter is read.
 
-use ecnlab_units::{Kind, Parameter, Span};
+use ecnlab_units::{Span, parameters};
 
-const HOUR: Span = Span::from_secs(3600);
+use super::{
+    CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer, RecoveryName, ResponseName, RtoOrder,
+    RttReport, TimerRestart,
+};
+
 const MAX_PACKETS: u64 = 1_000_000_000;
 
-macro_rules! parameter {
-    ($name:literal, $kind:expr, $default:literal, $doc:literal, $source:literal) => {
-        Parameter { name: $name, kind: $kind, default: $default, doc: $doc, source: $source, ..Parameter::PLAIN }
-    };
+parameters! {
+    /// The parameters in the form that senders and receivers read on every packet.
+    #[derive(Clone, Debug)]
+    pub struct Settings {
+        /// Congestion control: how the window grows, and by how much a loss cuts it.
+        #[source("RFC 5681; RFC 9438; Brakmo and Peterson 1995")]
+        pub congestion: CongestionName = "reno";
+        /// Loss recovery; sack1 and vegas are ns-2's, sack, fack and rack share one scoreboard.
+        #[source("RFC 5681; RFC 6582; RFC 6675; RFC 8985; Mathis and Mahdavi 1996")]
+        pub recovery: RecoveryName = "reno";
+        /// What a mark does to the window: nothing, as a loss, ABE's smaller cut, by DCTCP's share of marks, or by MECN's levels.
+        #[source("RFC 3168, section 6.1.2; RFC 8511; RFC 8257; Durresi et al. 2001")]
+        #[when(ecn = "true")]
+        pub response: ResponseName = "halve";
+        /// Offer ECN and respond to marks.
+        #[source("RFC 3168")]
+        pub ecn: bool = "false";
+        /// The receiver agrees to ECN when it is offered in a three-way handshake.
+        #[source("RFC 3168, section 6.1.1")]
+        #[when(ecn = "true", handshake = "three-way")]
+        pub receiver_ecn: bool = "true";
+        /// Offer ECN no more when a SYN that offered it was lost.
+        #[source("RFC 3168, section 6.1.1.1")]
+        #[when(ecn = "true", handshake = "three-way")]
+        pub ecn_fallback: bool = "true";
+        /// Retransmitted packets are ECN-capable, which RFC 3168 forbids and ns-2 does.
+        #[source("RFC 3168, section 6.1.5; ns-2 2.35")]
+        #[when(ecn = "true")]
+        pub ect_on_retransmission: bool = "true";
+        /// Without a three-way handshake: the first packet asks for ECN by ECE and is not ECN-capable, and ECE on its ACK says that the
+        /// receiver echoes marks; else both ends know.
+        #[source("ns-2 2.35 tcp.cc, output")]
+        #[when(ecn = "true", handshake = "none" | "first-packet")]
+        pub first_packet_offers_ecn: bool = "true";
+        /// How the receiver echoes marks: until CWR, each packet's own mark, or MECN's two bits.
+        #[source("RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001")]
+        #[when(ecn = "true")]
+        pub ecn_echo: EchoStyle = "classic";
+        /// Without a three-way handshake: the receiver echoes marks only when it acknowledges an ECN-capable packet.
+        #[source("ns-2 2.35 tcp-sink.cc; RFC 3168, section 6.1.3, echoes until CWR")]
+        #[when(ecn = "true", ecn_echo = "classic", handshake = "none" | "first-packet")]
+        pub echo_on_capable_only: bool = "true";
+        /// What ABE leaves of the window after a mark.
+        #[source("RFC 8511, section 3.1")]
+        #[when(ecn = "true", response = "abe")]
+        pub abe_beta: f64 = "0.8", 0.5..=1;
+        /// DCTCP's gain of the estimate of the share of marks.
+        #[source("RFC 8257, section 4.2")]
+        #[when(ecn = "true", response = "dctcp")]
+        pub dctcp_g: f64 = "0.0625", 0.0001..=1;
+        /// MECN's cut for incipient congestion.
+        #[source("Durresi et al. 2001, section 2")]
+        #[when(ecn = "true", response = "mecn")]
+        #[off("0", "a mark of incipient congestion cuts nothing")]
+        pub mecn_incipient: f64 = "0.2", 0..=1;
+        /// MECN's cut for moderate congestion.
+        #[source("Durresi et al. 2001, section 2")]
+        #[when(ecn = "true", response = "mecn")]
+        #[off("0", "a mark of moderate congestion cuts nothing")]
+        pub mecn_moderate: f64 = "0.4", 0..=1;
+        /// AIMD's growth in a round trip.
+        #[source("Chiu and Jain 1989")]
+        #[when(congestion = "aimd")]
+        pub aimd_a: f64 = "1", 0..=1000, "packets";
+        /// AIMD's cut: the share of the window that goes.
+        #[source("Chiu and Jain 1989")]
+        #[when(congestion = "aimd")]
+        pub aimd_b: f64 = "0.5", 0.01..=0.99;
+        /// CUBIC's scale of growth.
+        #[source("RFC 9438, section 5")]
+        #[when(congestion = "cubic")]
+        pub cubic_c: f64 = "0.4", 0.001..=100, "packets/s^3";
+        /// What CUBIC leaves of the window.
+        #[source("RFC 9438, section 4.6")]
+        #[when(congestion = "cubic")]
+        pub cubic_beta: f64 = "0.7", 0.1..=0.99;
+        /// CUBIC gives way faster when its last maximum was not reached.
+        #[source("RFC 9438, section 4.7")]
+        #[when(congestion = "cubic")]
+        pub cubic_fast_convergence: bool = "true";
+        /// CUBIC grows at least as Reno would.
+        #[source("RFC 9438, section 4.3")]
+        #[when(congestion = "cubic")]
+        pub cubic_reno_friendly: bool = "true";
+        /// HyStart++: leave slow start when the round-trip time rises.
+        #[source("RFC 9406")]
+        #[when(recovery = "tahoe" | "reno" | "newreno" | "sack1" | "sack" | "fack" | "rack")]
+        pub hystart: bool = "false";
+        /// Vegas grows while fewer packets are queued.
+        #[source("Brakmo and Peterson 1995; ns-2 v_alpha_")]
+        #[when(congestion = "vegas")]
+        pub vegas_alpha: f64 = "1", 0..=1000, "packets";
+        /// Vegas shrinks while more packets are queued.
+        #[source("Brakmo and Peterson 1995; ns-2 v_beta_")]
+        #[when(congestion = "vegas")]
+        pub vegas_beta: f64 = "3", 0..=1000, "packets";
+        /// Vegas leaves slow start when more packets are queued.
+        #[source("Brakmo and Peterson 1995; ns-2 v_gamma_")]
+        #[when(congestion = "vegas")]
+        pub vegas_gamma: f64 = "1", 0..=1000, "packets";
+        /// Count acknowledgements or the segments that they acknowledge.
+        #[source("ns-2 2.35; RFC 5681, section 3.1; RFC 3465")]
+        pub growth: GrowthBy = "acks";
+        /// Grow only while the window is what limits the sender.
+        #[source("RFC 2861; RFC 7661")]
+        pub window_validation: bool = "false";
+        /// Start again from the initial window after an idle retransmission timeout.
+        #[source("RFC 5681, section 4.1")]
+        pub idle_restart: bool = "false";
+        /// Whether a cut is taken of the usable window or of the segments in flight.
+        #[source("ns-2 2.35; RFC 5681, equation 4")]
+        pub cut_from: CutFrom = "window";
+        /// Smallest window that a cut leaves; with 0 a mark may take it below one, and then the timer paces the sender.
+        #[source("RFC 3168, section 6.1.2; Linux tcp_reno_ssthresh")]
+        pub min_window: u64 = "0", 0..=1000, "packets";
+        /// A further timeout of the same packet leaves the threshold as it is.
+        #[source("RFC 5681, section 3.1; ns-2 cuts it again")]
+        pub threshold_once: bool = "false";
+        /// After a timeout answer marks at once, those of packets sent before it too.
+        #[source("ns-2 2.35; RFC 3168, section 6.1.2, answers once a window")]
+        #[when(ecn = "true")]
+        pub mark_after_timeout: bool = "true";
+        /// A timeout leaves a threshold that a mark has cut also when all that was sent before the mark is acknowledged.
+        #[source("ns-2 2.35 tcp.cc, timeout; RFC 5681, section 3.1, cuts it")]
+        #[when(ecn = "true")]
+        pub mark_spares_later_timeouts: bool = "true";
+        /// Proportional rate reduction: send in recovery in step with what is delivered.
+        #[source("RFC 6937")]
+        #[when(recovery = "sack" | "fack" | "rack")]
+        pub prr: bool = "false";
+        /// Tail loss probe, where recovery is rack.
+        #[source("RFC 8985, section 7")]
+        #[when(recovery = "rack")]
+        pub tlp: bool = "true";
+        /// Spread segments over the round trip, at twice the window's rate in slow start and 1.2 times it later.
+        #[source("Aggarwal, Savage and Anderson 2000; Linux tcp_update_pacing_rate")]
+        pub pacing: bool = "false";
+        /// Which partial acknowledgements restart NewReno's timer.
+        #[source("RFC 6582, section 3.2; ns-2 newreno_changes1_")]
+        #[when(recovery = "newreno")]
+        pub partial_ack_timer: PartialAckTimer = "first";
+        /// A partial acknowledgement takes from NewReno's inflated window what it acknowledges, less one; else all inflation goes.
+        #[source("RFC 6582, section 3.2; ns-2 partial_window_deflation_")]
+        #[when(recovery = "newreno")]
+        pub partial_deflation: bool = "true";
+        /// NewReno leaves recovery with a window of at most what is outstanding, which keeps it from a burst.
+        #[source("RFC 6582, section 3.2; ns-2 exit_recovery_fix_")]
+        #[when(recovery = "newreno")]
+        pub exit_to_flight: bool = "false";
+        /// Largest window: the receiver's.
+        #[source("ns-2 window_")]
+        pub max_window: u64 = "20", 1..=MAX_PACKETS, "packets";
+        /// Data packet on the wire, headers included.
+        #[source("ns-2 packetSize_")]
+        pub packet_size: u32 = "1000 B", 41..=65535, "bytes";
+        /// Acknowledgement on the wire.
+        #[source("ns-2 TCPSink packetSize_")]
+        pub ack_size: u32 = "40 B", 1..=65535, "bytes";
+        /// First packet on the wire, a SYN; 0 is as all others.
+        #[source("ns-2 tcpip_base_hdr_size_")]
+        pub first_packet_size: u32 = "40 B", 0..=65535, "bytes";
+        /// Headers in a data packet, which goodput does not count; ns-2 counts whole packets.
+        #[source("ns-2 packetSize_")]
+        pub header: u32 = "0 B", 0..=200, "bytes";
+        /// Window at the start, or once the first packet is acknowledged.
+        #[source("ns-2 windowInit_; RFC 5681, section 3.1")]
+        pub initial_window: u64 = "2", 1..=1000, "packets";
+        /// How a connection opens: with data, with a first packet that stands for the SYN, or as RFC 9293 has it.
+        #[source("ns-2 syn_; RFC 9293, section 3.5")]
+        pub handshake: Handshake = "first-packet";
+        /// A finite transfer ends with a FIN, which the receiver answers with its own.
+        #[source("RFC 9293, section 3.6")]
+        pub fin: bool = "false";
+        /// The window stays at one until the first packet is acknowledged.
+        #[source("ns-2 delay_growth_")]
+        pub delay_growth: bool = "true";
+        /// Send a new packet on each of the first two duplicate ACKs.
+        #[source("RFC 3042; ns-2 singledup_")]
+        #[when(recovery = "tahoe" | "reno" | "newreno" | "sack1" | "sack" | "fack" | "rack")]
+        pub limited_transmit: bool = "true";
+        /// Duplicate ACKs that mean a loss.
+        #[source("RFC 5681, section 3.2")]
+        pub duplicate_threshold: u32 = "3", 1..=1000, "ACKs";
+        /// ACKs with nothing outstanding count as duplicates, of which the last one sends what is next.
+        #[source("ns-2 2.35 tcp-reno.cc, dupack_action; RFC 5681, section 2, takes them for none")]
+        #[when(recovery = "tahoe" | "reno" | "newreno" | "sack1")]
+        pub duplicates_when_idle: bool = "true";
+        /// Most packets sent in answer to one ACK; 0 is no limit.
+        #[source("ns-2 maxburst_")]
+        pub max_burst: u64 = "0", 0..=MAX_PACKETS, "packets";
+        /// Largest congestion window; 0 is no limit.
+        #[source("ns-2 maxcwnd_")]
+        pub cwnd_limit: u64 = "0", 0..=MAX_PACKETS, "packets";
+        /// Cut the window as a real number with a whole threshold, in whole packets, or both as real numbers.
+        #[source("ns-2 precisionReduce_; RFC 5681")]
+        pub halving: Halving = "exact";
+        /// Do not retransmit fast a second time for losses of one window.
+        #[source("ns-2 bugFix_; RFC 6582, section 3.2")]
+        #[when(recovery = "tahoe" | "reno" | "newreno" | "sack1" | "vegas")]
+        pub single_fast_retransmit: bool = "true";
+        /// Retransmit fast when the first data packet is lost, and start with a window of one when the first packet timed out.
+        #[source("ns-2 bugfix_ss_; RFC 5681, section 3.1")]
+        pub first_packet_loss: bool = "true";
+        /// Inflate the window by duplicate ACKs only in fast recovery.
+        #[source("ns-2 exitFastRetrans_")]
+        #[when(recovery = "reno" | "newreno")]
+        pub strict_inflation: bool = "true";
+        /// CWR may go on a retransmitted packet.
+        #[source("ns-2 SetCWRonRetransmit_")]
+        pub cwr_on_retransmission: bool = "true";
+        /// CWR may go on the highest packet sent, also when that is sent again.
+        #[source("ns-2 2.35 tcp.cc, output; RFC 3168, section 6.1.2, asks for new data")]
+        #[when(cwr_on_retransmission = "false")]
+        pub cwr_on_highest: bool = "true";
+        /// Tell of a cut by CWR where ECN is not in use too.
+        #[source("ns-2 2.35 tcp.cc, output; RFC 3168, section 6.1.2")]
+        pub cwr_without_ecn: bool = "true";
+        /// A timeout with nothing outstanding returns the window to one.
+        #[source("ns-2 slow_start_restart_")]
+        pub slow_start_restart: bool = "true";
+        /// A timeout with nothing outstanding leaves the threshold and the back-off as they are.
+        #[source("ns-2 restart_bugfix_")]
+        pub idle_threshold: bool = "true";
+        /// Granularity of the sender's clock.
+        #[source("ns-2 tcpTick_; RFC 6298, section 4")]
+        pub tick: Span = "0.01 s", 0.000001..=3600, "s";
+        /// Smallest retransmission timeout.
+        #[source("ns-2 minrto_")]
+        pub rto_min: Span = "0.2 s", 0..=3600, "s";
+        /// Largest retransmission timeout.
+        #[source("ns-2 maxrto_")]
+        pub rto_max: Span = "60 s", 0.001..=3600, "s";
+        /// Retransmission timeout before the first sample.
+        #[source("ns-2 rtxcur_init_")]
+        pub rto_initial: Span = "3 s", 0.001..=3600, "s";
+        /// Whether the minimum is applied before or after the back-off.
+        #[source("ns-2 rfc2988_")]
+        pub rto_order: RtoOrder = "minimum-first";
+        /// Whether an ACK restarts the timer after or before it updates the estimate; or after it, and never with nothing outstanding.
+        #[source("ns-2 timerfix_; RFC 6298, section 5")]
+        pub timer_restart: TimerRestart = "after-sample";
+        /// Arithmetic of the retransmission timeout: BSD's in whole ticks, the RFC's, or Linux's, whose minimum is of the deviation.
+        #[source("ns-2 2.35; RFC 6298, section 2; Linux tcp_rtt_estimator")]
+        pub estimator: EstimatorName = "ticks";
+        /// Sample the round-trip time on every ACK, by timestamps, instead of once in a round trip.
+        #[source("RFC 7323, section 4")]
+        pub timestamps: bool = "false";
+        /// Acknowledge every second packet.
+        #[source("RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck")]
+        pub delayed_ack: bool = "false";
+        /// Longest delay of an acknowledgement.
+        #[source("ns-2 TCPSink/DelAck interval_")]
+        #[when(delayed_ack = "true")]
+        pub delayed_ack_time: Span = "100 ms", 0.000001..=3600, "s";
+        /// The ACK of the last packet in order may be delayed when that packet comes a second time.
+        #[source("ns-2 2.35 tcp-sink.cc, DelAckSink; RFC 9293, section 3.10.7.4, answers at once")]
+        #[when(delayed_ack = "true")]
+        pub delay_repeated: bool = "true";
+        /// Packets at the start of a connection that are acknowledged at once.
+        #[source("ns-2 SYN_immediate_ack_; Linux TCP_MAX_QUICKACKS")]
+        #[when(delayed_ack = "true")]
+        pub quick_acks: u64 = "1", 0..=1000, "packets";
+        /// Most SACK blocks in an acknowledgement, where recovery uses them.
+        #[source("RFC 2018, section 3; ns-2 maxSackBlocks_")]
+        #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
+        pub sack_blocks: u8 = "3", 0..=4, "blocks";
+        /// Size of the SACK option besides 8 bytes a block.
+        #[source("RFC 2018, section 3; ns-2 2.35 counts none")]
+        #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
+        pub sack_option: u32 = "0 B", 0..=4, "bytes";
+        /// Report a packet that came twice in the first SACK block.
+        #[source("RFC 2883")]
+        #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
+        pub dsack: bool = "false";
+        /// Round-trip time that the sender writes into its packets, for AECN: smallest, smoothed, last, or the base time as the lines of
+        /// appendix A compute it.
+        #[source("Zheng 2001, appendix A")]
+        pub rtt_report: RttReport = "min";
+    }
 }
-
-/// Everything that a profile sets and a scenario may override.
-pub const PARAMETERS: &[Parameter] = &[
-    parameter!(
-        "congestion",
-        Kind::Choice(&["reno", "aimd", "cubic", "vegas"]),
-        "reno",
-        "Congestion control: how the window grows, and by how much a loss cuts it.",
-        "RFC 5681; RFC 9438; Brakmo and Peterson 1995"
-    ),
-    parameter!(
-        "recovery",
-        Kind::Choice(&["tahoe", "reno", "newreno", "sack1", "vegas", "sack", "fack", "rack"]),
-        "reno",
-        "Loss recovery; sack1 and vegas are ns-2's, sack, fack and rack share one scoreboard.",
-        "RFC 5681; RFC 6582; RFC 6675; RFC 8985; Mathis and Mahdavi 1996"
-    ),
-    parameter!(
-        "response",
-        Kind::Choice(&["none", "halve", "abe", "dctcp", "mecn"]),
-        "halve",
-        "What a mark does to the window: nothing, as a loss, ABE's smaller cut, by DCTCP's share of marks, or by MECN's levels.",
-        "RFC 3168, section 6.1.2; RFC 8511; RFC 8257; Durresi et al. 2001"
-    ),
-    parameter!("ecn", Kind::Flag, "false", "Offer ECN and respond to marks.", "RFC 3168"),
-    parameter!(
-        "receiver_ecn",
-        Kind::Flag,
-        "true",
-        "The receiver agrees to ECN when it is offered in a three-way handshake.",
-        "RFC 3168, section 6.1.1"
-    ),
-    parameter!("ecn_fallback", Kind::Flag, "true", "Offer ECN no more when a SYN that offered it was lost.", "RFC 3168, section 6.1.1.1"),
-    parameter!(
-        "ect_on_retransmission",
-        Kind::Flag,
-        "true",
-        "Retransmitted packets are ECN-capable, which RFC 3168 forbids and ns-2 does.",
-        "RFC 3168, section 6.1.5; ns-2 2.35"
-    ),
-    parameter!(
-        "ecn_echo",
-        Kind::Choice(&["classic", "dctcp", "mecn"]),
-        "classic",
-        "How the receiver echoes marks: until CWR, each packet's own mark, or MECN's two bits.",
-        "RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001"
-    ),
-    parameter!(
-        "abe_beta",
-        Kind::Number { min: 0.5, max: 1.0, unit: "" },
-        "0.8",
-        "What ABE leaves of the window after a mark.",
-        "RFC 8511, section 3.1"
-    ),
-    parameter!(
-        "dctcp_g",
-        Kind::Number { min: 0.0001, max: 1.0, unit: "" },
-        "0.0625",
-        "DCTCP's gain of the estimate of the share of marks.",
-        "RFC 8257, section 4.2"
-    ),
-    parameter!(
-        "mecn_incipient",
-        Kind::Number { min: 0.0, max: 1.0, unit: "" },
-        "0.2",
-        "MECN's cut for incipient congestion.",
-        "Durresi et al. 2001, section 2"
-    ),
-    parameter!(
-        "mecn_moderate",
-        Kind::Number { min: 0.0, max: 1.0, unit: "" },
-        "0.4",
-        "MECN's cut for moderate congestion.",
-        "Durresi et al. 2001, section 2"
-    ),
-    parameter!(
-        "aimd_a",
-        Kind::Number { min: 0.0, max: 1000.0, unit: "packets" },
-        "1",
-        "AIMD's growth in a round trip.",
-        "Chiu and Jain 1989"
-    ),
-    parameter!(
-        "aimd_b",
-        Kind::Number { min: 0.01, max: 0.99, unit: "" },
-        "0.5",
-        "AIMD's cut: the share of the window that goes.",
-        "Chiu and Jain 1989"
-    ),
-    parameter!(
-        "cubic_c",
-        Kind::Number { min: 0.001, max: 100.0, unit: "packets/s^3" },
-        "0.4",
-        "CUBIC's scale of growth.",
-        "RFC 9438, section 5"
-    ),
-    parameter!(
-        "cubic_beta",
-        Kind::Number { min: 0.1, max: 0.99, unit: "" },
-        "0.7",
-        "What CUBIC leaves of the window.",
-        "RFC 9438, section 4.6"
-    ),
-    parameter!(
-        "cubic_fast_convergence",
-        Kind::Flag,
-        "true",
-        "CUBIC gives way faster when its last maximum was not reached.",
-        "RFC 9438, section 4.7"
-    ),
-    parameter!("cubic_reno_friendly", Kind::Flag, "true", "CUBIC grows at least as Reno would.", "RFC 9438, section 4.3"),
-    parameter!("hystart", Kind::Flag, "false", "HyStart++: leave slow start when the round-trip time rises.", "RFC 9406"),
-    parameter!(
-        "vegas_alpha",
-        Kind::Number { min: 0.0, max: 1000.0, unit: "packets" },
-        "1",
-        "Vegas grows while fewer packets are queued.",
-        "Brakmo and Peterson 1995; ns-2 v_alpha_"
-    ),
-    parameter!(
-        "vegas_beta",
-        Kind::Number { min: 0.0, max: 1000.0, unit: "packets" },
-        "3",
-        "Vegas shrinks while more packets are queued.",
-        "Brakmo and Peterson 1995; ns-2 v_beta_"
-    ),
-    parameter!(
-        "vegas_gamma",
-        Kind::Number { min: 0.0, max: 1000.0, unit: "packets" },
-        "1",
-        "Vegas leaves slow start when more packets are queued.",
-        "Brakmo and Peterson 1995; ns-2 v_gamma_"
-    ),
-    parameter!(
-        "growth",
-        Kind::Choice(&["acks", "segments"]),
-        "acks",
-        "Count acknowledgements or the segments that they acknowledge.",
-        "ns-2 2.35; RFC 5681, section 3.1; RFC 3465"
-    ),
-    parameter!("window_validation", Kind::Flag, "false", "Grow only while the window is what limits the sender.", "RFC 2861; RFC 7661"),
-    parameter!(
-        "idle_restart",
-        Kind::Flag,
-        "false",
-        "Start again from the initial window after an idle retransmission timeout.",
-        "RFC 5681, section 4.1"
-    ),
-    parameter!(
-        "cut_from",
-        Kind::Choice(&["window", "flight"]),
-        "window",
-        "Whether a cut is taken of the usable window or of the segments in flight.",
-        "ns-2 2.35; RFC 5681, equation 4"
-    ),
-    parameter!(
-        "min_window",
-        Kind::Count { min: 0, max: 1000, unit: "packets" },
-        "0",
-        "Smallest window that a cut leaves; with 0 a mark may take it below one, and then the timer paces the sender.",
-        "RFC 3168, section 6.1.2; Linux tcp_reno_ssthresh"
-    ),
-    parameter!(
-        "threshold_once",
-        Kind::Flag,
-        "false",
-        "A further timeout of the same packet leaves the threshold as it is.",
-        "RFC 5681, section 3.1; ns-2 cuts it again"
-    ),
-    parameter!(
-        "mark_after_timeout",
-        Kind::Flag,
-        "true",
-        "After a timeout answer marks at once, those of packets sent before it too.",
-        "ns-2 2.35; RFC 3168, section 6.1.2, answers once a window"
-    ),
-    parameter!("prr", Kind::Flag, "false", "Proportional rate reduction: send in recovery in step with what is delivered.", "RFC 6937"),
-    parameter!("tlp", Kind::Flag, "true", "Tail loss probe, where recovery is rack.", "RFC 8985, section 7"),
-    parameter!(
-        "pacing",
-        Kind::Flag,
-        "false",
-        "Spread segments over the round trip, at twice the window's rate in slow start and 1.2 times it later.",
-        "Aggarwal, Savage and Anderson 2000; Linux tcp_update_pacing_rate"
-    ),
-    parameter!(
-        "partial_ack_timer",
-        Kind::Choice(&["first", "every"]),
-        "first",
-        "Which partial acknowledgements restart NewReno's timer.",
-        "RFC 6582, section 3.2; ns-2 newreno_changes1_"
-    ),
-    parameter!(
-        "partial_deflation",
-        Kind::Flag,
-        "true",
-        "A partial acknowledgement takes from NewReno's inflated window what it acknowledges, less one; else all inflation goes.",
-        "RFC 6582, section 3.2; ns-2 partial_window_deflation_"
-    ),
-    parameter!(
-        "exit_to_flight",
-        Kind::Flag,
-        "false",
-        "NewReno leaves recovery with a window of at most what is outstanding, which keeps it from a burst.",
-        "RFC 6582, section 3.2; ns-2 exit_recovery_fix_"
-    ),
-    parameter!(
-        "max_window",
-        Kind::Count { min: 1, max: MAX_PACKETS, unit: "packets" },
-        "20",
-        "Largest window: the receiver's.",
-        "ns-2 window_"
-    ),
-    parameter!(
-        "packet_size",
-        Kind::Count { min: 41, max: 65_535, unit: "bytes" },
-        "1000 B",
-        "Data packet on the wire, headers included.",
-        "ns-2 packetSize_"
-    ),
-    parameter!(
-        "ack_size",
-        Kind::Count { min: 1, max: 65_535, unit: "bytes" },
-        "40 B",
-        "Acknowledgement on the wire.",
-        "ns-2 TCPSink packetSize_"
-    ),
-    parameter!(
-        "first_packet_size",
-        Kind::Count { min: 0, max: 65_535, unit: "bytes" },
-        "40 B",
-        "First packet on the wire, a SYN; 0 is as all others.",
-        "ns-2 tcpip_base_hdr_size_"
-    ),
-    parameter!(
-        "header",
-        Kind::Count { min: 0, max: 200, unit: "bytes" },
-        "0 B",
-        "Headers in a data packet, which goodput does not count; ns-2 counts whole packets.",
-        "ns-2 packetSize_"
-    ),
-    parameter!(
-        "initial_window",
-        Kind::Count { min: 1, max: 1_000, unit: "packets" },
-        "2",
-        "Window at the start, or once the first packet is acknowledged.",
-        "ns-2 windowInit_; RFC 5681, section 3.1"
-    ),
-    parameter!(
-        "handshake",
-        Kind::Choice(&["none", "first-packet", "three-way"]),
-        "first-packet",
-        "How a connection opens: with data, with a first packet that stands for the SYN, or as RFC 9293 has it.",
-        "ns-2 syn_; RFC 9293, section 3.5"
-    ),
-    parameter!(
-        "fin",
-        Kind::Flag,
-        "false",
-        "A finite transfer ends with a FIN, which the receiver answers with its own.",
-        "RFC 9293, section 3.6"
-    ),
-    parameter!("delay_growth", Kind::Flag, "true", "The window stays at one until the first packet is acknowledged.", "ns-2 delay_growth_"),
-    parameter!(
-        "limited_transmit",
-        Kind::Flag,
-        "true",
-        "Send a new packet on each of the first two duplicate ACKs.",
-        "RFC 3042; ns-2 singledup_"
-    ),
-    parameter!(
-        "duplicate_threshold",
-        Kind::Count { min: 1, max: 1_000, unit: "ACKs" },
-        "3",
-        "Duplicate ACKs that mean a loss.",
-        "RFC 5681, section 3.2"
-    ),
-    parameter!(
-        "max_burst",
-        Kind::Count { min: 0, max: MAX_PACKETS, unit: "packets" },
-        "0",
-        "Most packets sent in answer to one ACK; 0 is no limit.",
-        "ns-2 maxburst_"
-    ),
-    parameter!(
-        "cwnd_limit",
-        Kind::Count { min: 0, max: MAX_PACKETS, unit: "packets" },
-        "0",
-        "Largest congestion window; 0 is no limit.",
-        "ns-2 maxcwnd_"
-    ),
-    parameter!(
-        "halving",
-        Kind::Choice(&["exact", "integer", "real"]),
-        "exact",
-        "Cut the window as a real number with a whole threshold, in whole packets, or both as real numbers.",
-        "ns-2 precisionReduce_; RFC 5681"
-    ),
-    parameter!(
-        "single_fast_retransmit",
-        Kind::Flag,
-        "true",
-        "Do not retransmit fast a second time for losses of one window.",
-        "ns-2 bugFix_; RFC 6582, section 3.2"
-    ),
-    parameter!(
-        "first_packet_loss",
-        Kind::Flag,
-        "true",
-        "Retransmit fast when the first data packet is lost, and start with a window of one when the first packet timed out.",
-        "ns-2 bugfix_ss_; RFC 5681, section 3.1"
-    ),
-    parameter!(
-        "strict_inflation",
-        Kind::Flag,
-        "true",
-        "Inflate the window by duplicate ACKs only in fast recovery.",
-        "ns-2 exitFastRetrans_"
-    ),
-    parameter!("cwr_on_retransmission", Kind::Flag, "true", "CWR may go on a retransmitted packet.", "ns-2 SetCWRonRetransmit_"),
-    parameter!(
-        "slow_start_restart",
-        Kind::Flag,
-        "true",
-        "A timeout with nothing outstanding returns the window to one.",
-        "ns-2 slow_start_restart_"
-    ),
-    parameter!(
-        "idle_threshold",
-        Kind::Flag,
-        "true",
-        "A timeout with nothing outstanding leaves the threshold and the back-off as they are.",
-        "ns-2 restart_bugfix_"
-    ),
-    parameter!(
-        "tick",
-        Kind::Span { min: Span::from_micros(1), max: HOUR },
-        "0.01 s",
-        "Granularity of the sender's clock.",
-        "ns-2 tcpTick_; RFC 6298, section 4"
-    ),
-    parameter!("rto_min", Kind::Span { min: Span::ZERO, max: HOUR }, "0.2 s", "Smallest retransmission timeout.", "ns-2 minrto_"),
-    parameter!("rto_max", Kind::Span { min: Span::from_millis(1), max: HOUR }, "60 s", "Largest retransmission timeout.", "ns-2 maxrto_"),
-    parameter!(
-        "rto_initial",
-        Kind::Span { min: Span::from_millis(1), max: HOUR },
-        "3 s",
-        "Retransmission timeout before the first sample.",
-        "ns-2 rtxcur_init_"
-    ),
-    parameter!(
-        "rto_order",
-        Kind::Choice(&["minimum-first", "backoff-first"]),
-        "minimum-first",
-        "Whether the minimum is applied before or after the back-off.",
-        "ns-2 rfc2988_"
-    ),
-    parameter!(
-        "timer_restart",
-        Kind::Choice(&["after-sample", "before-sample", "rfc6298"]),
-        "after-sample",
-        "Whether an ACK restarts the timer after or before it updates the estimate; or after it, and never with nothing outstanding.",
-        "ns-2 timerfix_; RFC 6298, section 5"
-    ),
-    parameter!(
-        "estimator",
-        Kind::Choice(&["ticks", "rfc6298", "linux"]),
-        "ticks",
-        "Arithmetic of the retransmission timeout: BSD's in whole ticks, the RFC's, or Linux's, whose minimum is of the deviation.",
-        "ns-2 2.35; RFC 6298, section 2; Linux tcp_rtt_estimator"
-    ),
-    parameter!(
-        "timestamps",
-        Kind::Flag,
-        "false",
-        "Sample the round-trip time on every ACK, by timestamps, instead of once in a round trip.",
-        "RFC 7323, section 4"
-    ),
-    parameter!("delayed_ack", Kind::Flag, "false", "Acknowledge every second packet.", "RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck"),
-    parameter!(
-        "delayed_ack_time",
-        Kind::Span { min: Span::from_micros(1), max: HOUR },
-        "100 ms",
-        "Longest delay of an acknowledgement.",
-        "ns-2 TCPSink/DelAck interval_"
-    ),
-    parameter!(
-        "quick_acks",
-        Kind::Count { min: 0, max: 1000, unit: "packets" },
-        "1",
-        "Packets at the start of a connection that are acknowledged at once.",
-        "ns-2 SYN_immediate_ack_; Linux TCP_MAX_QUICKACKS"
-    ),
-    parameter!(
-        "sack_blocks",
-        Kind::Count { min: 0, max: 4, unit: "blocks" },
-        "3",
-        "Most SACK blocks in an acknowledgement, where recovery uses them.",
-        "RFC 2018, section 3; ns-2 maxSackBlocks_"
-    ),
-    parameter!(
-        "sack_option",
-        Kind::Count { min: 0, max: 4, unit: "bytes" },
-        "0 B",
-        "Size of the SACK option besides 8 bytes a block.",
-        "RFC 2018, section 3; ns-2 2.35 counts none"
-    ),
-    parameter!("dsack", Kind::Flag, "false", "Report a packet that came twice in the first SACK block.", "RFC 2883"),
-    parameter!(
-        "rtt_report",
-        Kind::Choice(&["min", "smoothed", "last", "base"]),
-        "min",
-        "Round-trip time that the sender writes into its packets, for AECN: smallest, smoothed, last, or the base time as the lines of appendix A compute it.",
-        "Zheng 2001, appendix A"
-    ),
-];

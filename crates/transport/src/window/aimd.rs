@@ -9,7 +9,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    pub fn new((a, b): (f64, f64)) -> Aimd {
+    pub fn new(a: f64, b: f64) -> Aimd {
         Aimd { a, b }
     }
 }
@@ -22,7 +22,7 @@ impl CongestionControl for Aimd {
         }
     }
 
-    fn keep(&self) -> f64 {
+    fn loss_share(&self) -> f64 {
         1.0 - self.b
     }
 }
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn a_is_the_growth_of_a_round_trip_and_b_the_share_that_goes() {
-        let mut aimd = Aimd::new((2.0, 0.125));
+        let mut aimd = Aimd::new(2.0, 0.125);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         aimd.acknowledged(&mut window, &acked(1, Time::ZERO, Span::ZERO));
-        assert_eq!((10.2, 0.875), (window.cwnd, aimd.keep()));
+        assert_eq!((10.2, 0.875), (window.cwnd, aimd.loss_share()));
     }
 }

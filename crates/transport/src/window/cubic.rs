@@ -16,11 +16,31 @@
 
 use ecnlab_units::{Span, Time, math};
 
-use super::{Acked, Cause, CongestionControl, Window};
-use crate::settings::CubicSettings;
+use super::{Acked, CongestionControl, CutCause, Window};
+use crate::settings::Settings;
 
 /// Most that the window aims at for the next round trip, as a multiple of what it is (section 4.2).
 const MOST_GROWTH: f64 = 1.5;
+
+/// The RFC's constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicSettings {
+    pub c: f64,
+    pub beta: f64,
+    pub fast_convergence: bool,
+    pub reno_friendly: bool,
+}
+
+impl CubicSettings {
+    pub fn of(settings: &Settings) -> CubicSettings {
+        CubicSettings {
+            c: settings.cubic_c,
+            beta: settings.cubic_beta,
+            fast_convergence: settings.cubic_fast_convergence,
+            reno_friendly: settings.cubic_reno_friendly,
+        }
+    }
+}
 
 pub struct Cubic {
     settings: CubicSettings,
@@ -105,15 +125,15 @@ impl CongestionControl for Cubic {
         self.updated = acked.now;
     }
 
-    fn keep(&self) -> f64 {
+    fn loss_share(&self) -> f64 {
         self.settings.beta
     }
 
-    fn cut(&mut self, before: &Window, cause: Cause, _now: Time) {
+    fn cut(&mut self, before: &Window, cause: CutCause, _now: Time) {
         let falls = self.settings.fast_convergence && before.cwnd < self.w_max;
         self.w_max = if falls { before.cwnd * (1.0 + self.settings.beta) / 2.0 } else { before.cwnd };
         self.cwnd_prior = before.cwnd;
-        self.stage = if cause == Cause::Timeout { Stage::SlowStart } else { Stage::Cut };
+        self.stage = if cause == CutCause::Timeout { Stage::SlowStart } else { Stage::Cut };
     }
 
     fn not_used(&mut self, now: Time) {
@@ -148,10 +168,10 @@ mod tests {
             Flow { cubic: Cubic::new(settings), window: Window { cwnd, ssthresh }, rtt, now: Time::ZERO }
         }
 
-        fn cut(&mut self, cause: Cause) {
+        fn cut(&mut self, cause: CutCause) {
             self.cubic.cut(&self.window, cause, self.now);
-            self.window.ssthresh = self.window.cwnd * self.cubic.keep();
-            self.window.cwnd = if cause == Cause::Timeout { 1.0 } else { self.window.ssthresh };
+            self.window.ssthresh = self.window.cwnd * self.cubic.loss_share();
+            self.window.cwnd = if cause == CutCause::Timeout { 1.0 } else { self.window.ssthresh };
         }
 
         fn acknowledge(&mut self, segments: u64) {
@@ -176,7 +196,7 @@ mod tests {
     /// A window of 1000 segments, cut, in a path of 100 ms: K = cbrt(300 / 0.4) = 9.09 s.
     fn cut_from_1000(settings: CubicSettings) -> Flow {
         let mut flow = Flow::new(settings, 1000.0, 500.0, Span::from_millis(100));
-        flow.cut(Cause::Loss);
+        flow.cut(CutCause::Loss);
         flow
     }
 
@@ -205,7 +225,7 @@ mod tests {
             flow.round(1);
             flow.window
         };
-        assert_eq!(after(Cause::Loss), after(Cause::Mark));
+        assert_eq!(after(CutCause::Loss), after(CutCause::Mark));
     }
 
     #[test]
@@ -213,7 +233,7 @@ mod tests {
         for (fast_convergence, w_max) in [(true, 900.0 * 0.85), (false, 900.0)] {
             let mut flow = cut_from_1000(CubicSettings { fast_convergence, ..RFC });
             flow.window.cwnd = 900.0;
-            flow.cut(Cause::Loss);
+            flow.cut(CutCause::Loss);
             assert_eq!((w_max, 900.0), (flow.cubic.w_max, flow.cubic.cwnd_prior));
         }
     }
@@ -222,7 +242,7 @@ mod tests {
     #[test]
     fn on_a_short_path_growth_is_that_of_aimd_and_reno_s_own_from_the_old_window_on() {
         let mut flow = Flow::new(RFC, 20.0, 10.0, Span::from_millis(10));
-        flow.cut(Cause::Loss);
+        flow.cut(CutCause::Loss);
         assert_eq!(14.0, flow.window.cwnd);
         let mut aimd = 14.0;
         for _ in 0..400 {
@@ -237,7 +257,7 @@ mod tests {
     #[test]
     fn without_the_reno_friendly_region_the_cubic_alone_counts() {
         let mut flow = Flow::new(CubicSettings { reno_friendly: false, ..RFC }, 20.0, 10.0, Span::from_millis(10));
-        flow.cut(Cause::Loss);
+        flow.cut(CutCause::Loss);
         while flow.now < Time::ZERO + Span::from_secs(3) {
             flow.round(1);
         }
@@ -274,7 +294,7 @@ mod tests {
     fn after_a_timeout_slow_start_ends_on_a_plateau() {
         let mut flow = cut_from_1000(RFC);
         flow.round(1);
-        flow.cut(Cause::Timeout);
+        flow.cut(CutCause::Timeout);
         let ssthresh = flow.window.ssthresh;
         while flow.window.in_slow_start() {
             flow.round(1);
@@ -308,7 +328,7 @@ mod tests {
     fn a_cut_that_leaves_more_than_the_maximum_begins_on_the_plateau() {
         let mut flow = cut_from_1000(RFC);
         flow.window.cwnd = 900.0;
-        flow.cut(Cause::Mark);
+        flow.cut(CutCause::Mark);
         flow.window.cwnd = 890.0;
         flow.acknowledge(1);
         assert_eq!((890.0, 0.0), (flow.cubic.w_max, flow.epoch().k));

@@ -9,10 +9,10 @@ mod vegas;
 use ecnlab_units::{Span, Time};
 
 pub use aimd::Aimd;
-pub use cubic::Cubic;
+pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use reno::Reno;
-pub use vegas::Vegas;
+pub use vegas::{Vegas, VegasSettings};
 
 use crate::settings::{CongestionName, Settings};
 
@@ -59,7 +59,7 @@ pub struct Acked {
 
 /// Why the window is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum CutCause {
     Mark,
     Loss,
     Timeout,
@@ -70,18 +70,27 @@ pub trait CongestionControl {
     /// An acknowledgement of new data with no signal of congestion on it, in slow start too: the algorithm may change the window.
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked);
 
+    /// The same, telling `changed` of every step in the order in which ns-2 writes its variables; for Vegas' recovery, which asks with
+    /// `acked.high` as the next segment to send.
+    fn acknowledged_by_steps(&mut self, window: &mut Window, acked: &Acked, _changed: impl FnMut(&Window)) {
+        self.acknowledged(window, acked);
+    }
+
+    /// The first segment of a connection is sent, where recovery times every segment.
+    fn started(&mut self, _now: Time) {}
+
     /// The share of the window that a loss leaves.
-    fn keep(&self) -> f64 {
+    fn loss_share(&self) -> f64 {
         0.5
     }
 
     /// The window is about to be cut.
-    fn cut(&mut self, _before: &Window, _cause: Cause, _now: Time) {}
+    fn cut(&mut self, _before: &Window, _cause: CutCause, _now: Time) {}
 
     /// An acknowledgement of new data while the application, and not the window, limits what is sent.
     fn not_used(&mut self, _now: Time) {}
 
-    /// Sending goes on after a spell with nothing outstanding.
+    /// The application has more to send after a time in which nothing was outstanding.
     fn resumed(&mut self, _now: Time) {}
 }
 
@@ -108,9 +117,9 @@ impl Control {
     pub fn new(settings: &Settings) -> Control {
         match settings.congestion {
             CongestionName::Reno => Control::Reno(Reno),
-            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd)),
-            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(settings.cubic))),
-            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(settings.vegas))),
+            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd_a, settings.aimd_b)),
+            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(CubicSettings::of(settings)))),
+            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(VegasSettings::of(settings)))),
         }
     }
 }
@@ -121,11 +130,19 @@ impl CongestionControl for Control {
         each!(self, algorithm => algorithm.acknowledged(window, acked));
     }
 
-    fn keep(&self) -> f64 {
-        each!(self, algorithm => algorithm.keep())
+    fn acknowledged_by_steps(&mut self, window: &mut Window, acked: &Acked, changed: impl FnMut(&Window)) {
+        each!(self, algorithm => algorithm.acknowledged_by_steps(window, acked, changed));
     }
 
-    fn cut(&mut self, before: &Window, cause: Cause, now: Time) {
+    fn started(&mut self, now: Time) {
+        each!(self, algorithm => algorithm.started(now));
+    }
+
+    fn loss_share(&self) -> f64 {
+        each!(self, algorithm => algorithm.loss_share())
+    }
+
+    fn cut(&mut self, before: &Window, cause: CutCause, now: Time) {
         each!(self, algorithm => algorithm.cut(before, cause, now));
     }
 

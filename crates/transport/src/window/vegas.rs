@@ -12,12 +12,26 @@
 use ecnlab_units::Time;
 
 use super::{Acked, CongestionControl, Window};
-use crate::settings::VegasSettings;
+use crate::settings::Settings;
 
 /// The window does not shrink below this, nor the threshold that ends slow start for good.
 const LEAST: f64 = 2.0;
 /// How far the window may be ahead of what is in flight and still grow.
 const AHEAD: f64 = 2.0;
+
+/// Thresholds in queued packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasSettings {
+    pub alpha: f64,
+    pub beta: f64,
+    pub gamma: f64,
+}
+
+impl VegasSettings {
+    pub fn of(settings: &Settings) -> VegasSettings {
+        VegasSettings { alpha: settings.vegas_alpha, beta: settings.vegas_beta, gamma: settings.vegas_gamma }
+    }
+}
 
 pub struct Vegas {
     settings: VegasSettings,
@@ -40,14 +54,7 @@ impl Vegas {
         Vegas { settings, base: f64::INFINITY, began: None, ends: 0, sum: 0.0, samples: 0, step: 0.0, grows: true }
     }
 
-    /// The first segment is sent.
-    pub fn start(&mut self, now: Time) {
-        self.began = Some(now);
-    }
-
-    /// Adapts the window, telling `changed` of every step in the order in which ns-2 writes its variables. Here `acked.high` is the
-    /// next segment to send.
-    pub fn adapt(&mut self, window: &mut Window, acked: &Acked, mut changed: impl FnMut(&Window)) {
+    fn adapt(&mut self, window: &mut Window, acked: &Acked, mut changed: impl FnMut(&Window)) {
         let rtt = acked.rtt.map(|rtt| rtt.seconds());
         if acked.una > self.ends {
             self.end_round(window, acked, rtt, &mut changed);
@@ -125,6 +132,14 @@ impl CongestionControl for Vegas {
     #[inline(never)]
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         self.adapt(window, acked, |_| ());
+    }
+
+    fn acknowledged_by_steps(&mut self, window: &mut Window, acked: &Acked, changed: impl FnMut(&Window)) {
+        self.adapt(window, acked, changed);
+    }
+
+    fn started(&mut self, now: Time) {
+        self.began = Some(now);
     }
 }
 

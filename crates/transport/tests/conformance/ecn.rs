@@ -1,7 +1,7 @@
 //! Marks, their echo and the answer to it (RFC 3168, sections 6.1.2, 6.1.3 and 6.1.5; RFC 8511; RFC 8257; Durresi et al. 2001).
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{Echo, ResponseName};
+use ecnlab_transport::settings::{EchoStyle, ResponseName};
 use ecnlab_units::{Dialect, Level};
 
 use super::loss::{high_before, is_cut_to, keep};
@@ -66,12 +66,12 @@ const NO_RETRANSMISSION: Rule = rule("a mark retransmits nothing", "RFC 3168, se
 /// ECE from the first marked segment on until one with CWR, as the receiver sees them. An ACK follows the arrival that causes it, so that
 /// the state after all arrivals of its time is what it shows; times of both kinds of arrivals are left out.
 fn echo_is_classic(settings: &Settings, run: &Run) -> Verdict {
-    if settings.ecn_echo != Echo::Classic || settings.delayed_ack.is_some() {
+    if settings.ecn_echo != EchoStyle::Classic || settings.delayed_ack {
         return Ok(());
     }
     let mut on = false;
     let mut acks = run.acks.iter().filter(|sent| sent.ack.next > 1);
-    for arrived in run.arrived.iter().filter(|arrived| arrived.segment.seq > 0 && arrived.segment.kind == ecnlab_transport::Kind::Plain) {
+    for arrived in run.arrived.iter().filter(|arrived| arrived.segment.seq > 0 && arrived.segment.role == ecnlab_transport::Role::Plain) {
         on &= !arrived.segment.cwr;
         on |= Dialect::Classic.level(arrived.segment.ecn).is_some();
         let Some(ack) = acks.next() else { break };
@@ -83,9 +83,9 @@ fn echo_is_classic(settings: &Settings, run: &Run) -> Verdict {
 const ECHO: Rule = rule("ECE until CWR comes", "RFC 3168, section 6.1.3", echo_is_classic);
 
 const NO_GROWTH: Rule = rule("no growth on an ACK with ECE", "RFC 3168, section 6.1.2", |settings, run| {
-    let echoes = run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.kind == ecnlab_transport::Kind::Plain));
+    let echoes = run.steps.iter().filter(|step| step.ack().is_some_and(|ack| ack.ece && ack.role == ecnlab_transport::Role::Plain));
     // The very first echo only tells a sender of ns-2 that ECN was agreed on.
-    for step in echoes.filter(|step| settings.ecn_echo == Echo::Classic && step.una > 1) {
+    for step in echoes.filter(|step| settings.ecn_echo == EchoStyle::Classic && step.una > 1) {
         ensure!(step.after.cwnd <= step.before.cwnd, "from {} to {} at {:?}", step.before.cwnd, step.after.cwnd, step.time);
     }
     Ok(())
@@ -200,14 +200,14 @@ fn lost_cwr() {
                 let (step, _) = run.transmission(lost.segment.seq, 2).ok_or("not sent again")?;
                 ensure!(step.after.ssthresh < step.before.ssthresh, "the threshold stays {}", step.after.ssthresh);
                 let marks = run.mark_cuts().count();
-                ensure!(marks == 1 || settings.ecn_echo != Echo::Classic, "{marks} cuts for marks");
+                ensure!(marks == 1 || settings.ecn_echo != EchoStyle::Classic, "{marks} cuts for marks");
                 Ok(())
             }),
             rule("CWR is sent again", "RFC 3168, section 6.1.2", |settings, run| {
                 let count = run.with_cwr().count();
-                ensure!(count >= 2 || settings.ecn_echo != Echo::Classic, "{count} with CWR");
-                let last = run.acks.iter().rev().find(|sent| sent.ack.kind == ecnlab_transport::Kind::Plain).ok_or("no ACK")?;
-                ensure!(!last.ack.ece || settings.ecn_echo == Echo::Mecn, "the echo never ends");
+                ensure!(count >= 2 || settings.ecn_echo != EchoStyle::Classic, "{count} with CWR");
+                let last = run.acks.iter().rev().find(|sent| sent.ack.role == ecnlab_transport::Role::Plain).ok_or("no ACK")?;
+                ensure!(!last.ack.ece || settings.ecn_echo == EchoStyle::Mecn, "the echo never ends");
                 Ok(())
             }),
         ],
@@ -260,7 +260,7 @@ fn mecn_levels() {
         &[rule("the cut is the level's", "Durresi et al. 2001, section 2", |settings, run| {
             let cuts: Vec<&Step> = run.mark_cuts().collect();
             ensure!(cuts.len() == 2, "{} cuts", cuts.len());
-            for (cut, share) in cuts.iter().zip(settings.mecn) {
+            for (cut, share) in cuts.iter().zip([settings.mecn_incipient, settings.mecn_moderate]) {
                 is_cut_to(run, cut, 1.0 - share)?;
             }
             Ok(())

@@ -4,7 +4,7 @@
 //! more fails the test.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{GrowthBy, RecoveryName, ResponseName, TimerStyle};
+use ecnlab_transport::settings::{GrowthBy, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
 
 /// Who does not follow a rule, and why.
 pub struct Exception {
@@ -54,7 +54,7 @@ fn rescues(settings: &Settings) -> bool {
 }
 
 fn impatient(settings: &Settings) -> bool {
-    newreno(settings) && !settings.partial_ack_timer_every
+    newreno(settings) && settings.partial_ack_timer == PartialAckTimer::First
 }
 
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
@@ -69,6 +69,7 @@ const VEGAS_TWO: &str = "Vegas' slow start begins with two segments (ns-2 tcp-ve
 const ECT: &str = "ns-2 sends retransmissions ECN-capable (ns-2 2.35 tcp.cc, output)";
 const MORE_THAN_RECOVER: &str = "the segment with CWR is the first beyond `recover`, and duplicates count from the second on (RFC 6582, section 3.2, step 1; ns-2 2.35)";
 const CWR: &str = "ns-2 lets the next segment carry CWR, be it new or not (ns-2 2.35 tcp.cc, SetCWRonRetransmit_)";
+const CWR_ALWAYS: &str = "ns-2 tells of a cut by CWR whether or not ECN is in use (ns-2 2.35 tcp.cc, output)";
 const COUNTS_ALL: &str = "growth by segments counts all that the ACK covers, what duplicates had announced too";
 const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
 
@@ -134,7 +135,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         BACK_OFF,
         "each timeout doubles the next",
         ALL,
-        |s| s.timer == TimerStyle::BackoffFirst,
+        |s| s.rto_order == RtoOrder::BackoffFirst,
         "ns-2 of 2001 doubles up to 64 times the timeout (ns-2 tcp.cc, rtt_backoff)",
     ),
     except("idle_restart", "a restart window after an idle time", SOME, vegas, VEGAS_TWO),
@@ -152,6 +153,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| vegas(s) && s.delay_growth,
         "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
     ),
+    except("ecn_refused", "no ECN on data", ALL, |s| s.cwr_without_ecn, CWR_ALWAYS),
     except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
     except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
     except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.cwr_on_retransmission, CWR),
@@ -175,7 +177,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         "all_marked",
         "at one segment the timer sends",
         ALL,
-        |s| s.min_window >= 2.0,
+        |s| s.min_window >= 2,
         "these hosts keep a window of two segments (Linux net/ipv4/tcp*.c)",
     ),
 ];

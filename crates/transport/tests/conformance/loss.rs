@@ -17,7 +17,7 @@ const LOST: u64 = 16;
 
 /// What a loss leaves of the window.
 pub fn keep(settings: &Settings) -> f64 {
-    Control::new(settings).keep()
+    Control::new(settings).loss_share()
 }
 
 /// One past the highest segment that had been sent before a step.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ecnlab_transport::{Handshake, Settings};
+use ecnlab_transport::{Segment, Settings};
 
 use super::exceptions::{EXCEPTIONS, Exception, Who};
 use crate::harness::cases::{self, Case};
@@ -91,8 +91,8 @@ const ALWAYS: &[Rule] = &[
     }),
     rule("without ECN nothing of ECN is sent", "RFC 3168, section 6.1.1", |settings, run| {
         // ns-2 says that it has cut with CWR whether or not ECN is in use.
-        let host = settings.handshake == Handshake::ThreeWay;
-        let shows = run.sent().find(|(_, sent)| sent.segment.ecn.is_capable() || sent.segment.ece || sent.segment.cwr && host);
+        let asks = |segment: &Segment| segment.ecn.is_capable() || segment.ece || segment.cwr && !settings.cwr_without_ecn;
+        let shows = run.sent().find(|(_, sent)| asks(&sent.segment));
         ensure!(settings.ecn || shows.is_none(), "{:?}", shows.map(|(_, sent)| sent.segment));
         Ok(())
     }),

@@ -38,7 +38,7 @@ impl Case {
         if let Some(variant) = variant {
             profile::find_variant(variant).expect("a variant of the registry").apply(&mut values);
         }
-        let settings = Arc::new(Settings::new(&values));
+        let settings = Arc::new(Settings::of(&values));
         Case { profile, variant, values, settings }
     }
 
@@ -48,7 +48,7 @@ impl Case {
         for (name, text) in members {
             values.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
         }
-        let settings = Arc::new(Settings::new(&values));
+        let settings = Arc::new(Settings::of(&values));
         check(&values).is_empty().then(|| Case { values, settings, ..self.clone() })
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::{Halving, RecoveryName};
-use ecnlab_transport::{Ack, Demand, Kind, Output, Receiver, Segment, Sender, Settings, Window};
+use ecnlab_transport::{Ack, Demand, Output, Receiver, Role, Segment, Sender, Settings, Window};
 use ecnlab_units::{Span, Time};
 
 use super::path::{Deed, Passing, Path, Script, pass};
@@ -195,7 +195,7 @@ impl Network {
     }
 
     fn send(&mut self, segment: Segment, window: Window) -> SentSegment {
-        let passing = self.there.next(segment.seq, self.now, segment.kind, segment.cwr && segment.kind != Kind::Syn);
+        let passing = self.there.next(segment.seq, self.now, segment.role, segment.cwr && segment.role != Role::Syn);
         let passing = Passing { capable: segment.ecn.is_capable(), ece: segment.ece, retransmission: segment.retransmission, ..passing };
         let fate = pass(&self.path.data, self.path.dialect, segment, &passing);
         self.free = self.free.max(self.now) + self.path.rate.map_or(Span::ZERO, |rate| rate.transmission(segment.size));
@@ -215,7 +215,7 @@ impl Network {
         let before = self.receiver.next();
         let arrival = self.receiver.receive(segment, sent, self.now);
         assert_eq!(arrival.delivered, self.receiver.next() - before, "delivered is what `next` passed");
-        if segment.kind != Kind::Pure {
+        if segment.role != Role::Pure {
             self.arrived.insert(segment.seq);
         }
         self.run.arrived.push(Arrived { time: self.now, segment: *segment, delivered: arrival.delivered });
@@ -226,7 +226,7 @@ impl Network {
 
     fn answer(&mut self, ack: Ack) {
         self.check_truth(&ack);
-        let passing = self.back.next(ack.next, self.now, ack.kind, ack.cwr);
+        let passing = self.back.next(ack.next, self.now, ack.role, ack.cwr);
         let passing = Passing { ece: ack.ece, ..passing };
         let fate = pass(&self.path.acks, self.path.dialect, ack.clone(), &passing);
         for &late in &fate.copies {
@@ -264,10 +264,10 @@ fn duplicates(deeds: &[Deed]) -> u64 {
 }
 
 impl Direction {
-    fn next(&mut self, number: u64, time: Time, kind: Kind, cwr: bool) -> Passing {
+    fn next(&mut self, number: u64, time: Time, kind: Role, cwr: bool) -> Passing {
         let index = self.index;
         self.index += 1;
-        let nth = if kind == Kind::Pure { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
+        let nth = if kind == Role::Pure { 0 } else { *self.times.entry(number).and_modify(|times| *times += 1).or_insert(1) };
         self.cwr += u32::from(cwr);
         let cwr = cwr.then_some(self.cwr);
         Passing { number, nth, index, time, capable: false, ece: false, cwr, retransmission: false, kind }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ecnlab_transport::settings::RecoveryName;
-use ecnlab_transport::{Ack, Kind, Settings, Window};
+use ecnlab_transport::{Ack, Role, Settings, Window};
 use ecnlab_units::Time;
 
 use super::record::{Cause, Run, SentSegment, Step};
@@ -53,7 +53,7 @@ impl Wire {
             self.episode = Episode::default();
         }
         self.una = step.una;
-        for sent in step.sent.iter().filter(|sent| sent.segment.kind != Kind::Pure) {
+        for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::Pure) {
             self.judge(settings, step, sent).map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
             self.high = self.high.max(sent.segment.seq + 1);

@@ -1,6 +1,6 @@
 //! What the path does to chosen packets.
 
-use ecnlab_transport::{Ack, Kind, Segment};
+use ecnlab_transport::{Ack, Role, Segment};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Span, Time};
 
 /// Which packets of a direction.
@@ -53,21 +53,21 @@ pub struct Passing {
     /// The how-manieth with CWR it is.
     pub cwr: Option<u32>,
     pub retransmission: bool,
-    pub kind: Kind,
+    pub kind: Role,
 }
 
 impl Pick {
     pub fn fits(self, packet: &Passing) -> bool {
         match self {
-            Pick::Number(number, nth) => packet.kind != Kind::Pure && (packet.number, packet.nth) == (number, nth),
-            Pick::Always(number) => packet.kind != Kind::Pure && packet.number == number,
+            Pick::Number(number, nth) => packet.kind != Role::Pure && (packet.number, packet.nth) == (number, nth),
+            Pick::Always(number) => packet.kind != Role::Pure && packet.number == number,
             Pick::Index(index) => packet.index == index,
             Pick::During(from, to) => from <= packet.time && packet.time < to,
             Pick::Capable => packet.capable,
             Pick::Ece => packet.ece,
             Pick::Cwr(nth) => packet.cwr == Some(nth),
             Pick::Retransmission => packet.retransmission,
-            Pick::Syn => packet.kind == Kind::Syn,
+            Pick::Syn => packet.kind == Role::Syn,
             Pick::All => true,
         }
     }

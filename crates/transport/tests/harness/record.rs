@@ -1,7 +1,7 @@
 //! The record of a run, and the questions that rules ask of it.
 
-use ecnlab_transport::sender::Counters;
-use ecnlab_transport::{Ack, Kind, Segment, Window};
+use ecnlab_transport::SendCounters;
+use ecnlab_transport::{Ack, Role, Segment, Window};
 use ecnlab_units::Time;
 
 use super::path::Deed;
@@ -36,7 +36,7 @@ pub struct Step {
     pub una: u64,
     pub sent: Vec<SentSegment>,
     /// Before and after.
-    pub counters: (Counters, Counters),
+    pub counters: (SendCounters, SendCounters),
     /// The sender's deadline afterwards.
     pub timer: Option<Time>,
     pub ecn: bool,
@@ -61,7 +61,7 @@ pub struct Run {
     pub steps: Vec<Step>,
     pub arrived: Vec<Arrived>,
     pub acks: Vec<SentAck>,
-    pub counters: Counters,
+    pub counters: SendCounters,
     /// Segments there were to send, SYN and FIN counted, and how many of them the receiver could deliver.
     pub total: u64,
     pub delivered: u64,
@@ -94,7 +94,7 @@ impl Step {
 
     /// Neither SYN-ACK nor anything but an acknowledgement that repeats the last one.
     pub fn is_duplicate(&self) -> bool {
-        self.ack().is_some_and(|ack| ack.next == self.una_before && ack.kind == Kind::Plain)
+        self.ack().is_some_and(|ack| ack.next == self.una_before && ack.role == Role::Plain)
     }
 }
 
@@ -106,11 +106,11 @@ impl Run {
 
     /// The nth transmission of a segment, from 1.
     pub fn transmission(&self, seq: u64, nth: u32) -> Option<(&Step, &SentSegment)> {
-        self.sent().find(|(_, sent)| sent.segment.kind != Kind::Pure && (sent.segment.seq, sent.nth) == (seq, nth))
+        self.sent().find(|(_, sent)| sent.segment.role != Role::Pure && (sent.segment.seq, sent.nth) == (seq, nth))
     }
 
     pub fn times_sent(&self, seq: u64) -> usize {
-        self.sent().filter(|(_, sent)| sent.segment.kind != Kind::Pure && sent.segment.seq == seq).count()
+        self.sent().filter(|(_, sent)| sent.segment.role != Role::Pure && sent.segment.seq == seq).count()
     }
 
     pub fn timeouts(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ecnlab_transport::{Ack, Kind};
+use ecnlab_transport::{Ack, Role};
 use ecnlab_units::{Level, Span};
 
 use super::path::Deed;
@@ -91,9 +91,9 @@ fn runs(numbers: &[(u64, String)]) -> Vec<String> {
 
 fn acks_text(acks: &[&Ack]) -> String {
     let flavour = |ack: &Ack| {
-        let kind = match ack.kind {
-            Kind::Syn => " SYN",
-            Kind::Fin => " FIN",
+        let kind = match ack.role {
+            Role::Syn => " SYN",
+            Role::Fin => " FIN",
             _ => "",
         };
         let bits = match (ack.cwr, ack.ece) {
@@ -115,12 +115,12 @@ fn acks_text(acks: &[&Ack]) -> String {
 fn sent_text(sent: &[&SentSegment]) -> String {
     let flavour = |sent: &SentSegment| {
         let segment = &sent.segment;
-        match segment.kind {
-            Kind::Syn if segment.ece => " SYN+ECN".to_owned(),
-            Kind::Syn => " SYN".to_owned(),
-            Kind::Fin => " FIN".to_owned(),
-            Kind::Pure => " pure ACK".to_owned(),
-            Kind::Plain => {
+        match segment.role {
+            Role::Syn if segment.ece => " SYN+ECN".to_owned(),
+            Role::Syn => " SYN".to_owned(),
+            Role::Fin => " FIN".to_owned(),
+            Role::Pure => " pure ACK".to_owned(),
+            Role::Plain => {
                 [(segment.retransmission, " again"), (segment.cwr, " CWR")].iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect()
             }
         }

@@ -28,9 +28,12 @@ pub enum Kind {
     Rate,
     Flag,
     Choice(&'static [&'static str]),
-    /// Any text, such as a name.
+    /// A name: a line of text that can be shown anywhere.
     Text,
 }
+
+const LONGEST_NAME: usize = 100;
+const DAY: Span = Span::from_secs(24 * 3600);
 
 impl Kind {
     /// The same kind within bounds: numbers as they are, times in seconds.
@@ -59,7 +62,7 @@ impl Kind {
             Kind::Rate => quantity::rate(text).map(Value::Rate),
             Kind::Flag => flag(text).map(Value::Flag),
             Kind::Choice(words) => choice(text, words).map(Value::Word),
-            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Text => name(text).map(|name| Value::Text(name.to_owned())),
         }
     }
 
@@ -68,10 +71,10 @@ impl Kind {
             Kind::Number { min, max, .. } => bounds_text(*min, *max),
             Kind::Count { min, max, .. } => format!("{min} .. {max}"),
             Kind::Amount | Kind::Rate => "above 0".to_owned(),
-            Kind::Span { min, max } => format!("{} s .. {} s", min.seconds(), max.seconds()),
+            Kind::Span { min, max } => span_bounds(*min, *max),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),
-            Kind::Text => String::new(),
+            Kind::Text => format!("1 .. {LONGEST_NAME} characters"),
         }
     }
 
@@ -141,7 +144,17 @@ fn span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
 }
 
 fn beyond(text: &str, min: Span, max: Span) -> String {
-    format!("\"{text}\" must be {} s .. {} s", min.seconds(), max.seconds())
+    format!("\"{text}\" must be {}", span_bounds(min, max))
+}
+
+fn span_bounds(min: Span, max: Span) -> String {
+    format!("{} s .. {}", min.seconds(), long(max))
+}
+
+/// A long time in days, others in seconds.
+fn long(span: Span) -> String {
+    let (days, rest) = (span.picos() / DAY.picos(), span.picos() % DAY.picos());
+    if days > 1 && rest == 0 { format!("{days} days") } else { format!("{} s", span.seconds()) }
 }
 
 fn flag(text: &str) -> Result<bool, String> {
@@ -150,6 +163,25 @@ fn flag(text: &str) -> Result<bool, String> {
         "false" => Ok(false),
         _ => Err(format!("\"{text}\" must be true or false")),
     }
+}
+
+/// A name is shown in terminals, tables, figures and file names, so it is a line of text that says something.
+fn name(text: &str) -> Result<&str, String> {
+    if text.chars().any(is_control) {
+        return Err(format!("{text:?} must not hold control characters, such as a line break or an escape"));
+    }
+    if text.trim().is_empty() {
+        return Err("must not be empty or blank".to_owned());
+    }
+    match text.chars().count() {
+        length if length > LONGEST_NAME => Err(format!("has {length} characters: at most {LONGEST_NAME} are allowed")),
+        _ => Ok(text),
+    }
+}
+
+/// Control characters, and the invisible ones that break lines or change the direction of writing.
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The declared word itself, so that a value needs no text of its own.
@@ -178,6 +210,17 @@ mod tests {
     fn a_number_far_out_of_bounds_is_shown_short() {
         let kind = Kind::Number { min: 0.0, max: 1e9, unit: "" };
         assert_eq!(Err("1e308 must be 0 .. 1000000000".to_owned()), kind.read("1e308"));
+    }
+
+    #[test]
+    fn a_name_is_a_line_of_text_that_can_be_shown_anywhere() {
+        for name in ["near", "[x]", "a/b", "x^2_$", "_hidden", "Zürich, 60 flows"] {
+            assert_eq!(Ok(Value::Text(name.to_owned())), Kind::Text.read(name));
+        }
+        for name in ["", "  ", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b"] {
+            assert!(Kind::Text.read(name).is_err(), "{name:?}");
+        }
+        assert!(Kind::Text.read(&"ä".repeat(100)).is_ok() && Kind::Text.read(&"ä".repeat(101)).is_err());
     }
 
     #[test]

@@ -2,30 +2,38 @@
 
 use ecnlab_units::{Ecn, Time};
 
-use super::Core;
-use crate::segment::{Kind, Segment};
-use crate::sender::Output;
+use super::{Output, Tcb};
+use crate::segment::{Role, Segment};
 use crate::settings::Handshake;
 
-impl Core {
+impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
-        let mut left = if self.settings.max_burst == 0 { most } else { most.min(self.settings.max_burst) };
-        let limit = self.available.min(self.una + self.usable_window());
+        let mut left = most.min(self.most_burst());
+        let limit = self.available().min(self.una + self.usable_window());
         while self.next < limit && left > 0 && self.may_pace(now) {
-            self.transmit(self.next, now, out);
-            self.next += 1;
+            self.send_next(now, out);
             left -= 1;
         }
     }
 
+    /// Most segments in answer to one acknowledgement.
+    pub fn most_burst(&self) -> u64 {
+        if self.settings.max_burst == 0 { u64::MAX } else { self.settings.max_burst }
+    }
+
+    /// Sends the next segment.
+    fn send_next(&mut self, now: Time, out: &mut impl Output) {
+        self.transmit(self.next, now, out);
+        self.next += 1;
+    }
+
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
-    pub fn send_one(&mut self, now: Time, out: &mut impl Output) {
+    pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
         let in_receiver_window = self.next < self.una + self.settings.max_window;
         let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
-        if in_receiver_window && in_limited_window && self.next < self.available {
-            self.transmit(self.next, now, out);
-            self.next += 1;
+        if in_receiver_window && in_limited_window && self.next < self.available() {
+            self.send_next(now, out);
         }
     }
 
@@ -45,19 +53,19 @@ impl Core {
         let segment = Segment {
             seq,
             size: self.settings.packet_size,
-            kind: Kind::Plain,
-            ecn: if self.ecn && (!retransmission || self.settings.ect_on_retransmission) { Ecn::Ect0 } else { Ecn::NotEct },
-            cwr: self.cwr_due && self.may_carry_cwr(seq),
+            role: Role::Plain,
+            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) { Ecn::Ect0 } else { Ecn::NotEct },
+            cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
         };
-        if seq == 0 || seq >= self.first_special {
-            let special = self.specialised(segment);
-            self.cwr_due &= !special.cwr;
-            out.send(special);
-        } else {
-            self.cwr_due &= !segment.cwr;
+        if seq > 0 && self.plan.is_full_before(seq + 1) {
+            self.ecn.sent(segment.cwr);
             out.send(segment);
+        } else {
+            let planned = self.planned(segment);
+            self.ecn.sent(planned.cwr);
+            out.send(planned);
         }
         self.counters.sent += 1;
         self.last_sent = now;
@@ -69,7 +77,7 @@ impl Core {
                 self.timed = Some((seq, now));
             }
         }
-        if self.rto_at.is_none() || nothing_outstanding {
+        if self.retransmit_at.is_none() || nothing_outstanding {
             self.restart_timer(now);
         }
         if let Some(pacer) = &mut self.pacer {
@@ -77,53 +85,53 @@ impl Core {
         }
     }
 
-    /// Whether CWR may go on a segment: ns-2 lets the highest one carry it when that is sent again, and says it without ECN too.
+    /// Whether CWR may go on a segment.
     fn may_carry_cwr(&self, seq: u64) -> bool {
-        if !self.ecn && self.settings.handshake == Handshake::ThreeWay {
+        if !self.ecn.in_use() && !self.settings.cwr_without_ecn {
             return false;
         }
-        let is_new = if self.settings.ect_on_retransmission { seq + 1 >= self.high } else { seq >= self.high };
+        let is_new = if self.settings.cwr_on_highest { seq + 1 >= self.high } else { seq >= self.high };
         self.settings.cwr_on_retransmission || is_new
     }
 
     /// The segment as the first one, the FIN, or one with less than a full payload.
     #[cold]
-    fn specialised(&self, mut segment: Segment) -> Segment {
+    fn planned(&self, mut segment: Segment) -> Segment {
         let settings = &self.settings;
-        if let Some(&(_, size)) = self.short.iter().find(|short| short.0 == segment.seq) {
-            segment.size = size;
+        segment.role = self.plan.role(segment.seq);
+        match segment.role {
+            Role::Plain => segment.size = self.plan.payload(segment.seq) + settings.header,
+            Role::Fin => segment = Segment { size: settings.ack_size, ecn: Ecn::NotEct, cwr: false, ..segment },
+            Role::Syn | Role::Pure => {}
         }
-        if self.fin == Some(segment.seq) {
-            segment = Segment { size: settings.ack_size, kind: Kind::Fin, ecn: Ecn::NotEct, cwr: false, ..segment };
-        }
-        if segment.seq == 0 {
-            segment.ecn = Ecn::NotEct;
-            segment.ece = self.ecn;
-            segment.cwr |= self.ecn && settings.handshake == Handshake::ThreeWay;
-            segment.kind = if settings.syn() { Kind::Syn } else { Kind::Plain };
-            if settings.first_packet_size > 0 {
-                segment.size = settings.first_packet_size;
-            }
-        }
-        segment
+        if segment.seq == 0 { self.first(segment) } else { segment }
     }
 
-    /// An acknowledgement without data, which closes a handshake.
-    pub fn send_pure_ack(&mut self, out: &mut impl Output) {
-        out.send(Segment {
-            seq: self.high,
-            size: self.settings.ack_size,
-            kind: Kind::Pure,
-            ecn: Ecn::NotEct,
-            cwr: false,
-            ece: false,
-            retransmission: false,
-        });
-        self.counters.sent += 1;
+    /// The first segment, which offers ECN where there is somebody to answer.
+    fn first(&self, mut segment: Segment) -> Segment {
+        let settings = &self.settings;
+        if settings.first_packet_size > 0 {
+            segment.size = settings.first_packet_size;
+        }
+        if settings.offers_ecn() {
+            segment.ece = self.ecn.in_use();
+            segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
+        }
+        if settings.offers_ecn() || segment.role == Role::Syn {
+            segment.ecn = Ecn::NotEct;
+        }
+        segment
     }
 
     /// Whether pacing lets a segment go now; if not, the pacer wakes the sender.
     pub fn may_pace(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
+    }
+
+    /// The pacer has woken the sender.
+    pub fn end_pause(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.woken();
+        }
     }
 }

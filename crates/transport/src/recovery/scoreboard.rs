@@ -12,9 +12,9 @@ use crate::segment::Sacks;
 
 /// Everything from the lowest unacknowledged segment to the highest sent.
 #[derive(Debug, Default)]
-pub struct Board {
+pub struct Scoreboard {
     base: u64,
-    slots: VecDeque<Slot>,
+    segments: VecDeque<SegmentState>,
     sacked: u64,
     /// Lost and not sacked since, whether sent again or not.
     lost: u64,
@@ -32,7 +32,7 @@ pub struct Board {
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub struct SegmentState {
     /// When it was sent last.
     pub sent: Time,
     pub sacked: bool,
@@ -43,19 +43,19 @@ pub struct Slot {
     pub ever_resent: bool,
 }
 
-impl Board {
+impl Scoreboard {
     /// Starts with all before `base` acknowledged.
     pub fn start(&mut self, base: u64) {
-        *self = Board { base, fack: base, decided: base, hint: base, ..Board::default() };
+        *self = Scoreboard { base, fack: base, decided: base, hint: base, ..Scoreboard::default() };
     }
 
     pub fn end(&self) -> u64 {
-        self.base + self.slots.len() as u64
+        self.base + self.segments.len() as u64
     }
 
     /// Segments thought to be in the network.
     pub fn pipe(&self) -> u64 {
-        self.slots.len() as u64 - self.sacked - self.lost + self.resent
+        self.segments.len() as u64 - self.sacked - self.lost + self.resent
     }
 
     pub fn sacked(&self) -> u64 {
@@ -71,33 +71,33 @@ impl Board {
         self.fack
     }
 
-    pub fn slot(&self, seq: u64) -> Option<&Slot> {
-        self.slots.get(seq.checked_sub(self.base)? as usize)
+    pub fn segment(&self, seq: u64) -> Option<&SegmentState> {
+        self.segments.get(seq.checked_sub(self.base)? as usize)
     }
 
     /// A segment was sent, the next one or one on the board again.
     pub fn sent(&mut self, seq: u64, now: Time) {
         if seq == self.end() {
-            self.slots.push_back(Slot { sent: now, sacked: false, lost: false, resent: false, ever_resent: false });
+            self.segments.push_back(SegmentState { sent: now, sacked: false, lost: false, resent: false, ever_resent: false });
             return;
         }
-        let slot = &mut self.slots[(seq - self.base) as usize];
-        slot.sent = now;
-        slot.ever_resent = true;
-        if !slot.resent && !slot.sacked && slot.lost {
-            slot.resent = true;
+        let segment = &mut self.segments[(seq - self.base) as usize];
+        segment.sent = now;
+        segment.ever_resent = true;
+        if !segment.resent && !segment.sacked && segment.lost {
+            segment.resent = true;
             self.resent += 1;
         }
     }
 
     /// All before `next` is acknowledged. Shows every segment that had not been sacked, and returns their number.
-    pub fn advance(&mut self, next: u64, mut delivered: impl FnMut(u64, &Slot)) -> u64 {
+    pub fn advance(&mut self, next: u64, mut delivered: impl FnMut(u64, &SegmentState)) -> u64 {
         let mut count = 0;
         while self.base < next {
-            let Some(slot) = self.slots.pop_front() else { break };
-            self.forget(&slot);
-            if !slot.sacked {
-                delivered(self.base, &slot);
+            let Some(segment) = self.segments.pop_front() else { break };
+            self.forget(&segment);
+            if !segment.sacked {
+                delivered(self.base, &segment);
                 count += 1;
             }
             self.base += 1;
@@ -109,7 +109,7 @@ impl Board {
     }
 
     /// Takes SACK blocks in. Shows every segment that they bring news of, in ascending order, and returns their number.
-    pub fn sack(&mut self, blocks: &Sacks, mut delivered: impl FnMut(u64, &Slot)) -> u64 {
+    pub fn sack(&mut self, blocks: &Sacks, mut delivered: impl FnMut(u64, &SegmentState)) -> u64 {
         let known = std::mem::replace(&mut self.known, blocks.clone());
         let mut count = 0;
         // They come the latest first; reordering is told by ascending numbers (RFC 8985, section 6.2, step 3).
@@ -130,16 +130,16 @@ impl Board {
         count
     }
 
-    fn sack_run(&mut self, from: u64, to: u64, delivered: &mut impl FnMut(u64, &Slot)) -> u64 {
+    fn sack_run(&mut self, from: u64, to: u64, delivered: &mut impl FnMut(u64, &SegmentState)) -> u64 {
         let mut count = 0;
         for seq in from..to {
-            let slot = self.slots[(seq - self.base) as usize];
-            if slot.sacked {
+            let segment = self.segments[(seq - self.base) as usize];
+            if segment.sacked {
                 continue;
             }
-            delivered(seq, &slot);
-            self.forget(&slot);
-            self.slots[(seq - self.base) as usize] = Slot { sacked: true, lost: false, resent: false, ..slot };
+            delivered(seq, &segment);
+            self.forget(&segment);
+            self.segments[(seq - self.base) as usize] = SegmentState { sacked: true, lost: false, resent: false, ..segment };
             self.sacked += 1;
             count += 1;
         }
@@ -150,27 +150,27 @@ impl Board {
     }
 
     /// Takes a segment out of the counts.
-    fn forget(&mut self, slot: &Slot) {
-        self.sacked -= u64::from(slot.sacked);
-        self.lost -= u64::from(slot.lost);
-        self.resent -= u64::from(slot.resent);
+    fn forget(&mut self, segment: &SegmentState) {
+        self.sacked -= u64::from(segment.sacked);
+        self.lost -= u64::from(segment.lost);
+        self.resent -= u64::from(segment.resent);
     }
 
     /// A segment is lost, or its retransmission is.
     pub fn lose(&mut self, seq: u64) {
-        let slot = &mut self.slots[(seq - self.base) as usize];
-        debug_assert!(!slot.sacked);
-        self.resent -= u64::from(slot.resent);
-        self.lost += u64::from(!slot.lost);
-        (slot.lost, slot.resent) = (true, false);
+        let segment = &mut self.segments[(seq - self.base) as usize];
+        debug_assert!(!segment.sacked);
+        self.resent -= u64::from(segment.resent);
+        self.lost += u64::from(!segment.lost);
+        (segment.lost, segment.resent) = (true, false);
         self.hint = self.hint.min(seq);
     }
 
     /// Every segment below `seq` that is not sacked is lost, if that was not already decided about it.
     pub fn lose_below(&mut self, seq: u64) {
         for seq in self.decided..seq.min(self.end()) {
-            let slot = &self.slots[(seq - self.base) as usize];
-            if !slot.sacked && !slot.lost {
+            let segment = &self.segments[(seq - self.base) as usize];
+            if !segment.sacked && !segment.lost {
                 self.lose(seq);
             }
         }
@@ -180,7 +180,7 @@ impl Board {
     /// Every segment that is not sacked is lost, and so is every retransmission.
     pub fn lose_all(&mut self) {
         for seq in self.base..self.end() {
-            if !self.slots[(seq - self.base) as usize].sacked {
+            if !self.segments[(seq - self.base) as usize].sacked {
                 self.lose(seq);
             }
         }
@@ -194,7 +194,7 @@ impl Board {
         }
         let mut left = count;
         for seq in (self.base..self.fack).rev() {
-            left -= u64::from(self.slots[(seq - self.base) as usize].sacked);
+            left -= u64::from(self.segments[(seq - self.base) as usize].sacked);
             if left == 0 {
                 return Some(seq);
             }
@@ -208,8 +208,8 @@ impl Board {
             return None;
         }
         while self.hint < self.end() {
-            let slot = &self.slots[(self.hint - self.base) as usize];
-            if slot.lost && !slot.resent {
+            let segment = &self.segments[(self.hint - self.base) as usize];
+            if segment.lost && !segment.resent {
                 return Some(self.hint);
             }
             self.hint += 1;
@@ -222,8 +222,8 @@ impl Board {
 mod tests {
     use super::*;
 
-    fn board(sent: u64) -> Board {
-        let mut board = Board::default();
+    fn board(sent: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
         board.start(0);
         (0..sent).for_each(|seq| board.sent(seq, Time::ZERO));
         board

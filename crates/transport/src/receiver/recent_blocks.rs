@@ -5,14 +5,14 @@ use crate::segment::Sacks;
 
 /// The blocks reported last, the latest first.
 #[derive(Debug)]
-pub struct Blocks {
+pub struct RecentBlocks {
     recent: Vec<(u64, u64)>,
     most: usize,
 }
 
-impl Blocks {
-    pub fn new(most: u8) -> Blocks {
-        Blocks { recent: Vec::new(), most: usize::from(most).min(Sacks::MOST) }
+impl RecentBlocks {
+    pub fn new(most: u8) -> RecentBlocks {
+        RecentBlocks { recent: Vec::new(), most: usize::from(most).min(Sacks::MOST) }
     }
 
     /// The blocks to report when `seq` has arrived, perhaps for the second time, all before `next` and the runs `beyond` it having
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_block_of_the_arriving_segment_comes_first_and_the_oldest_makes_room() {
-        let mut blocks = Blocks::new(3);
+        let mut blocks = RecentBlocks::new(3);
         blocks.report(2, false, 1, &[(2, 3)]);
         blocks.report(4, false, 1, &[(2, 3), (4, 5)]);
         blocks.report(6, false, 1, &[(2, 3), (4, 5), (6, 7)]);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_block_that_grew_stands_for_what_it_took_in() {
-        let mut blocks = Blocks::new(3);
+        let mut blocks = RecentBlocks::new(3);
         blocks.report(2, false, 1, &[(2, 3)]);
         blocks.report(4, false, 1, &[(2, 3), (4, 5)]);
         assert_eq!([(2, 5)], blocks.report(3, false, 1, &[(2, 5)]).as_slice());
@@ -55,14 +55,15 @@ mod tests {
 
     #[test]
     fn an_arrival_in_order_reports_what_is_still_beyond() {
-        let mut blocks = Blocks::new(3);
+        let mut blocks = RecentBlocks::new(3);
         blocks.report(2, false, 1, &[(2, 3)]);
         blocks.report(4, false, 1, &[(2, 3), (4, 5)]);
         assert_eq!([(4, 5)], blocks.report(1, false, 3, &[(4, 5)]).as_slice());
     }
+
     #[test]
     fn what_came_twice_is_reported_first() {
-        let mut blocks = Blocks::new(3);
+        let mut blocks = RecentBlocks::new(3);
         assert_eq!([(0, 1)], blocks.report(0, true, 1, &[]).as_slice());
         blocks.report(2, false, 1, &[(2, 4)]);
         assert_eq!([(3, 4), (2, 4)], blocks.report(3, true, 1, &[(2, 4)]).as_slice());

@@ -1,0 +1,18 @@
+//! Passes the digest of the engine's sources to the compiler: it is part of every result's key.
+
+use std::path::Path;
+
+mod digest;
+
+fn main() -> std::io::Result<()> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in digest::CRATES {
+        println!("cargo:rerun-if-changed={}", crates.join(name).join("src").display());
+        println!("cargo:rerun-if-changed={}", crates.join(name).join("Cargo.toml").display());
+    }
+    println!("cargo:rerun-if-changed={}", crates.join("../Cargo.lock").display());
+    println!("cargo:rerun-if-changed=digest.rs");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=ECNLAB_BUILD={}", digest::digest(&crates)?);
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The digest of the sources that results depend on: those of the crates below, and the versions of other people's crates.
+//!
+//! It is computed while the crate is built, and in its tests. Line endings do not count, so that every checkout of one commit agrees.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The crates between a scenario's text and a result's numbers.
+pub const CRATES: &[&str] = &["units", "queue", "transport", "sim", "scenario"];
+
+/// The files that count, in order. `crates` is the folder that holds the crates.
+pub fn files(crates: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for name in CRATES {
+        files.push(crates.join(name).join("Cargo.toml"));
+        collect(&crates.join(name).join("src"), &mut files)?;
+    }
+    files.push(crates.join("../Cargo.lock"));
+    Ok(files)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// 64-bit FNV-1a over the files' names and contents, in hexadecimal.
+pub fn digest(crates: &Path) -> io::Result<String> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for file in files(crates)? {
+        let name = file.strip_prefix(crates).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        let content = std::fs::read(&file)?;
+        for byte in name.bytes().chain([0]).chain(content.into_iter().filter(|&byte| byte != b'\r')).chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    Ok(format!("{hash:016x}"))
+}

@@ -1,0 +1,95 @@
+//! Overrides written into a scenario: `flows.fragile.count=40`.
+//!
+//! Members of a list go by their `name`, by their number from 0, or all by `*`. Names are looked up in an index, so that as many overrides as
+//! members take no longer than both together.
+
+use std::collections::BTreeMap;
+
+use crate::problem::{Problem, listed};
+use crate::tree::{Node, Scalar, Tree};
+
+/// Writes all overrides, the later over the earlier; every problem at once.
+pub fn write(root: &mut Node, overrides: &[(String, String)]) -> Vec<Problem> {
+    let mut writer = Writer::default();
+    overrides.iter().filter_map(|(path, value)| writer.set(root, path, value).err()).collect()
+}
+
+/// Knows the names of the members of the lists at the root.
+#[derive(Default)]
+struct Writer {
+    indices: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+}
+
+impl Writer {
+    fn set(&mut self, root: &mut Node, path: &str, value: &str) -> Result<(), Problem> {
+        let steps: Vec<&str> = path.split('.').collect();
+        if steps.iter().any(|step| step.is_empty()) {
+            return Err(Problem::new(path, "an override is written as flows.fragile.count=40".to_owned()));
+        }
+        let value = Node::from_override(value).map_err(|message| Problem::new(path, message))?;
+        self.at_root(root, &steps, &value).map_err(|message| Problem::new(path, message))
+    }
+
+    fn at_root(&mut self, root: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
+        let list = match (&mut root.value, steps) {
+            (Tree::Table(entries), [key, _, ..]) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| &mut node.value),
+            _ => None,
+        };
+        let (Some(Tree::List(members)), [key, step, rest @ ..]) = (list, steps) else {
+            self.indices.remove(steps[0]);
+            return put(root, steps, value);
+        };
+        let index = self.indices.entry((*key).to_owned()).or_insert_with(|| names_of(members));
+        put_members(members, index, step, rest, value)?;
+        if matches!(rest, [] | ["name", ..]) {
+            self.indices.remove(*key);
+        }
+        Ok(())
+    }
+}
+
+fn names_of(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
+    let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, member) in members.iter().enumerate() {
+        if let Some(name) = member.get("name").and_then(Node::scalar) {
+            names.entry(name.text.clone()).or_default().push(at);
+        }
+    }
+    names
+}
+
+fn put(node: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
+    let Some((step, rest)) = steps.split_first() else {
+        *node = value.clone();
+        return Ok(());
+    };
+    match &mut node.value {
+        Tree::Table(entries) => {
+            if let Some((_, node)) = entries.iter_mut().find(|(name, _)| name == step) {
+                return put(node, rest, value);
+            }
+            let mut node = if rest.is_empty() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
+            put(&mut node, rest, value)?;
+            entries.push(((*step).to_owned(), node));
+            Ok(())
+        }
+        Tree::List(members) => {
+            let index = names_of(members);
+            put_members(members, &index, step, rest, value)
+        }
+        Tree::Scalar(Scalar { text, .. }) => Err(format!("\"{text}\" has no member {step}: give it as a table")),
+    }
+}
+
+fn put_members(members: &mut [Node], index: &BTreeMap<String, Vec<usize>>, step: &str, rest: &[&str], value: &Node) -> Result<(), String> {
+    let chosen: Vec<usize> = match (step, index.get(step), step.parse()) {
+        ("*", ..) => (0..members.len()).collect(),
+        (_, Some(named), _) => named.clone(),
+        (_, None, Ok(at)) if at < members.len() => vec![at],
+        _ => {
+            let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.scalar()?.text.as_str())).collect();
+            return Err(format!("there is no member \"{step}\": the members are {}", listed(&names)));
+        }
+    };
+    chosen.into_iter().try_for_each(|at| put(&mut members[at], rest, value))
+}

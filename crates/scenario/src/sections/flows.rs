@@ -1,0 +1,318 @@
+//! `[[flows]]`: groups of TCP connections that are alike.
+
+use std::sync::Arc;
+
+use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec};
+use ecnlab_transport::profile::{PROFILES, VARIANTS};
+use ecnlab_transport::source::{SOURCES, SourceEntry};
+use ecnlab_transport::{Settings, Traffic, settings};
+use ecnlab_units::{Rate, Span, Time, Values, parameters};
+use serde_json::{Map, Value as Json, json};
+
+use super::link::{Link, MAX_PACKETS};
+use super::{Holds, Inner, Section, described, members};
+use crate::problem::suggestion;
+use crate::read::{Given, Reader, Reading};
+use crate::route::Graph;
+
+pub const MAX_FLOWS: u64 = 1_000_000;
+
+parameters! {
+    /// A group's own keys.
+    struct Keys {
+        /// Unique; names the group in results, and its flows' random streams.
+        #[must be given]
+        pub name: String = "flows";
+        /// How many flows.
+        pub count: u32 = "1", 1..=MAX_FLOWS;
+        /// Node where the senders are; auto is where access leads, so it is given where there is no access.
+        pub from: Option<String> = "auto";
+        /// Node where the sinks are.
+        #[must be given]
+        pub to: String = "sink";
+        /// Names of the links from the first node to the last, in order; auto is the route with the fewest links, among equals the one whose
+        /// links are declared first.
+        pub route: Option<Vec<String>> = "auto";
+        /// When the flows start; a list is dealt out to them in turn.
+        pub start: Vec<Span> = "0 s", 0..=8_640_000, "s";
+    }
+}
+
+parameters! {
+    /// The keys of a private link.
+    struct Access {
+        /// First node of the route.
+        #[must be given]
+        pub to: String = "router";
+        /// Transmission rate of one flow's link.
+        #[must be given]
+        pub rate: Rate = "10 Mbps";
+        /// Propagation delay.
+        #[must be given]
+        pub delay: Span = "5 ms", 0..=8_640_000, "s";
+        /// Each run lengthens each flow's delay by a uniform draw of up to this, so that flows alike do not keep step.
+        #[source("Floyd and Jacobson 1992, phase effects")]
+        pub spread: Span = "0 s", 0..=8_640_000, "s";
+        /// Packets that may wait.
+        pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
+    }
+}
+
+pub const FLOWS: Section = Section {
+    name: "flows",
+    doc: "A group of TCP connections that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
+    keys: Keys::PARAMETERS,
+    tables: &[
+        Inner {
+            key: "access",
+            holds: Holds::One(&ACCESS),
+            required: false,
+            doc: "A private link for each flow to the first node of its route, and one back.",
+            example: "{ to = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
+        },
+        Inner {
+            key: "tcp",
+            holds: Holds::Tcp,
+            required: true,
+            doc: "Sender and receiver: a profile, a variant if given, and parameters, of which the later win.",
+            example: "{ profile = \"ns2\", ecn = true }",
+        },
+        Inner {
+            key: "app",
+            holds: Holds::App,
+            required: false,
+            doc: "Traffic source: a name, or kind = NAME with parameters; bulk if left out.",
+            example: "{ kind = \"file\", bytes = \"1 MB\" }",
+        },
+    ],
+};
+
+pub const ACCESS: Section = Section {
+    name: "flows.access",
+    doc: "A private link, a plain drop-tail buffer that is not measured, alike in both directions.",
+    keys: Access::PARAMETERS,
+    tables: &[],
+};
+
+/// A group of flows as the file declares it, with its route over the declared links.
+pub struct Group<'a> {
+    pub name: String,
+    pub count: u32,
+    pub access: Option<PrivateLink>,
+    pub route: Vec<usize>,
+    pub tcp: Arc<Settings>,
+    pub traffic: Traffic,
+    pub starts: Vec<Time>,
+    pub given: Given<'a>,
+    /// Whether its senders offer ECN, and whether the file says so or not itself.
+    pub offers_ecn: bool,
+    pub says_ecn: bool,
+    /// The group as it can be read again.
+    pub described: Json,
+}
+
+/// A flow's own link to its first node.
+#[derive(Clone, Copy)]
+pub struct PrivateLink {
+    rate: Rate,
+    delay: Span,
+    spread: Span,
+    limit: u32,
+}
+
+/// What a group starts from: its first node, and the private link there if it has one.
+struct Beginning {
+    node: Option<String>,
+    /// The key that names the node, for messages.
+    key: &'static str,
+    /// The values of `access`, if it is given and sound.
+    access: Option<Values>,
+    sound: bool,
+}
+
+/// TCP with all its parameters, and as it can be read again.
+struct Tcp {
+    values: Values,
+    described: Map<String, Json>,
+    says_ecn: bool,
+}
+
+impl PrivateLink {
+    /// The link of a flow to its first node, or the one back.
+    pub fn spec(&self, group: &Arc<str>, member: u32, direction: Direction) -> LinkSpec {
+        LinkSpec {
+            name: LinkName::Access { group: Arc::clone(group), member, direction },
+            rate: self.rate,
+            delay: self.delay,
+            buffer: Buffer::Pipe { limit: self.limit },
+            spread: if direction == Direction::Forward { self.spread } else { Span::ZERO },
+            impairment: None,
+        }
+    }
+}
+
+/// The groups in the order of the file; those with a problem are left out.
+pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &[Option<Link>]) -> Vec<Group<'a>> {
+    let known: Option<Vec<&Link>> = links.iter().map(Option::as_ref).collect();
+    let mut graph = known.filter(|links| !links.is_empty()).map(|links| {
+        let ends = links.into_iter().map(|link| (link.name.as_str(), link.from.as_str(), link.to.as_str()));
+        Graph::new(ends)
+    });
+    let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
+    let total: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    if total > MAX_FLOWS {
+        reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
+    }
+    groups
+}
+
+fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
+    reader.only(&given, FLOWS.names());
+    let reading = reader.keys(&given, FLOWS.keys);
+    let beginning = beginning(reader, &given, &reading);
+    let route = graph.and_then(|graph| route(reader, &given, &reading, &beginning, graph));
+    let tcp = tcp(reader, &given);
+    let app = app(reader, &given);
+    let (values, tcp, (app, app_values, app_described), route) = (reading.sound()?, tcp?, app?, route?);
+    let keys = Keys::of(values);
+    let settings = Settings::of(&tcp.values);
+    let mut described = described(values);
+    if let Some(access) = &beginning.access {
+        described.insert("access".to_owned(), Json::Object(super::described(access)));
+    }
+    described.insert("tcp".to_owned(), Json::Object(tcp.described));
+    described.insert("app".to_owned(), Json::Object(app_described));
+    Some(Group {
+        name: keys.name,
+        count: keys.count,
+        access: beginning.sound.then(|| beginning.access.as_ref().map(private_link))?,
+        route,
+        traffic: (app.traffic)(&app_values, settings.payload()),
+        offers_ecn: tcp.values.get("ecn"),
+        says_ecn: tcp.says_ecn,
+        tcp: Arc::new(settings),
+        starts: keys.start.into_iter().map(|start| Time::ZERO + start).collect(),
+        given,
+        described: Json::Object(described),
+    })
+}
+
+fn private_link(values: &Values) -> PrivateLink {
+    let Access { rate, delay, spread, limit, .. } = Access::of(values);
+    PrivateLink { rate, delay, spread, limit }
+}
+
+/// Where the group's flows begin: at the end of their access links, or at `from`.
+fn beginning(reader: &mut Reader, given: &Given, reading: &Reading) -> Beginning {
+    let from: Option<Option<String>> = reading.get("from");
+    let Some(access) = reader.table(given, "access", FLOWS.inner("access").example) else {
+        let node = from.flatten();
+        if node.is_none() && !given.gives("access") && reading.get::<Option<String>>("from").is_some() {
+            reader.report(given, "from", "is missing: give it as from = \"router\", or give access".to_owned());
+        }
+        return Beginning { node, key: "from", access: None, sound: !given.gives("access") };
+    };
+    if from.flatten().is_some() {
+        reader.report(given, "from", "a flow with access starts where its access link leads: leave from out".to_owned());
+    }
+    reader.only(&access, ACCESS.names());
+    let reading = reader.keys(&access, ACCESS.keys);
+    let values = reading.sound().cloned();
+    Beginning { node: reading.get("to"), key: "access", sound: values.is_some(), access: values }
+}
+
+/// The declared links from the group's first node to its last, by number.
+fn route(reader: &mut Reader, given: &Given, reading: &Reading, beginning: &Beginning, graph: &mut Graph) -> Option<Vec<usize>> {
+    let (first, last) = (beginning.node.as_deref()?, reading.get::<String>("to")?);
+    for (key, node) in [(beginning.key, first), ("to", last.as_str())] {
+        if !graph.has_node(node) {
+            reader.report(given, key, format!("no link touches the node \"{node}\"{}", suggestion(node, graph.nodes())));
+            return None;
+        }
+    }
+    match reading.get::<Option<Vec<String>>>("route")? {
+        Some(names) => named_route(reader, given, &names, graph, (first, &last)),
+        None => graph.shortest(first, &last).or_else(|| {
+            reader.report(given, "to", format!("no links lead from \"{first}\" to \"{last}\""));
+            None
+        }),
+    }
+}
+
+/// A route given by the names of its links.
+fn named_route(reader: &mut Reader, given: &Given, names: &[String], graph: &Graph, ends: (&str, &str)) -> Option<Vec<usize>> {
+    let mut at = ends.0;
+    let mut route = Vec::new();
+    for name in names {
+        let Some(number) = graph.link(name) else {
+            reader.report(given, "route", format!("there is no link \"{name}\"{}", suggestion(name, graph.link_names())));
+            return None;
+        };
+        let (from, to) = graph.ends_of(number);
+        if from != at {
+            reader.report(given, "route", format!("link \"{name}\" comes from \"{from}\", but the route is at \"{at}\""));
+            return None;
+        }
+        at = to;
+        route.push(number);
+    }
+    if at != ends.1 {
+        reader.report(given, "route", format!("must be a list of links from \"{}\" to \"{}\"", ends.0, ends.1));
+        return None;
+    }
+    Some(route)
+}
+
+fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
+    let inner = FLOWS.inner("tcp");
+    let Some(given) = reader.table(flows, "tcp", inner.example) else {
+        if !flows.gives("tcp") {
+            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}", inner.example));
+        }
+        return None;
+    };
+    let profile = reader.entry(&given, "profile", "profile", PROFILES, |profile| profile.name)?;
+    reader.only(&given, ["profile", "variant"].into_iter().chain(Settings::PARAMETERS.iter().map(|parameter| parameter.name)));
+    let mut values = profile.values();
+    if given.gives("variant") {
+        reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?.apply(&mut values);
+    }
+    let reading = reader.keys_over(&given, values);
+    let values = reading.sound()?.clone();
+    let problems = settings::check(&values);
+    let sound = problems.is_empty();
+    for (parameter, message) in problems {
+        reader.report(&given, parameter, message);
+    }
+    reader.warn_unheeded(&given, &values, &[]);
+    let mut described = Map::from_iter([("profile".to_owned(), json!(profile.name))]);
+    described.extend(super::described(&values));
+    sound.then_some(Tcp { values, described, says_ecn: given.gives("ecn") })
+}
+
+/// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
+fn app(reader: &mut Reader, flows: &Given) -> Option<(&'static SourceEntry, Values, Map<String, Json>)> {
+    let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| Given::new(node, flows.at("app")));
+    let name = |entry: &SourceEntry| entry.name;
+    let entry = match &table {
+        Some(given) => reader.entry(given, "kind", "traffic source", SOURCES, name)?,
+        None if flows.gives("app") => reader.entry(flows, "app", "traffic source", SOURCES, name)?,
+        None => &SOURCES[0],
+    };
+    let mut values = Values::defaults(entry.parameters);
+    if let Some(given) = &table {
+        reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+        let reading = reader.keys_over(given, values);
+        values = reading.sound()?.clone();
+        reader.warn_unheeded(given, &values, &[]);
+    }
+    for (parameter, message) in (entry.check)(&values) {
+        match &table {
+            Some(given) => reader.report(given, parameter, message),
+            None => reader.report(flows, "app", format!("{parameter} {message}, as in app = {{ kind = \"{}\", ... }}", entry.name)),
+        }
+    }
+    let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
+    described.extend(super::described(&values));
+    Some((entry, values, described))
+}

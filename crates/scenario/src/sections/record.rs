@@ -1,0 +1,143 @@
+//! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
+
+use ecnlab_units::parameter::{Kind, Typed};
+use ecnlab_units::{Span, Value, Values, parameters};
+
+use super::Section;
+use crate::read::{Given, Reader};
+
+parameters! {
+    /// What to record besides the measures.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Record {
+        /// Interval between samples of each queue's length and average.
+        pub queue: Interval = "off", 1e-6..=8_640_000, "s";
+        /// Interval between samples of each flow's congestion window and threshold.
+        pub window: Interval = "off", 1e-6..=8_640_000, "s";
+        /// Rates, marks and drops of each group in bins of one second.
+        pub rates: bool = "false";
+        /// Every mark and drop at a declared link, and every lockout.
+        pub events: bool = "false";
+        /// How delays, round-trip times and times in queues are distributed over the measured interval.
+        pub distributions: bool = "false";
+        /// Draw figures after the run.
+        pub plot: bool = "false";
+    }
+}
+
+/// An interval between samples, or none where nothing is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval(Option<Span>);
+
+impl Interval {
+    /// The interval, unless it is `off`.
+    pub fn every(self) -> Option<Span> {
+        self.0
+    }
+}
+
+impl Typed for Interval {
+    const KIND: Kind = <Span as Typed>::KIND;
+    const WORD: Option<&'static str> = Some("off");
+    fn of(value: &Value) -> Interval {
+        Interval(<Option<Span> as Typed>::of(value))
+    }
+}
+
+pub const RECORD: Section = Section {
+    name: "record",
+    doc: "What is recorded besides the measures. Recording takes memory in proportion to simulated time; measures do not.",
+    keys: Record::PARAMETERS,
+    tables: &[],
+};
+
+/// Bytes that the rows of a run's series may take: more would endanger the machine.
+const BOUND: f64 = (1u64 << 30) as f64;
+
+/// How much of each thing there is to record.
+pub struct Extent {
+    pub duration: Span,
+    pub queues: usize,
+    pub flows: usize,
+    pub groups: usize,
+}
+
+impl Record {
+    /// Whether a run has to be watched for it.
+    pub fn watches(&self) -> bool {
+        Record { plot: false, ..*self } != Record::default()
+    }
+
+    /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
+    pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
+        let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
+        let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
+        [
+            ("queue", samples(self.queue) * (extent.queues * QUEUE_ROW) as f64),
+            ("window", samples(self.window) * (extent.flows * WINDOW_ROW) as f64),
+            ("rates", seconds * (extent.groups * RATES_ROW) as f64),
+        ]
+    }
+}
+
+/// Bytes of a row: time, queue, length, average.
+const QUEUE_ROW: usize = 8 + 4 + 4 + 8;
+/// Bytes of a row: time, flow, window, threshold, DCTCP's share of marks.
+const WINDOW_ROW: usize = 8 + 4 + 8 + 8 + 8;
+/// Bytes of a row: time, group, three rates, marks, drops.
+const RATES_ROW: usize = 8 + 4 + 3 * 8 + 8 + 8;
+
+/// Reads the section; nothing is recorded if there is none.
+pub fn read(reader: &mut Reader, root: &Given) -> Option<Values> {
+    let Some(given) = reader.table(root, "record", "{ queue = \"10 ms\" }") else {
+        return (!root.gives("record")).then(|| Values::defaults(RECORD.keys));
+    };
+    reader.only(&given, RECORD.names());
+    let reading = reader.keys(&given, RECORD.keys);
+    reading.sound().cloned()
+}
+
+/// Refuses series that would not fit into memory.
+pub fn check(reader: &mut Reader, root: &Given, record: &Record, extent: &Extent) {
+    let Some(given) = root.node.get("record").map(|node| Given::new(node, "record")) else { return };
+    let bytes = record.bytes(extent);
+    let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
+    if total <= BOUND {
+        return;
+    }
+    let largest = bytes.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are three");
+    let remedy = match largest.0 {
+        "queue" => format!("sample every {} or more", longer(record.queue, total)),
+        "window" => format!("sample every {} or more, or fewer flows", longer(record.window, total)),
+        _ => "run shorter, or with fewer groups".to_owned(),
+    };
+    let message = format!("would take about {} a seed, and at most 1 GiB is recorded: {remedy}", size(total));
+    reader.report(&given, largest.0, message);
+}
+
+/// An interval that keeps within the bound, in round figures.
+fn longer(interval: Interval, total: f64) -> String {
+    let seconds = interval.0.map_or(0.0, Span::seconds) * total / BOUND;
+    let unit = 10f64.powi(seconds.log10().floor() as i32);
+    let round = [1.0, 2.0, 5.0, 10.0].map(|n| n * unit).into_iter().find(|&round| round >= seconds).unwrap_or(seconds);
+    if round >= 1.0 { format!("{round} s") } else { format!("{} us", (round * 1e6).round()) }
+}
+
+fn size(bytes: f64) -> String {
+    format!("{:.1} GiB", bytes / BOUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_that_is_proposed_keeps_within_the_bound() {
+        let extent = Extent { duration: Span::from_secs(100), queues: 1, flows: 0, groups: 0 };
+        let every = |micros| Record { queue: Interval(Some(Span::from_micros(micros))), ..Record::default() };
+        let total = every(1).bytes(&extent)[0].1;
+        assert_eq!(100e6 * 24.0, total);
+        assert_eq!("5 us", longer(every(1).queue, total));
+        assert!(every(5).bytes(&extent)[0].1 <= BOUND);
+    }
+}

@@ -1,0 +1,68 @@
+//! The top of the file: title, times, and the sections below it.
+
+use ecnlab_units::{Span, Values, parameters};
+
+use super::{Holds, Inner, Section, flows, link, record};
+use crate::read::{Given, Reader};
+
+parameters! {
+    /// What stands at the top of the file.
+    pub struct Keys {
+        /// Title of the scenario; it is shown and changes no result.
+        #[must be given]
+        pub name: String = "my scenario";
+        /// Simulated time.
+        #[must be given]
+        pub duration: Span = "100 s", 0..=8_640_000, "s";
+        /// Where the measured interval begins; before duration.
+        pub measure_from: Span = "0 s", 0..=8_640_000, "s";
+    }
+}
+
+pub const ROOT: Section = Section {
+    name: "",
+    doc: "The top of the file.",
+    keys: Keys::PARAMETERS,
+    tables: &[
+        Inner { key: "link", holds: Holds::Many(&link::LINK), required: true, doc: "The links, one section or more.", example: "[[link]]" },
+        Inner {
+            key: "flows",
+            holds: Holds::Many(&flows::FLOWS),
+            required: true,
+            doc: "The groups of flows, one section or more; at most 1 000 000 flows in all.",
+            example: "[[flows]]",
+        },
+        Inner {
+            key: "record",
+            holds: Holds::One(&record::RECORD),
+            required: false,
+            doc: "What to record besides the measures.",
+            example: "{ queue = \"10 ms\" }",
+        },
+    ],
+};
+
+/// The times on a scale on which rates and Jain's index have whole bins.
+const BIN: Span = Span::from_secs(1);
+
+/// Reads the top of the file; nothing if something of it has a problem.
+pub fn read(reader: &mut Reader, root: &Given) -> Option<(Keys, Values)> {
+    reader.only(root, ROOT.names());
+    let reading = reader.keys(root, ROOT.keys);
+    let values = reading.sound()?;
+    let keys = Keys::of(values);
+    if keys.duration == Span::ZERO {
+        reader.report(root, "duration", "0 s must be above 0: nothing would happen".to_owned());
+        return None;
+    }
+    if keys.measure_from >= keys.duration {
+        let message = format!("{} s must be before the end, duration {} s", keys.measure_from.seconds(), keys.duration.seconds());
+        reader.report(root, "measure_from", message);
+        return None;
+    }
+    if keys.duration - keys.measure_from < BIN {
+        let message = "less than 1 s is measured, so there is no whole second for jain_1s: begin earlier or run longer";
+        reader.warn(root, if root.gives("measure_from") { "measure_from" } else { "duration" }, message.to_owned());
+    }
+    Some((keys, values.clone()))
+}

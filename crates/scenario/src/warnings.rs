@@ -1,0 +1,56 @@
+//! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
+
+use ecnlab_units::{Span, Time};
+
+use crate::read::{Given, Reader};
+use crate::sections::flows::Group;
+use crate::sections::link::Link;
+
+/// Warns of links and groups that are at odds.
+pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group], duration: Span) {
+    let links: Vec<&Link> = links.iter().flatten().collect();
+    unused_links(reader, &links, groups);
+    for group in groups {
+        late_starts(reader, group, duration);
+        ecn_at_odds(reader, &links, group);
+    }
+}
+
+fn unused_links(reader: &mut Reader, links: &[&Link], groups: &[Group]) {
+    let mut used = vec![false; links.len()];
+    groups.iter().flat_map(|group| &group.route).for_each(|&link| used[link] = true);
+    for (link, _) in links.iter().zip(used).filter(|(_, used)| !used) {
+        reader.warn(&link.given, "name", "no flow's route leads over this link: nothing will be seen at its queue".to_owned());
+    }
+}
+
+fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
+    let late = group.starts.iter().take(group.count as usize).filter(|&&start| start >= Time::ZERO + duration).count();
+    if late > 0 {
+        let who = if late == group.starts.len() { "no flow of the group sends anything" } else { "some flows of the group send nothing" };
+        reader.warn(&group.given, "start", format!("is not before the end, duration {} s: {who}", duration.seconds()));
+    }
+}
+
+/// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
+fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
+    let marking = group.route.iter().map(|&link| links[link]).find(|link| link.marks);
+    let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
+    let Some(tcp) = tcp else { return };
+    match marking {
+        Some(link) if !group.offers_ecn && !group.says_ecn => {
+            let message = format!(
+                "the queue of link \"{}\" marks, and these senders do not offer ECN, so it drops their packets: give ecn = true, or ecn = false if \
+                 that is meant",
+                link.name
+            );
+            reader.warn(&tcp, "ecn", message);
+        }
+        None if group.offers_ecn => {
+            let message =
+                "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
+            reader.warn(&tcp, "ecn", message.to_owned());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,167 @@
+//! What a connection has to send, segment by segment: which ones open and close it, and how much application data each carries.
+//!
+//! ```text
+//! segment   0       1 .. n-1               n           n + 1
+//!           SYN     full payload each      the rest    FIN
+//!           carries 0                                  carries 0
+//! ```
+//!
+//! There is a SYN where the handshake has one, and a FIN behind the last demand of a connection that closes. A connection that is kept has a
+//! short segment at the end of each transfer. Sender and sink each keep a plan and let go of what they have passed.
+
+use std::collections::VecDeque;
+
+use crate::segment::Role;
+use crate::settings::Settings;
+use crate::source::Demand;
+
+/// No segment has this number.
+const NEVER: u64 = u64::MAX;
+
+/// The segments of a connection, as far as it is known what there is to send. What every segment reads stands first.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Plan {
+    /// The first segment that is not passed and carries less than a full payload.
+    first_short: u64,
+    segments: u64,
+    /// Bytes of application data in a full segment.
+    full: u32,
+    syn: bool,
+    has_fin: bool,
+    fin: Option<u64>,
+    /// Segments that are not passed and carry less, with what they carry: ends of transfers and the FIN. The SYN needs no entry.
+    short: VecDeque<(u64, u32)>,
+    /// By how much the SYN and the short segments that are passed fall short of full ones, in bytes.
+    shortfall: u64,
+}
+
+impl Plan {
+    pub fn new(settings: &Settings, demand: &Demand) -> Plan {
+        let (syn, full) = (settings.syn(), settings.payload());
+        let mut plan = Plan {
+            first_short: if syn { 0 } else { NEVER },
+            segments: u64::from(syn),
+            full,
+            syn,
+            has_fin: settings.fin,
+            fin: None,
+            short: VecDeque::new(),
+            shortfall: if syn { u64::from(full) } else { 0 },
+        };
+        plan.add(demand);
+        plan
+    }
+
+    /// There is more to send. The last demand of a connection that closes brings its FIN.
+    pub fn add(&mut self, demand: &Demand) {
+        self.segments = self.segments.saturating_add(demand.segments);
+        if let Some(payload) = demand.last_payload {
+            self.short.push_back((self.segments - 1, payload));
+        }
+        if demand.closes && self.has_fin {
+            self.fin = Some(self.segments);
+            self.short.push_back((self.segments, 0));
+            self.segments += 1;
+        }
+        if self.first_short == NEVER {
+            self.find_first_short();
+        }
+    }
+
+    /// Segments there are to send, SYN and FIN counted.
+    #[inline]
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Bytes of application data in a full segment.
+    #[inline]
+    pub fn full_payload(&self) -> u32 {
+        self.full
+    }
+
+    /// Whether all segments before `end` that are not passed are full.
+    #[inline]
+    pub fn is_full_before(&self, end: u64) -> bool {
+        end <= self.first_short
+    }
+
+    /// Bytes of application data in a segment that is not passed.
+    pub fn payload(&self, seq: u64) -> u32 {
+        if self.syn && seq == 0 {
+            return 0;
+        }
+        self.short.iter().find(|&&(short, _)| short == seq).map_or(self.full, |&(_, payload)| payload)
+    }
+
+    /// Bytes of application data in all segments before one that is not passed.
+    pub fn bytes_before(&self, seq: u64) -> u64 {
+        let short = self.short.iter().take_while(|&&(short, _)| short < seq);
+        let shortfall: u64 = short.map(|&(_, payload)| u64::from(self.full - payload)).sum();
+        (seq * u64::from(self.full)).saturating_sub(self.shortfall + shortfall)
+    }
+
+    /// What a segment does to the connection.
+    pub fn role(&self, seq: u64) -> Role {
+        match seq {
+            0 if self.syn => Role::Syn,
+            _ if self.fin == Some(seq) => Role::Fin,
+            _ => Role::Plain,
+        }
+    }
+
+    /// Lets go of all segments before `next`.
+    #[inline]
+    pub fn pass(&mut self, next: u64) {
+        if next > self.first_short {
+            self.pass_short(next);
+        }
+    }
+
+    #[cold]
+    fn pass_short(&mut self, next: u64) {
+        let passed = self.short.partition_point(|&(seq, _)| seq < next);
+        self.shortfall += self.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
+        self.find_first_short();
+    }
+
+    fn find_first_short(&mut self) {
+        self.first_short = self.short.front().map_or(NEVER, |&(seq, _)| seq);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::settings::Handshake;
+
+    /// Of segments with 960 bytes, and a FIN where there is a SYN to answer.
+    fn plan(handshake: Handshake, demand: &Demand) -> Plan {
+        let fin = handshake == Handshake::ThreeWay;
+        Plan::new(&Settings { handshake, fin, packet_size: 1000, header: 40, ..profile::settings("ns2") }, demand)
+    }
+
+    #[test]
+    fn a_host_s_transfer_lies_between_its_syn_and_its_fin() {
+        let plan = plan(Handshake::ThreeWay, &Demand::bytes(2_000, 960));
+        assert_eq!(
+            (5, [Role::Syn, Role::Plain, Role::Plain, Role::Plain, Role::Fin]),
+            (plan.segments(), [0, 1, 2, 3, 4].map(|seq| plan.role(seq)))
+        );
+        assert_eq!([0, 960, 960, 80, 0], [0, 1, 2, 3, 4].map(|seq| plan.payload(seq)));
+        assert_eq!([0, 0, 960, 1_920, 2_000, 2_000], [0, 1, 2, 3, 4, 5].map(|seq| plan.bytes_before(seq)));
+    }
+
+    #[test]
+    fn a_segment_s_place_in_the_data_does_not_move_when_others_are_passed() {
+        let open = Demand { closes: false, ..Demand::bytes(1_000, 960) };
+        let mut plan = plan(Handshake::FirstPacket, &open);
+        plan.add(&open);
+        let before = plan.bytes_before(5);
+        plan.pass(3);
+        assert_eq!((2_000, 2_000), (before, plan.bytes_before(5)));
+        assert_eq!((true, false), (plan.is_full_before(4), plan.is_full_before(5)));
+    }
+}

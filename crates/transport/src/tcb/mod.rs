@@ -1,0 +1,472 @@
+//! The transmission control block: the state of a connection's sending end that loss recovery works on, and the deeds that change it.
+//!
+//! ```text
+//!                       una           next          high          una + window       available
+//!  ----------------------+-------------+-------------+------------------+------------------+
+//!    acknowledged        |        sent, not yet      |   may be sent    |   has to wait    |
+//!                        |        acknowledged       |                  |                  |
+//!
+//!  una <= next <= high <= available
+//!  window = min(cwnd + inflation, max_window); inflation lends the window a segment for each duplicate of a recovery
+//!  `next` is the next segment to send. It is below `high` only after a recovery has gone back; what is sent below `high` goes again.
+//!
+//!                       una                  recover           high
+//!  ----------------------+----------------------+----------------+
+//!                        |  sent before the cut |  sent after it |
+//!                        |  marks and losses    |  a mark or a   |
+//!                        |  are covered by it   |  loss cuts     |
+//!
+//!  recover is `high` at the time of the last cut
+//! ```
+//!
+//! What the last cut was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR is due, [`EcnState`]'s; which
+//! segments are short or the FIN, [`Plan`]'s. `cuts` has what cuts the window, `send` what goes out, `opening` the handshake. Recovery reads
+//! the state by questions and changes it by deeds, so what holds between the numbers is settled here.
+
+mod cuts;
+mod ecn;
+mod last_cut;
+mod opening;
+mod pacing;
+mod rtt_seen;
+mod send;
+
+use std::sync::Arc;
+
+use ecnlab_units::{Span, Time};
+
+use self::ecn::EcnState;
+pub use self::last_cut::{CutFor, LastCut};
+use self::pacing::Pacer;
+pub use self::rtt_seen::RttSeen;
+use crate::plan::Plan;
+use crate::response::Response;
+use crate::rtt::Estimator;
+use crate::segment::{Ack, Segment};
+use crate::settings::{GrowthBy, ResponseName, RttReport, Settings, TimerRestart};
+use crate::source::Demand;
+use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
+
+/// Where a sender's segments go, and who is told of its window.
+pub trait Output {
+    fn send(&mut self, segment: Segment);
+
+    /// The window or the threshold may have changed.
+    fn window(&mut self, _window: &Window) {}
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendCounters {
+    pub sent: u64,
+    pub retransmitted_fast: u64,
+    pub retransmitted_timeout: u64,
+    /// Timeouts that meant a loss: data was outstanding and no mark had just cut the window (ns-2's nrexmit_).
+    pub timeouts: u64,
+    /// Window cuts for marks.
+    pub ecn_reactions: u64,
+}
+
+/// A sender without its loss recovery. What every acknowledgement reads stands first, so that it shares cache lines.
+#[repr(C)]
+pub struct Tcb {
+    settings: Arc<Settings>,
+    /// Lowest segment not yet acknowledged.
+    una: u64,
+    /// Next segment to send.
+    next: u64,
+    /// One past the highest segment ever sent.
+    high: u64,
+    last_cut: LastCut,
+    window: Window,
+    /// When the retransmission timer expires.
+    retransmit_at: Option<Time>,
+    /// The segment being timed and when it was sent.
+    timed: Option<(u64, Time)>,
+    /// Duplicate acknowledgements in a row.
+    duplicates: u32,
+    ecn: EcnState,
+    /// The response looks at every acknowledgement.
+    observed: bool,
+    plan: Plan,
+    control: Control,
+    /// Governs the first slow start as long as that goes on.
+    hystart: Option<Box<HyStart>>,
+    pacer: Option<Box<Pacer>>,
+    counters: SendCounters,
+    last_sent: Time,
+    rtt: RttSeen,
+    estimator: Estimator,
+    response: Response,
+    initial_window: u64,
+    /// The segment that the timer sent again last.
+    resent: Option<u64>,
+}
+
+impl Tcb {
+    pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Tcb {
+        let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
+        Tcb {
+            una: 0,
+            next: 0,
+            high: 0,
+            last_cut: LastCut::none(),
+            window: Window { cwnd: first_window as f64, ssthresh: settings.max_window as f64 },
+            retransmit_at: None,
+            timed: None,
+            duplicates: 0,
+            ecn: EcnState::new(&settings),
+            observed: settings.response == ResponseName::Dctcp,
+            plan: Plan::new(&settings, demand),
+            control: Control::new(&settings),
+            hystart: settings.hystart.then(|| Box::new(HyStart::new(settings.pacing))),
+            pacer: settings.pacing.then(Default::default),
+            counters: SendCounters::default(),
+            last_sent: Time::ZERO,
+            rtt: RttSeen::default(),
+            estimator: Estimator::new(&settings, boot),
+            response: Response::new(&settings),
+            initial_window: settings.initial_window,
+            resent: None,
+            settings,
+        }
+    }
+
+    /// More to send.
+    pub fn add(&mut self, demand: &Demand) {
+        self.plan.add(demand);
+    }
+
+    /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
+    pub fn resume(&mut self, now: Time, out: &mut impl Output) {
+        if self.una < self.high || self.high == 0 {
+            return;
+        }
+        self.control.resumed(now);
+        if self.settings.idle_restart && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
+            self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
+        }
+    }
+}
+
+/// Questions.
+impl Tcb {
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Lowest segment not yet acknowledged.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next segment to send.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// One past the highest segment ever sent.
+    pub fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// Segments there are to send, SYN and FIN counted.
+    pub fn available(&self) -> u64 {
+        self.plan.segments()
+    }
+
+    /// Whether there is a new segment that the receiver's window has room for.
+    pub fn has_new(&self) -> bool {
+        self.high < self.available() && self.high < self.una + self.settings.max_window
+    }
+
+    /// Segments sent and not yet acknowledged by number.
+    pub fn outstanding(&self) -> u64 {
+        self.high - self.una
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The window that may be in flight, in whole segments.
+    pub fn usable_window(&self) -> u64 {
+        (self.window.cwnd as u64 + self.last_cut.inflation()).min(self.settings.max_window)
+    }
+
+    pub(crate) fn usable_window_exact(&self) -> f64 {
+        (self.window.cwnd + self.last_cut.inflation() as f64).min(self.settings.max_window as f64)
+    }
+
+    pub fn last_cut(&self) -> &LastCut {
+        &self.last_cut
+    }
+
+    /// Duplicate acknowledgements in a row.
+    pub fn duplicates(&self) -> u32 {
+        self.duplicates
+    }
+
+    pub fn rtt(&self) -> &RttSeen {
+        &self.rtt
+    }
+
+    /// When the retransmission timer expires.
+    #[inline]
+    pub fn retransmit_at(&self) -> Option<Time> {
+        self.retransmit_at
+    }
+
+    /// When the pacer lets a segment go that was held back.
+    pub fn paced_at(&self) -> Option<Time> {
+        self.pacer.as_ref().and_then(|pacer| pacer.deadline())
+    }
+
+    pub fn counters(&self) -> &SendCounters {
+        &self.counters
+    }
+
+    /// Whether ECN is in use.
+    pub fn uses_ecn(&self) -> bool {
+        self.ecn.in_use()
+    }
+
+    /// DCTCP's alpha, where there is one.
+    pub fn alpha(&self) -> Option<f64> {
+        self.response.alpha()
+    }
+
+    /// HyStart++ still looks for the end of the first slow start.
+    #[cfg(test)]
+    pub fn in_first_slow_start(&self) -> bool {
+        self.hystart.is_some()
+    }
+
+    /// The segment being timed.
+    #[cfg(test)]
+    pub fn timed(&self) -> Option<u64> {
+        self.timed.map(|(seq, _)| seq)
+    }
+}
+
+/// The sequence space and what is known by it.
+impl Tcb {
+    /// Takes the round-trip time that an acknowledgement shows.
+    pub fn see_rtt(&mut self, ack: &Ack, now: Time) {
+        self.rtt.sample(ack, now);
+    }
+
+    /// Takes the acknowledgement of new data into the sequence space, the estimate and the timer; returns how many segments are new.
+    #[inline(always)]
+    pub fn advance(&mut self, ack: &Ack, now: Time) -> u64 {
+        self.last_cut.end_duplicates();
+        let newly = ack.next - self.una;
+        if self.settings.timer_restart == TimerRestart::BeforeSample {
+            // Below a window of one nothing is sent before the timer: it runs even with nothing outstanding.
+            let needed = self.next >= ack.next || ack.next < self.high || self.window.cwnd < 1.0;
+            self.retransmit_at = needed.then(|| now + self.estimator.timeout(&self.settings));
+        }
+        self.duplicates = 0;
+        self.una = ack.next;
+        self.next = self.next.max(self.una);
+        self.take_sample(ack, now);
+        if self.settings.rtt_report == RttReport::Base {
+            self.rtt.end_round(ack, self.next, self.settings.max_window, now);
+        }
+        match self.settings.timer_restart {
+            TimerRestart::AfterSample => self.restart_timer(now),
+            TimerRestart::Rfc6298 if self.una < self.high => self.restart_timer(now),
+            TimerRestart::Rfc6298 => self.retransmit_at = None,
+            TimerRestart::BeforeSample => {}
+        }
+        self.plan.pass(self.una);
+        newly
+    }
+
+    /// Takes the acknowledgement of a part of what recovery waits for into the sequence space, and into nothing else.
+    pub fn advance_partly(&mut self, next: u64) {
+        self.una = next;
+        self.next = self.next.max(self.una);
+        self.plan.pass(self.una);
+    }
+
+    /// Sending goes back to the first segment that is not acknowledged.
+    pub fn go_back(&mut self) {
+        self.next = self.una;
+    }
+
+    /// What is sent next is new.
+    pub fn go_on_at_high(&mut self) {
+        self.next = self.high;
+    }
+
+    /// A segment was sent out of turn: what is sent next lies behind it.
+    pub fn pass_over(&mut self, seq: u64) {
+        self.next = self.next.max(seq + 1);
+    }
+
+    /// A duplicate acknowledgement: how many there are in a row with it.
+    pub fn count_duplicate(&mut self) -> u32 {
+        self.duplicates += 1;
+        self.duplicates
+    }
+
+    /// So many duplicates in a row, as recovery counts them.
+    pub fn set_duplicates(&mut self, count: u32) {
+        self.duplicates = count;
+    }
+
+    #[inline(always)]
+    fn take_sample(&mut self, ack: &Ack, now: Time) {
+        if self.settings.timestamps {
+            self.estimator.end_backoff();
+            return self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
+        }
+        let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
+        if self.ecn.ends_backoff() {
+            self.estimator.end_backoff();
+        }
+        self.timed = None;
+        self.estimator.sample(sent, now, self.una, self.high, &self.settings);
+    }
+
+    /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).
+    pub fn stop_timing(&mut self) {
+        self.timed = None;
+    }
+
+    /// Gives up the sample of a segment that a partial acknowledgement has passed; the back-off ends with it.
+    pub fn give_up_passed_sample(&mut self) {
+        if self.timed.is_some_and(|(seq, _)| seq < self.una) {
+            self.timed = None;
+            self.estimator.end_backoff();
+        }
+    }
+}
+
+/// The retransmission timer.
+impl Tcb {
+    pub fn restart_timer(&mut self, now: Time) {
+        self.retransmit_at = Some(now + self.estimator.timeout(&self.settings));
+    }
+
+    /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
+    pub fn run_timer_below_one(&mut self, now: Time) {
+        if self.retransmit_at.is_none() && self.window.cwnd < 1.0 && self.una < self.available() {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Doubles the timeout.
+    pub fn back_off(&mut self) {
+        self.estimator.back_off(&self.settings);
+    }
+
+    pub fn end_backoff(&mut self) {
+        self.estimator.end_backoff();
+    }
+}
+
+/// The window's growth; `cuts` has what cuts it.
+impl Tcb {
+    /// Whether an acknowledgement of `newly` segments may open the window: it does not say that the network is congested.
+    fn may_open(&self, newly: u64) -> bool {
+        !self.ecn.forbids_growth() && self.is_used(newly)
+    }
+
+    /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
+    #[inline(always)]
+    pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
+        if !self.ecn.forbids_growth() {
+            if self.is_used(newly) {
+                let acked = self.acked(ack, newly, now);
+                self.grow_window(&acked);
+                self.limit_cwnd();
+                out.window(&self.window);
+            } else {
+                self.control.not_used(now);
+            }
+        }
+        self.ecn.remember(ack);
+        if self.una == 1 && self.settings.delay_growth {
+            self.open_window(out);
+        }
+    }
+
+    #[inline(always)]
+    fn grow_window(&mut self, acked: &Acked) {
+        let Some(hystart) = &mut self.hystart else { return self.control.acknowledged(&mut self.window, acked) };
+        if !hystart.acknowledged(&mut self.window, acked) {
+            self.hystart = None;
+        }
+    }
+
+    /// The same as Vegas' recovery asks for it: with a sample of its own, with the next segment to send as the end of what is in flight, and
+    /// telling of every step.
+    pub fn grow_by_steps(&mut self, ack: &Ack, newly: u64, rtt: Option<Span>, now: Time, out: &mut impl Output) {
+        if self.may_open(newly) {
+            let acked = Acked { rtt, high: self.next, ..self.acked(ack, newly, now) };
+            self.control.acknowledged_by_steps(&mut self.window, &acked, |window| out.window(window));
+            self.limit_cwnd();
+            out.window(&self.window);
+        }
+        self.ecn.remember(ack);
+    }
+
+    /// Congestion control is told that the first segment goes.
+    pub fn start_control(&mut self, now: Time) {
+        self.control.started(now);
+    }
+
+    /// The initial window, where it had to wait for the first acknowledgement.
+    pub fn open_window(&mut self, out: &mut impl Output) {
+        self.set_cwnd(self.initial_window as f64, out);
+    }
+
+    /// The acknowledgement at hand has been dealt with, and grows nothing.
+    pub fn note_echo(&mut self, ack: &Ack) {
+        self.ecn.remember(ack);
+    }
+
+    /// What congestion control is told of an acknowledgement of `newly` segments.
+    #[inline(always)]
+    fn acked(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
+        Acked {
+            segments: if self.settings.growth == GrowthBy::Acks { 1 } else { newly },
+            now,
+            rtt: (!ack.echo_retransmission).then(|| now.since(ack.echo)),
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            una: self.una,
+            high: self.high,
+        }
+    }
+
+    /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
+    fn is_used(&self, newly: u64) -> bool {
+        if !self.settings.window_validation {
+            return true;
+        }
+        let flight = (self.outstanding() + newly) as f64;
+        if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
+    }
+
+    fn limit_cwnd(&mut self) {
+        let limit = self.settings.cwnd_limit;
+        if limit > 0 && self.window.cwnd as u64 > limit {
+            self.window.cwnd = limit as f64;
+        }
+    }
+
+    /// Recovery sets the window.
+    pub fn set_cwnd(&mut self, cwnd: f64, out: &mut impl Output) {
+        self.window.cwnd = cwnd;
+        out.window(&self.window);
+    }
+
+    /// Recovery sets the slow-start threshold.
+    pub fn set_ssthresh(&mut self, ssthresh: f64, out: &mut impl Output) {
+        self.window.ssthresh = ssthresh;
+        out.window(&self.window);
+    }
+}

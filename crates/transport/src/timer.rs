@@ -1,0 +1,28 @@
+//! The timers of a sender by name, and which of several deadlines comes first.
+
+use ecnlab_units::Time;
+
+/// What wakes a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Nothing new was acknowledged for a retransmission timeout (RFC 6298, section 5).
+    Retransmission,
+    /// Recovery's own: segments are late enough to be lost, or a tail loss probe is due (RFC 8985, sections 6.2 and 7).
+    Recovery,
+    /// A segment that was held back may go.
+    Pacing,
+}
+
+/// The earlier of two deadlines.
+#[inline]
+pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Whether a deadline has come.
+pub(crate) fn is_due(at: Option<Time>, now: Time) -> bool {
+    at.is_some_and(|at| at <= now)
+}

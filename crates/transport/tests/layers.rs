@@ -1,0 +1,76 @@
+//! The layers inside this crate: a module looks only at those below it, so that recovery can be read without the sender, and the state that
+//! it works on without any recovery.
+
+use std::path::{Path, PathBuf};
+
+/// Which modules each module may look at, from the lowest layer to the highest.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("segment", &[]),
+    ("settings", &[]),
+    ("source", &[]),
+    ("timer", &[]),
+    ("profile", &["settings"]),
+    ("plan", &["segment", "settings", "source"]),
+    ("rtt", &["settings"]),
+    ("window", &["settings"]),
+    ("response", &["settings", "window"]),
+    ("receiver", &["segment", "settings", "timer"]),
+    ("tcb", &["segment", "settings", "source", "plan", "rtt", "window", "response"]),
+    ("recovery", &["segment", "settings", "timer", "window", "response", "tcb"]),
+    ("sender", &["segment", "settings", "source", "timer", "window", "tcb", "recovery"]),
+];
+
+/// A helper of the tests in the files beside it.
+const TEST_ONLY: &str = "testing.rs";
+
+fn sources(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with(TEST_ONLY)).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| sources(path)).collect()
+}
+
+/// A file or a folder of `src`.
+fn module(name: &str) -> PathBuf {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let file = src.join(format!("{name}.rs"));
+    if file.is_file() { file } else { src.join(name) }
+}
+
+/// The modules that a line of code names by their path from the crate's root.
+fn named(line: &str) -> impl Iterator<Item = &str> {
+    line.split("crate::").skip(1).map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+}
+
+#[test]
+fn modules_look_downward_only() {
+    let mut upward = Vec::new();
+    for (name, allowed) in LAYERS {
+        for path in sources(&module(name)) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // The tests stand last in a file, and may look at everything.
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let others = lines.flat_map(named).filter(|other| other != name && !allowed.contains(other));
+            upward.extend(others.map(|other| format!("{}: crate::{other}", path.display())));
+        }
+    }
+    assert!(upward.is_empty(), "these look at a module that is not below theirs:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found: Vec<String> = std::fs::read_dir(src)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    let mut known: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).chain(["lib"]).collect();
+    found.sort();
+    known.sort_unstable();
+    assert_eq!(known, found);
+}
