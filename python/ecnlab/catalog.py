@@ -49,7 +49,7 @@ class Entry:
     Attributes
     ----------
     kind, name : str
-        "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
+        "aqm", "tcp", "variant", "app" or "section", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
@@ -122,6 +122,13 @@ def find(name: str) -> list[Entry]:
     if not found:
         raise UnknownName("AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
+
+
+@cache
+def sections() -> tuple[Entry, ...]:
+    """The sections of a scenario file, their keys as parameters; the top of the file is called "scenario"."""
+    told = json.loads(_core.registry())["section"]
+    return tuple(Entry("section", one["name"] or "scenario", one["doc"], "", "", tuple(_parameters(one["parameters"]))) for one in told)
 
 
 @cache

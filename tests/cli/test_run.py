@@ -59,7 +59,11 @@ def test_seeds_n_are_1_to_n_and_seed_n_is_the_one(
 
 
 def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Path, tmp_path: Path) -> None:
-    tame = [part for group in ("near", "far") for part in ("--set", f"flows.{group}.start=0 s", "--set", f"flows.{group}.tcp={{}}")]
+    tame = [
+        part
+        for group in ("near", "far")
+        for part in ("--set", f"flows.{group}.start=0 s", "--set", f'flows.{group}.tcp={{ profile = "linux" }}')
+    ]
     tame += ["--set", 'link.bottleneck.queue={ aqm = "droptail", limit = 20 }']
     done = command("run", small_file, *tame, "--seeds", "2", "--out", tmp_path / "r", "--quiet")
     assert (done.code, done.out) == (0, "")

@@ -1,8 +1,4 @@
-"""The command `ecnlab`.
-
-Exit codes: 0; 1 if a comparison disagrees; 2 if an option, a scenario or a folder is refused, or the output cannot be written;
-130 after Ctrl-C; 141 if who reads the output has stopped. Whatever a command needs is imported when it runs.
-"""
+"""The command `ecnlab`. Whatever a part of it needs is imported when it runs, so that it answers at once."""
 
 from __future__ import annotations
 
@@ -11,7 +7,15 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 
-REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
+DISAGREES, REFUSED, INTERRUPTED, UNREAD = 1, 2, 130, 141
+
+EXIT_CODES = {
+    0: "what was asked for is done",
+    DISAGREES: "a comparison disagrees",
+    REFUSED: "an option, a scenario or a folder is refused, or the output cannot be written",
+    INTERRUPTED: "Ctrl-C; what has finished is kept",
+    UNREAD: "who reads the output has stopped reading, as `head` does",
+}
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecnlab.cli.table import Table
 
 _KINDS = {
+    "section": "sections of a scenario file",
     "aqm": "queue algorithms",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
@@ -58,7 +59,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
 def list_(kind: str | None) -> None:
     """List what there is.
 
-    KIND is aqm, tcp, variant, app or study; without it all kinds are listed.
+    KIND is section, aqm, tcp, variant, app or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
@@ -85,14 +86,15 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a TCP profile or variant, a traffic source or a study.
+    NAME is that of an AQM, a TCP profile or variant, a traffic source, a study, or a section of a scenario file.
     """
     from ecnlab import catalog, studies
     from ecnlab.cli import output
 
-    found = [entry for entry in catalog.entries() if entry.name == name]
+    found = [entry for entry in (*catalog.entries(), *catalog.sections()) if entry.name == name]
     if not found and name not in studies.TITLES:
-        raise UnknownName("AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
+        known = {name for kind in _KINDS for name in _titles(kind)}
+        raise UnknownName("AQM, TCP profile or variant, traffic source, study or section", name, known)
     for entry in found:
         _show_entry(entry)
     if name in studies.TITLES:
@@ -126,11 +128,10 @@ def _show_entry(entry: Entry) -> None:
 
 
 def _say_about(name: str, kind: str, title: str, summary: str, source: str) -> None:
-    from ecnlab.cli import output, table, text
+    from ecnlab.cli import output
 
-    output.say(f"{name} ({kind}): {title}")
-    for line in (line for part in (summary, f"source: {source}") for line in text.fold(part, table.room_of_output())):
-        output.say(line)
+    for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
+        output.say_folded(part)
 
 
 def _tables(entry: Entry) -> list[Table]:
@@ -155,7 +156,7 @@ def _titles(kind: str) -> dict[str, str]:
 
     if kind == "study":  # a study itself is imported with all that draws its figures
         return studies.TITLES
-    return {entry.name: entry.title for entry in catalog.entries(kind)}
+    return {entry.name: entry.title for entry in (catalog.sections() if kind == "section" else catalog.entries(kind))}
 
 
 def _completed(known: Mapping[str, str], begun: str) -> list[CompletionItem]:

@@ -66,7 +66,7 @@ class _Column:
     def longest_word(self) -> int:
         """The room that breaks no word, as far as that makes sense."""
         longest = max(width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
-        return min(self.room, max(_LEAST, min(longest, 4 * _LEAST)))
+        return min(self.room, max(_LEAST, min(longest, 5 * _LEAST)))
 
 
 def room_of_output() -> int:
@@ -88,7 +88,7 @@ def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
     _narrow(columns, room, {id(column): column.longest_word for column in columns})
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
-        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST))
+        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST) | {id(columns[0]): columns[0].longest_word})
     if _needed(columns) <= room or len(leading) == len(columns):
         return [columns]
     parts: list[list[_Column]] = [leading]
