@@ -94,6 +94,12 @@ def test_who_stops_reading_is_not_told_why() -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_a_closed_output_takes_everything() -> None:
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        done = subprocess.run(["bash", "-c", f'"$@" {closed}', "-", *ECNLAB, "list"], capture_output=True, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_output_without_the_signs_is_written_in_others(small_file: Path, tmp_path: Path) -> None:
     named = ["--set", "flows.near.name=nähe"]
     done = _run("run", small_file, *named, "--seeds", "2", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
