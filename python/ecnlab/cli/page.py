@@ -36,7 +36,7 @@ def page() -> str:
 
 def _helps(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
     """The path and the help of a command and of those below it."""
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH, max_content_width=_WIDTH)
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings)
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
