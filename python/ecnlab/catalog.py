@@ -72,23 +72,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Section:
-    """A section of a scenario file.
-
-    Attributes
-    ----------
-    name, doc : str
-        Its place, as in "link.reverse" ("" for the top of the file), and what it stands for.
-    parameters : tuple of Parameter
-        Its keys.
-    """
-
-    name: str
-    doc: str
-    parameters: tuple[Parameter, ...]
-
-
-@dataclass(frozen=True)
 class Column:
     """A column of a table of results.
 
@@ -146,11 +129,6 @@ def find(name: str) -> list[Entry]:
     if not found:
         raise UnknownName("section, AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
-
-
-def sections() -> list[Section]:
-    """The sections of a scenario file with their keys."""
-    return [Section(told["name"], told["doc"], tuple(_parameters(told["parameters"]))) for told in _registry()["section"]]
 
 
 @cache
