@@ -27,8 +27,8 @@ def test_a_profile_says_which_parameters_it_sets() -> None:
 
 
 def test_the_sections_of_a_scenario_file_have_their_keys() -> None:
-    sections = {section.name: section for section in catalog.sections()}
-    duration = next(parameter for parameter in sections[""].parameters if parameter.name == "duration")
+    sections = {section.name: section for section in catalog.entries("section")}
+    duration = next(parameter for parameter in sections["scenario"].parameters if parameter.name == "duration")
     assert duration.required
     assert {"link", "link.queue", "flows", "record"} <= set(sections)
 

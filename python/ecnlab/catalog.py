@@ -1,4 +1,4 @@
-"""What there is: queue algorithms, TCP profiles and variants, traffic sources, each with its parameters, told by the engine itself.
+"""What there is: sections of a scenario, AQMs, TCP profiles and variants, traffic sources, each with its parameters, told by the engine.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -51,12 +51,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """An algorithm, profile, variant or source.
+    """A section of a scenario, an algorithm, profile, variant or source.
 
     Attributes
     ----------
     kind, name : str
-        "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
+        "section", "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
@@ -68,23 +68,6 @@ class Entry:
     title: str
     summary: str
     source: str
-    parameters: tuple[Parameter, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of a scenario file.
-
-    Attributes
-    ----------
-    name, doc : str
-        Its place, as in "link.reverse" ("" for the top of the file), and what it stands for.
-    parameters : tuple of Parameter
-        Its keys.
-    """
-
-    name: str
-    doc: str
     parameters: tuple[Parameter, ...]
 
 
@@ -130,7 +113,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
-KINDS = ("aqm", "tcp", "variant", "app")
+KINDS = ("section", "aqm", "tcp", "variant", "app")
 
 
 def entries(kind: str | None = None) -> list[Entry]:
@@ -144,13 +127,8 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
+        raise UnknownName("section, AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
-
-
-def sections() -> list[Section]:
-    """The sections of a scenario file with their keys."""
-    return [Section(told["name"], told["doc"], tuple(_parameters(told["parameters"]))) for told in _registry()["section"]]
 
 
 @cache
