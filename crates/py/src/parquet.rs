@@ -1,7 +1,7 @@
 //! Tables as Parquet, so that storing and reading back a result needs no Python library.
 //!
-//! A file holds one table of several seeds, with the column `seed` in front, in one row group, compressed with zstd. No value is ever
-//! absent: what a run does not have is NaN. Names are dictionary-encoded text, counts and indices unsigned integers.
+//! A file holds one table of several seeds, with the column `seed` in front, in one row group. No value is ever absent: what a run does
+//! not have is NaN. Names are dictionary-encoded text, counts and indices unsigned integers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::table::{Column, Table};
 
+/// Rows from which on a file is compressed.
+const FEWEST_COMPRESSED: usize = 4096;
+
 /// Rows of names that are written at a time, which bounds what their texts take.
 const NAMES_AT_ONCE: usize = 1 << 16;
 
@@ -31,7 +34,8 @@ pub fn write(tables: &[(u64, &Table)], metadata: Vec<(String, String)>) -> Resul
     if tables.iter().any(|(_, table)| !alike(first, table)) {
         return Err(ParquetError::General("tables of one file must have the same columns".to_owned()));
     }
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema(first)?, properties(first, metadata))?;
+    let height = tables.iter().map(|(_, table)| table.height()).sum();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema(first)?, properties(first, height, metadata))?;
     let mut rows = writer.next_row_group()?;
     let mut at = 0;
     while let Some(mut column) = rows.next_column()? {
@@ -73,11 +77,11 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
     Ok(Arc::new(builder.with_converted_type(converted).with_logical_type(logical).build()?))
 }
 
-/// Real numbers seldom repeat, so they go without a dictionary.
-fn properties(table: &Table, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
+/// Real numbers seldom repeat, so they go without a dictionary; of few rows compression saves less than it costs.
+fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
+    let compression = if rows < FEWEST_COMPRESSED { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
-    let mut builder =
-        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).set_key_value_metadata(Some(metadata));
+    let mut builder = WriterProperties::builder().set_compression(compression).set_key_value_metadata(Some(metadata));
     for (name, column) in &table.columns {
         if matches!(column, Column::Real(_)) {
             builder = builder.set_column_dictionary_enabled(ColumnPath::new(vec![name.clone()]), false);
