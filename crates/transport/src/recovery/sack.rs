@@ -26,7 +26,7 @@ pub struct Sack {
     detection: Detection,
     threshold: u64,
     phase: Phase,
-    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the cut's own end on.
+    /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the end of the last cut on.
     ends: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,

@@ -19,7 +19,7 @@
 //!  recover is `high` at the time of the last cut
 //! ```
 //!
-//! What the last cut was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR is due, [`EcnState`]'s; which
+//! What the last cut was for and how deep it went is [`LastCut`]'s to say; whether ECN is in use and a CWR is due, `EcnState`'s; which
 //! segments are short or the FIN, [`Plan`]'s. `cuts` has what cuts the window, `send` what goes out, `opening` the handshake. Recovery reads
 //! the state by questions and changes it by deeds, so what holds between the numbers is settled here.
 
