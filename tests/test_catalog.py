@@ -26,6 +26,19 @@ def test_a_profile_says_which_parameters_it_sets() -> None:
     assert not all(parameter.is_set for parameter in linux.parameters)
 
 
+def test_the_sections_of_a_scenario_file_have_their_keys() -> None:
+    sections = {section.name: section for section in catalog.entries("section")}
+    duration = next(parameter for parameter in sections["scenario"].parameters if parameter.name == "duration")
+    assert duration.required
+    assert {"link", "link.queue", "flows", "record"} <= set(sections)
+
+
+def test_a_parameter_that_is_not_always_read_says_when() -> None:
+    (linux,) = catalog.find("linux")
+    assert any(parameter.read_when for parameter in linux.parameters)
+    assert not all(parameter.read_when for parameter in linux.parameters)
+
+
 def test_every_table_and_column_says_what_it_is() -> None:
     for table in catalog.tables():
         assert table.doc

@@ -1,16 +1,25 @@
+import contextlib
 import json
 import re
+import shlex
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 import ecnlab
 from ecnlab import _core, docs
+from ecnlab.cli import page
+from ecnlab.cli.root import COMMANDS, root
+from helpers import EXAMPLES, Outcome
 
-DOCS = docs.PAGE.parent
+DOCS = page.PAGE.parent
+README = DOCS.parent / "README.md"
 
 
-def test_the_page_of_parameters_is_what_the_engine_declares() -> None:
+def test_the_pages_are_what_the_engine_declares() -> None:
     assert docs.main(["--check"]) == 0, "run python -m ecnlab.docs"
 
 
@@ -22,6 +31,11 @@ def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys
     page.write_text(page.read_text().replace("min_th", "min_tj"))
     assert docs.main(["--check", "--file", str(page)]) == 1
     assert "is stale" in capsys.readouterr().err
+
+
+def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
+    text = docs.MEASURES_PAGE.read_text()
+    assert docs.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
 
 
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
@@ -45,3 +59,81 @@ def test_every_key_of_a_scenario_is_described_in_the_page_of_scenarios() -> None
     sections = [root, link, link["reverse"]["properties"], flows, flows["access"]["properties"], root["record"]["properties"]]
     described = set(re.findall(r"^\| `(\w+)` ", (DOCS / "scenario.md").read_text(), re.MULTILINE))
     assert {key for section in sections for key in section} <= described
+
+
+def test_the_page_of_the_command_is_its_own_help() -> None:
+    assert page.main(["--check"]) == 0, "run python -m ecnlab.cli.page"
+
+
+def _shown_commands() -> list[list[str]]:
+    """The words of every `ecnlab ...` that a page shows, in a block of code or within a line, without the explanation beside it."""
+    pages = [*DOCS.glob("*.md"), *(DOCS.parent / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))]
+    blocks = r"^(?:    |\$ )?ecnlab (.+)$"
+    found = [match for page in pages for match in re.findall(rf"{blocks}|`ecnlab ([^`|]+)`", page.read_text(), re.MULTILINE)]
+    shown = {re.split(r"\s{2,}|\s#", block or inline)[0] for block, inline in found}
+    return sorted(shlex.split(words) for words in shown if "..." not in words)
+
+
+def _check(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
+    """Read the options and arguments of a command as if it were run. Raises click's errors."""
+    name, *rest = words
+    context = click.Context(command, info_name=name, parent=parent)
+    if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        below = command.get_command(context, rest[0])
+        assert below is not None, f"there is no command {rest[0]}"
+        _check(below, rest, context)
+    elif rest:  # a command's bare name is only a mention of it
+        with contextlib.suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+            command.make_context(name, rest, parent)
+
+
+SHOWN = _shown_commands()
+
+
+@pytest.mark.parametrize("words", SHOWN, ids=" ".join)
+def test_a_command_that_a_page_shows_is_one(words: list[str]) -> None:
+    _check(root, ["ecnlab", *words])
+
+
+def test_the_pages_show_commands_of_every_kind() -> None:
+    assert set(COMMANDS) - {"completion"} <= {words[0] for words in SHOWN}
+
+
+@pytest.fixture
+def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the README's first scenario, as the working directory."""
+    text = re.search(r"```toml\n(name = .*?)```", README.read_text(), re.DOTALL)
+    assert text is not None
+    (tmp_path / "first.toml").write_text(text[1])
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("first")
+@pytest.mark.parametrize("words", [words for words in SHOWN if words[0] == "run" and words[1:]], ids=" ".join)
+def test_a_run_that_a_page_shows_runs(command: Callable[..., Outcome], words: list[str]) -> None:
+    words = ["first.toml" if word == "FILE" else word for word in words]
+    done = command(*words, "--set", "duration=3 s", "--set", "measure_from=0 s", "--out", "r")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("words", [words for words in SHOWN if words[0] in ("list", "show", "schema") and words != ["show"]], ids=" ".join)
+def test_what_a_page_lists_is_there(command: Callable[..., Outcome], words: list[str]) -> None:
+    done = command(*("ecn" if word == "NAME" else word for word in words))
+    assert done.code == 0, done.err
+    assert done.out
+
+
+@pytest.mark.usefixtures("first")
+def test_the_first_scenario_prints_what_the_readme_shows(command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    begun = README.read_text().index("    two groups of flows, one RED queue that marks: ")
+    shown = README.read_text()[begun:].split("\n\n")[0]
+    printed = command("run", "first.toml", "--seeds", "5").out
+    assert _without_key(printed) == _without_key(textwrap.dedent(shown) + "\n")
+
+
+def _without_key(printed: str) -> str:
+    """The key names the engine's build as well, so it is another after each change of the engine."""
+    return re.sub(r"first-[0-9a-f]{8}", "first-KEY", printed)

@@ -41,5 +41,16 @@ def test_two_names_never_share_a_file() -> None:
     assert len({file_name(name) for name in names}) == len(set(names))
 
 
-def test_control_characters_are_printed_as_their_escapes() -> None:
-    assert printable("a\x1b[2J\nb\0 é") == r"a\x1b[2J\nb\x00 é"
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain [/nope] a$\\frac$b _x", "plain [/nope] a$\\frac$b _x"),
+        ("bell\x07, escape\x1b[31m", "bell\\x07, escape\\x1b[31m"),
+        ("line\nfeed", "line\\nfeed"),
+        ("turned \u202ednuor", "turned \\u202ednuor"),
+        ("half \ud800", "half \\ud800"),
+        ("Netz\u00a0Ä 网络", "Netz\u00a0Ä 网络"),
+    ],
+)
+def test_only_what_is_no_printable_character_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown

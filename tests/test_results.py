@@ -127,6 +127,20 @@ def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
     assert "one seed" in result.warnings[-1].message
 
 
+def test_the_warnings_of_the_scenario_are_those_of_its_result_and_its_summary(small_file: Path, tmp_path: Path) -> None:
+    doubtful = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0})
+    result = ecnlab.run(doubtful, out=tmp_path / "r")
+    assert result.warnings == doubtful.warnings != []
+    assert ecnlab.open_result(tmp_path / "r").warnings == doubtful.warnings
+    assert json.loads((tmp_path / "r" / "summary.json").read_text())["warnings"][0]["place"] == doubtful.warnings[0].place
+
+
+def test_distributions_are_a_series(small_file: Path) -> None:
+    found = ecnlab.run(ecnlab.load(small_file, {"record.distributions": True})).series.distributions
+    assert found.columns == ["seed", "quantity", "of", "low_s", "high_s", "count"]
+    assert set(found["of"]) == {"far", "near", "bottleneck"}
+
+
 def test_one_seed_and_seeds_that_differ_are_not_alike(small_result: ecnlab.Result) -> None:
     assert not small_result.alike
     assert not small_result.only(1).alike

@@ -107,4 +107,17 @@ def test_a_tree_without_bottom_is_refused() -> None:
 
 
 def test_a_scenario_says_what_it_records(small: ecnlab.Scenario) -> None:
-    assert (small.record["queue_s"], small.record["rates"], small.record["events"]) == (0.01, True, True)
+    assert (small.record["queue"], small.record["rates"], small.record["distributions"]) == ("0.01 s", True, False)
+
+
+def test_neither_the_title_nor_what_is_recorded_is_in_the_key(small_file: Path, small: ecnlab.Scenario) -> None:
+    other = ecnlab.load(small_file, {"name": "another", "record.events": False, "record.queue": "20 ms"})
+    assert other.hash == small.hash
+    assert other.record != small.record
+
+
+def test_what_an_author_hardly_meant_is_a_warning_with_its_place(small_file: Path, small: ecnlab.Scenario) -> None:
+    assert small.warnings == []
+    warnings = ecnlab.load(small_file, {"link.bottleneck.queue.max_p": 0}).warnings
+    assert warnings
+    assert all(warning.place == "link.bottleneck.queue.max_p" and warning.message for warning in warnings)

@@ -241,6 +241,13 @@ def test_a_seed_without_what_is_asked_now_is_run_again(small_file: Path, small: 
     assert result.fingerprints.keys() == ecnlab.open_result(tmp_path / "r").fingerprints.keys()
 
 
+def test_a_seed_sampled_at_another_interval_is_run_again(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
+    finer = ecnlab.load(small_file, {"record.queue": "5 ms"})
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    assert ecnlab.run(finer, 1, out=tmp_path / "r").series.queue["time_s"][1] == 0.005
+    assert ecnlab.run(small, 1, out=tmp_path / "r").series.queue["time_s"][1] == 0.01
+
+
 def test_a_seed_with_more_than_is_asked_now_is_taken(small_file: Path, small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 2, out=tmp_path / "r")
     ecnlab.run(ecnlab.load(small_file, {"record.events": False}), 2, out=tmp_path / "r")

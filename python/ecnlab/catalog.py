@@ -1,4 +1,4 @@
-"""What there is: queue algorithms, TCP profiles and variants, traffic sources, each with its parameters, told by the engine itself.
+"""What there is: sections of a scenario, AQMs, TCP profiles and variants, traffic sources, each with its parameters, told by the engine.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -24,10 +24,14 @@ class Parameter:
     ----------
     name, kind, unit : str
         What it is called, what kind of value it takes, and its unit ("" where it has none).
-    default, bounds : str
-        The value where none is given ("" if it must be given), and what is allowed, as words.
+    default, example, bounds : str
+        The value where none is given, one that could be, and what is allowed, as words.
+    required : bool
+        Whether it must be given.
     doc, source : str
         What it means, and where it comes from.
+    read_when : str
+        When it is read at all, as in "congestion = cubic"; "" if always.
     is_set : bool
         Whether the profile or variant sets it, instead of leaving it as everywhere.
     """
@@ -36,20 +40,23 @@ class Parameter:
     kind: str
     unit: str
     default: str
+    example: str
     bounds: str
+    required: bool
     doc: str
     source: str
+    read_when: str
     is_set: bool
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An algorithm, profile, variant or source.
+    """A section of a scenario, an algorithm, profile, variant or source.
 
     Attributes
     ----------
     kind, name : str
-        "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
+        "section", "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
@@ -106,7 +113,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
-KINDS = ("aqm", "tcp", "variant", "app")
+KINDS = ("section", "aqm", "tcp", "variant", "app")
 
 
 def entries(kind: str | None = None) -> list[Entry]:
@@ -120,7 +127,7 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
+        raise UnknownName("section, AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
 
 
@@ -140,8 +147,13 @@ def table(name: str) -> Table:
 
 @cache
 def _all() -> tuple[Entry, ...]:
+    return tuple(_entry(kind, told) for kind in KINDS for told in _registry()[kind])
+
+
+@cache
+def _registry() -> dict[str, list[dict[str, Any]]]:
     registry: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())
-    return tuple(_entry(kind, told) for kind in KINDS for told in registry[kind])
+    return registry
 
 
 def _entry(kind: str, told: dict[str, Any]) -> Entry:
@@ -150,16 +162,7 @@ def _entry(kind: str, told: dict[str, Any]) -> Entry:
 
 def _parameters(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:
     for one in told:
-        yield Parameter(
-            name=one["name"],
-            kind=one["kind"],
-            unit=one["unit"],
-            default=one["default"],
-            bounds=one["bounds"],
-            doc=one["doc"],
-            source=one["source"],
-            is_set=one["set"],
-        )
+        yield Parameter(is_set=one["set"], **{name: value for name, value in one.items() if name != "set"})
 
 
 def _column(told: dict[str, Any]) -> Column:

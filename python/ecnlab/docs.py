@@ -1,12 +1,15 @@
-"""docs/parameters.md, written from the engine's own declarations.
+"""docs/parameters.md and the tables of docs/scenario.md and docs/measures.md, written from the engine's own declarations.
 
-`python -m ecnlab.docs` writes the page, `python -m ecnlab.docs --check` compares it and exits with 1 if it is stale.
+`python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
+In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
+of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +18,14 @@ from typing import Any
 from ecnlab import _core
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
+SCENARIO_PAGE = PAGE.with_name("scenario.md")
+MEASURES_PAGE = PAGE.with_name("measures.md")
+
+_KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
+
+_COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+# A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
+_FEW = 5
 
 _HEAD = """# Parameters
 
@@ -34,6 +45,62 @@ def page() -> str:
     parts += ["## TCP variants (`variant`)\n", _variants(registry["variant"])]
     parts += ["## Traffic sources (`app`)\n", *_entries(registry["app"])]
     return "\n".join(parts)
+
+
+def scenario_page(text: str) -> str:
+    """The page of scenario files with the tables of keys as they are declared."""
+    sections = {section["name"]: section for section in json.loads(_core.registry())["section"]}
+    return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
+
+
+def measures_page(text: str) -> str:
+    """The page of measures with the tables' columns as they are declared."""
+    tables = {table["name"]: table for table in json.loads(_core.columns())}
+
+    def written(part: re.Match[str]) -> str:
+        columns = "\n".join(_columns([tables[name] for name in part[2].split()]))
+        return f"{part[1]}\n{columns}\n{part[3]}"
+
+    return _COLUMNS_OF.sub(written, text)
+
+
+def _columns(tables: Iterable[Entry]) -> list[str]:
+    """Each table; where it shares many columns with an earlier one, only their names."""
+    owners: dict[str, str] = {}
+    parts = []
+    for table in tables:
+        columns = table["columns"]
+        shared = [column for column in columns if json.dumps(column) in owners]
+        if len(shared) <= _FEW:
+            shared = []
+        borrowed: dict[str, list[str]] = {}
+        for column in shared:
+            borrowed.setdefault(owners[json.dumps(column)], []).append(column["name"])
+        rows = ([_code(column["name"]), column["unit"], _says(column)] for column in columns if column not in shared)
+        heading, doc = f"### `{table['name']}`\n", table["doc"]
+        parts += [heading, f"{doc[0].upper()}{doc[1:]}.\n", _table(("column", "unit", "meaning"), rows), *_borrowed(borrowed)]
+        owners = {json.dumps(column): table["name"] for column in columns} | owners
+    return parts
+
+
+def _says(column: Entry) -> str:
+    """What a column says, with the words that stand in it."""
+    words = ", ".join(map(_code, column["words"]))
+    return f"{column['doc']} ({words})" if words else str(column["doc"])
+
+
+def _keys(section: Entry) -> str:
+    """The keys of a section."""
+    rows = ([_code(row["name"]), _code(row["default"]) or _given(row), _allowed(row), _meaning(row)] for row in section["parameters"])
+    return _table(("key", "default", "allowed", "meaning"), rows)
+
+
+def _given(row: Entry) -> str:
+    return "must be given" if row["required"] else ""
+
+
+def _allowed(row: Entry) -> str:
+    return f"{row['kind']}, as in {_code(row['example'])}" if row["kind"] in ("table", "tables", "rate") else row["bounds"]
 
 
 def _entries(entries: Iterable[Entry]) -> list[str]:
@@ -80,7 +147,11 @@ def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _row(row: Entry) -> list[str]:
-    return [_code(row["name"]), _code(row["default"]), row["bounds"], row["unit"], row["doc"], row["source"]]
+    return [_code(row["name"]), _code(row["default"]), row["bounds"], row["unit"], _meaning(row), row["source"]]
+
+
+def _meaning(row: Entry) -> str:
+    return f"{row['doc']} Read only with {row['read_when']}." if row["read_when"] else row["doc"]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -94,18 +165,22 @@ def _code(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or compare it; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write docs/parameters.md from the engine's declarations.")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if the page is stale")
-    parser.add_argument("--file", type=Path, default=PAGE, help="the page (default: docs/parameters.md of the checkout)")
+    parser = argparse.ArgumentParser(prog="python -m ecnlab.docs", description="Write the pages that the engine's declarations make.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing; exit code 1 if a page is stale")
+    parser.add_argument("--file", type=Path, help="write or compare the page of parameters alone, here")
     chosen = parser.parse_args(arguments)
-    fresh = page()
+    pages = {chosen.file or PAGE: page()}
+    if chosen.file is None:
+        pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
+        pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
     if not chosen.check:
-        chosen.file.write_text(fresh, encoding="utf-8")
+        for file, fresh in pages.items():
+            file.write_text(fresh, encoding="utf-8")
         return 0
-    if chosen.file.is_file() and chosen.file.read_text(encoding="utf-8") == fresh:
-        return 0
-    print(f"{chosen.file} is stale: run python -m ecnlab.docs", file=sys.stderr)
-    return 1
+    stale = [file for file, fresh in pages.items() if not file.is_file() or file.read_text(encoding="utf-8") != fresh]
+    for file in stale:
+        print(f"{file} is stale: run python -m ecnlab.docs", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

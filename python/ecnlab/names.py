@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
+from unicodedata import category
 
 _LONGEST_FILE_NAME = 60
 _DIGEST_DIGITS = 8
@@ -18,10 +18,17 @@ def file_name(text: str) -> str:
     safe = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")
     if safe == text and 0 < len(text) <= _LONGEST_FILE_NAME and not _LOOKS_CHANGED.search(text):
         return text
+    from hashlib import sha256
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
     return f"{safe[: _LONGEST_FILE_NAME - _DIGEST_DIGITS - 1].rstrip('-')}-{digest}".lstrip("-")
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that controls a terminal or breaks a line as its escape, e.g. `\x1b`."""
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    r"""The text with every character that controls a terminal, breaks a line or turns its direction as its escape, e.g. `\x1b`."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    kept = character.isprintable() or category(character) == "Zs"
+    return character if kept else character.encode("unicode_escape").decode()

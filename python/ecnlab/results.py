@@ -142,7 +142,7 @@ class Result:
         """Digest of the event stream for each seed."""
         return {record.seed: record.fingerprint for record in self.records}
 
-    @property
+    @cached_property
     def alike(self) -> bool:
         """Whether there are several seeds and all are one and the same run, because nothing in the scenario is random."""
         return len(self._homes) > 1 and len(set(self.fingerprints.values())) == 1

@@ -141,6 +141,7 @@ class _FolderHome(_Home):
             self.runs = []
 
     def result(self) -> Result:
+        self.flush()
         wanted = set(self.request.seeds)
         homes = chosen(self._summarised(), self.request.scenario.record)
         homes = {seed: batch for seed, batch in homes.items() if seed in wanted}

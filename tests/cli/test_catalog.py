@@ -3,11 +3,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ecnlab import _core
+from ecnlab import _core, studies
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
 REGISTRY = json.loads(_core.registry())
+SECTIONS = [section | {"name": section["name"] or "scenario"} for section in REGISTRY.pop("section")]
 
 
 @pytest.mark.parametrize("kind", ["aqm", "tcp", "variant", "app"])
@@ -15,6 +16,18 @@ def test_list_names_everything_in_the_registry(command: Command, kind: str) -> N
     done = command("list", kind)
     assert done.code == 0
     assert [line.split()[0] for line in done.out.splitlines()] == [entry["name"] for entry in REGISTRY[kind]]
+
+
+def test_list_without_a_kind_lists_all(command: Command) -> None:
+    lines = command("list").out.splitlines()
+    heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
+    assert heads == ["section", *REGISTRY, "study"]
+    names = {line.split()[0] for line in lines if line.startswith("  ")}
+    assert names == {entry["name"] for kind in (*REGISTRY.values(), SECTIONS) for entry in kind} | set(studies.TITLES)
+
+
+def test_the_title_of_a_study_is_the_studys_own() -> None:
+    assert {name: studies.find(name).title for name in studies.TITLES} == studies.TITLES
 
 
 def test_the_aqms_of_the_thesis_are_registered() -> None:
@@ -25,7 +38,7 @@ def test_list_study_names_aecn(command: Command) -> None:
     assert command("list", "study").out.startswith("aecn ")
 
 
-@pytest.mark.parametrize("entry", [entry for kind in REGISTRY.values() for entry in kind], ids=lambda entry: entry["name"])
+@pytest.mark.parametrize("entry", [entry for kind in (*REGISTRY.values(), SECTIONS) for entry in kind], ids=lambda entry: entry["name"])
 def test_show_names_every_parameter(command: Command, entry: dict) -> None:
     done = command("show", entry["name"])
     assert done.code == 0

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ def test_run_prints_tables_with_intervals_and_keeps_the_results(command: Command
     assert done.code == 0, done.err
     assert "small: 3 seeds, mean ± 95 % interval" in done.out
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2, 3]
-    assert (tmp_path / "r" / "figures" / "queue-bottleneck.svg").exists()
+    assert done.out.splitlines()[-1] == f"results in {tmp_path / 'r'}"
+    assert not (tmp_path / "r" / "figures").exists()
 
 
 def test_json_is_all_there_is_on_standard_output(command: Command, small_file: Path, tmp_path: Path) -> None:
@@ -30,6 +32,50 @@ def test_without_out_the_folder_is_named_after_the_scenario(
     monkeypatch.chdir(tmp_path)
     done = command("run", small_file, "--json")
     assert [path.name for path in (tmp_path / "results").iterdir()] == [f"small-{json.loads(done.out)['hash'][:8]}"]
+
+
+def test_a_scenario_is_read_from_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(SMALL.encode())))
+    done = command("run", "-", "--set", "flows.near.count=2", "--json")
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [f"stdin-{json.loads(done.out)['hash'][:8]}"]
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(SMALL.replace("min_th", "min_tj").encode())))
+    done = command("run", "-")
+    assert done.code == 2
+    assert done.err.startswith("standard input:11: link.bottleneck.queue.min_tj")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff\xfe")))
+    assert command("run", "-").err == "cannot read standard input: it is not UTF-8 text\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "seeds"),
+    [([], [1]), (["--seeds", "3"], [1, 2, 3]), (["--seed", "3"], [3]), (["--seeds", "4..5", "--threads", "1"], [4, 5])],
+)
+def test_seeds_n_are_1_to_n_and_seed_n_is_the_one(
+    command: Command, small_file: Path, tmp_path: Path, options: list[str], seeds: list[int]
+) -> None:
+    done = command("run", small_file, *options, "--out", tmp_path / "r", "--json")
+    assert json.loads(done.out)["seeds"] == seeds
+
+
+def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Path, tmp_path: Path) -> None:
+    tame = [
+        part
+        for group in ("near", "far")
+        for part in ("--set", f"flows.{group}.start=0 s", "--set", f'flows.{group}.tcp={{ profile = "linux" }}')
+    ]
+    tame += ["--set", 'link.bottleneck.queue={ aqm = "droptail", limit = 20 }']
+    done = command("run", small_file, *tame, "--seeds", "2", "--out", tmp_path / "r", "--quiet")
+    assert (done.code, done.out) == (0, "")
+    assert "seeds: all seeds are alike" in done.err
+    assert all(line.startswith("warning: ") for line in done.err.splitlines())
+
+
+@pytest.mark.parametrize("asked", [["--plot"], ["--set", "record.plot=true"]])
+def test_figures_are_drawn_when_asked_for_after_the_numbers(command: Command, small_file: Path, tmp_path: Path, asked: list[str]) -> None:
+    done = command("run", small_file, *asked, "--out", tmp_path / "r")
+    assert done.out.splitlines()[-1].startswith(f"figures in {tmp_path / 'r' / 'figures'}: queue-bottleneck, ")
+    assert (tmp_path / "r" / "figures" / "queue-bottleneck.svg").exists()
 
 
 def test_set_changes_the_scenario(command: Command, small_file: Path, tmp_path: Path) -> None:
@@ -85,6 +131,9 @@ def test_an_unsound_scenario_is_refused_and_nothing_is_written(
         ["--seed", "-1"],
         ["--seed", str(2**63)],
         ["--seed", "x"],
+        ["--seeds", ""],
+        ["--seeds", "0"],
+        ["--threads", "0"],
         ["--seeds", "5..1"],
         ["--seed", "1", "--seeds", "1..2"],
         ["--set", "novalue"],

@@ -32,3 +32,16 @@ def test_a_folder_that_cannot_be_written_is_refused(command: Command, tmp_path: 
     done = command("study", "run", "aecn", "--figure", "5.28", "--out", tmp_path / "file" / "s")
     assert done.code == 2
     assert "cannot write" in done.err
+
+
+@pytest.mark.parametrize("arguments", [["--quick", "--seeds", "3"], ["--seed", "1", "--seeds", "2"], ["--seeds", "0"], ["--threads", "0"]])
+def test_options_that_exclude_each_other_are_refused(command: Command, tmp_path: Path, arguments: list[str]) -> None:
+    assert command("study", "run", "aecn", *arguments, "--out", tmp_path / "s").code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_and_seeds_of_a_study_are_chosen(command: Command, tmp_path: Path) -> None:
+    done = command("study", "run", "aecn", "--seeds", "2", "--figure", "5.28", "--figure", "5.25", "--quiet", "--out", tmp_path / "s")
+    assert (done.code, done.out) == (0, "")
+    drawn = {path.stem for path in (tmp_path / "s" / "figures").glob("*.svg")}
+    assert drawn == {"figure-5.25", "figure-5.28"}

@@ -1,21 +1,6 @@
 import pytest
 
-from ecnlab.cli.text import fold, pad, printable, width
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain [/nope] a$\\frac$b _x", "plain [/nope] a$\\frac$b _x"),
-        ("bell\x07, escape\x1b[31m", "bell\\x07, escape\\x1b[31m"),
-        ("line\nfeed", "line\\nfeed"),
-        ("turned \u202ednuor", "turned \\u202ednuor"),
-        ("half \ud800", "half \\ud800"),
-        ("Netz\u00a0Ä 网络", "Netz\u00a0Ä 网络"),
-    ],
-)
-def test_only_what_is_no_printable_character_is_escaped(text: str, shown: str) -> None:
-    assert printable(text) == shown
+from ecnlab.cli.text import fold, pad, width
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("网络", 4), ("e\u0301", 1), ("Ä", 1), ("", 0)])

@@ -1,12 +1,15 @@
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import ecnlab
 from ecnlab.plots.result import Plots
+from helpers import SMALL
 
 
 def test_the_queue_s_figure_labels_its_axes_with_units(small_result: ecnlab.Result) -> None:
@@ -58,6 +61,18 @@ def test_the_window_of_single_flows_is_that_of_one_seed(small_result: ecnlab.Res
 def test_distributions_that_were_not_recorded_are_told_with_the_key(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.ResultsError, match=r"record\.distributions = true"):
         small_result.plot.distributions("delay")
+
+
+def test_distributions_of_a_run_have_its_median(tmp_path: Path) -> None:
+    tree = tomllib.loads(SMALL) | {"record": {"distributions": True}}
+    result = ecnlab.run(ecnlab.scenario(tree), seed=1)
+    assert result.plot.save_all(tmp_path) == ["delay", "rtt", "sojourn"]
+    far, near = result.plot.distributions("delay").axes[0].lines
+    for line, group in ((far, "far"), (near, "near")):
+        median_ms = result.estimate("delay_p50_s", group=group).mean * 1e3
+        assert np.interp(0.5, line.get_ydata(), line.get_xdata()) == pytest.approx(median_ms, rel=0.01)
+    sojourn = result.plot.distributions("sojourn").axes[0].lines[0]
+    assert (sojourn.get_label(), sojourn.get_ydata()[-1]) == ("bottleneck", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +152,4 @@ def _named(name: str) -> dict[str, Any]:
     queue = {"aqm": "droptail", "limit": 10}
     link = {"name": name, "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": queue}
     flows = [{"name": group, "from": "a", "to": "b", "tcp": {"profile": "ns2"}} for group in (name, "other")]
-    return {"name": f"{name}, {name}", "duration": "2 s", "link": [link], "flows": flows}
+    return {"name": name, "duration": "2 s", "link": [link], "flows": flows}

@@ -1,12 +1,12 @@
 //! Tables as Parquet, so that storing and reading back a result needs no Python library.
 //!
-//! A file holds one table of several seeds, with the column `seed` in front, in one row group, compressed with Snappy. No value is ever
+//! A file holds one table of several seeds, with the column `seed` in front, in one row group, compressed with zstd. No value is ever
 //! absent: what a run does not have is NaN. Names are dictionary-encoded text, counts and indices unsigned integers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, DataType};
@@ -76,7 +76,8 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
 /// Real numbers seldom repeat, so they go without a dictionary.
 fn properties(table: &Table, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
-    let mut builder = WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(Some(metadata));
+    let mut builder =
+        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).set_key_value_metadata(Some(metadata));
     for (name, column) in &table.columns {
         if matches!(column, Column::Real(_)) {
             builder = builder.set_column_dictionary_enabled(ColumnPath::new(vec![name.clone()]), false);

@@ -128,7 +128,7 @@ impl Checked {
         let entry = find(name).unwrap();
         Checked {
             entry,
-            drop: values.word("drop").to_owned(),
+            drop: values.value("drop").to_string(),
             fifo: Fifo::new((entry.make)(values, rate()), limit),
             shadow: VecDeque::new(),
             limit,

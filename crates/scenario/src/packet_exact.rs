@@ -38,9 +38,9 @@ pub struct Verdict {
 pub fn judge(text: &str) -> Result<Verdict, String> {
     let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
     let scenario = &json["scenario"];
-    let name = scenario["name"].as_str().ok_or("no packet-exact case: scenario.name is missing")?.to_owned();
-    let events = json["events"].as_array().ok_or("no packet-exact case: events are missing")?;
-    let changes = json["cwnd_changes"].as_array().ok_or("no packet-exact case: cwnd_changes are missing")?;
+    let name = scenario["name"].as_str().ok_or("scenario.name is missing")?.to_owned();
+    let events = json["events"].as_array().ok_or("events are missing")?;
+    let changes = json["cwnd_changes"].as_array().ok_or("cwnd_changes are missing")?;
     let difference = match case(scenario)? {
         Err(unsupported) => Some(unsupported),
         Ok((network, options)) => {
@@ -55,7 +55,7 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
 type Case = Result<(Network, Options), String>;
 
 fn case(scenario: &Json) -> Result<Case, String> {
-    let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("no packet-exact case: {name} is missing"));
+    let real = |value: &Json, name: &str| value[name].as_f64().ok_or_else(|| format!("{name} is missing"));
     let path = &scenario["path"];
     let link = |name: LinkName, rate: &str, delay: &str, limit: u32, impairment: Option<Box<ImpairmentSpec>>| -> Result<LinkSpec, String> {
         Ok(LinkSpec {
@@ -67,12 +67,9 @@ fn case(scenario: &Json) -> Result<Case, String> {
             impairment,
         })
     };
-    let pairs = |name: &str| -> Vec<(u64, u32)> {
-        let rows = scenario[name].as_array().map_or(&[][..], Vec::as_slice);
-        rows.iter().filter_map(|row| Some((row[0].as_u64()?, row[1].as_u64()? as u32))).collect()
-    };
-    let marks = pairs("marks_seq_nth").into_iter().map(|(seq, nth)| (seq, nth, Level::Congested)).collect();
-    let numbers = scenario["ack_drops_index"].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Json::as_u64).collect();
+    let drops = pairs(scenario, "drops_seq_nth")?;
+    let marks = pairs(scenario, "marks_seq_nth")?.into_iter().map(|(seq, nth)| (seq, nth, Level::Congested)).collect();
+    let numbers = whole_numbers(scenario, "ack_drops_index")?;
     let mut settings = match settings(scenario) {
         Ok(settings) => settings,
         Err(unsupported) => return Ok(Err(unsupported)),
@@ -88,7 +85,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
             "bottleneck_rate_bps",
             "bottleneck_delay_s",
             limit,
-            ImpairmentSpec::scripted(Script::new(pairs("drops_seq_nth"), marks, Vec::new())),
+            ImpairmentSpec::scripted(Script::new(drops, marks, Vec::new())),
         )?,
         link(
             shared("bottleneck", Back),
@@ -112,6 +109,24 @@ fn case(scenario: &Json) -> Result<Case, String> {
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0 };
     Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()] }, options)))
+}
+
+/// Pairs of sequence number and transmission; none if they are left out.
+fn pairs(scenario: &Json, name: &str) -> Result<Vec<(u64, u32)>, String> {
+    let pair = |row: &Json| Some((row[0].as_u64()?, u32::try_from(row[1].as_u64()?).ok()?));
+    rows(scenario, name)?.iter().map(|row| pair(row).ok_or_else(|| format!("{name} must hold pairs of whole numbers, not {row}"))).collect()
+}
+
+fn whole_numbers(scenario: &Json, name: &str) -> Result<Vec<u64>, String> {
+    rows(scenario, name)?.iter().map(|row| row.as_u64().ok_or_else(|| format!("{name} must hold whole numbers, not {row}"))).collect()
+}
+
+fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
+    match &scenario[name] {
+        Json::Null => Ok(&[]),
+        Json::Array(rows) => Ok(rows),
+        other => Err(format!("{name} must be a list, not {other}")),
+    }
 }
 
 /// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
@@ -217,8 +232,9 @@ fn receiver(name: &str, sink: &Json, values: &mut Values) -> Result<(), String> 
     if !matches!(parts[..], ["TCPSink"] | ["TCPSink", "Sack1" | "DelAck"] | ["TCPSink", "Sack1", "DelAck"]) {
         return Err(format!("not built: receiver {name}"));
     }
-    if sack != (values.word("recovery") == "sack1") {
-        return Err(format!("not built: receiver {name} with sender {}", values.word("recovery")));
+    let recovery = values.value("recovery").to_string();
+    if sack != (recovery == "sack1") {
+        return Err(format!("not built: receiver {name} with sender {recovery}"));
     }
     if sack {
         set(values, "sack_blocks", number(sink, "maxSackBlocks_"));

@@ -20,21 +20,6 @@ pub fn registry() -> Json {
     json!({ "section": sections, "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
 }
 
-fn section_text(section: &Section) -> Json {
-    let keys = section.keys.iter().map(|parameter| row(parameter, &[]));
-    let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
-    json!({ "name": section.name, "doc": section.doc, "parameters": rows })
-}
-
-/// A table among the keys of a section.
-fn table_row(inner: &Inner) -> Json {
-    let kind = if matches!(inner.holds, Holds::Many(_)) { "tables" } else { "table" };
-    json!({
-        "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
-        "doc": inner.doc, "source": "", "read_when": "", "set": false,
-    })
-}
-
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
 /// that stand in it where they are known beforehand.
 pub fn columns() -> Json {
@@ -44,6 +29,21 @@ pub fn columns() -> Json {
         json!({ "name": table.name, "doc": table.doc, "columns": columns })
     };
     ecnlab_sim::tables().iter().map(table).collect()
+}
+
+fn section_text(section: &Section) -> Json {
+    let keys = section.keys.iter().map(|parameter| row(parameter, &[]));
+    let rows: Vec<_> = keys.chain(section.tables.iter().map(table_row)).collect();
+    json!({ "name": section.name, "title": section.title, "summary": section.doc, "source": "docs/scenario.md", "parameters": rows })
+}
+
+/// A table among the keys of a section.
+fn table_row(inner: &Inner) -> Json {
+    let kind = if matches!(inner.holds, Holds::Many(_)) { "tables" } else { "table" };
+    json!({
+        "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
+        "doc": inner.doc, "source": "", "read_when": "", "set": false,
+    })
 }
 
 fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Parameter], members: &[profile::Member]) -> Json {
@@ -128,7 +128,7 @@ fn table(members: &[(&str, Json, bool)], parameters: &[Parameter]) -> Json {
 fn property(parameter: &Parameter) -> Json {
     let mut schema = match parameter.kind {
         Kind::Number { min, max, .. } => bounded("number", min, max),
-        Kind::Count { min, max, unit } if matches!(unit, "bytes" | "packets") => {
+        Kind::Count { min, max, unit: "bytes" | "packets" } => {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),

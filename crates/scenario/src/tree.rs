@@ -53,7 +53,7 @@ impl Node {
         serde_json::from_str(text).map(of_json).map_err(|why| Problem::new("file", format!("not valid JSON: {why}")))
     }
 
-    /// A value as the command line gives it: TOML, or JSON if it looks like a table or a list, or else a bare word.
+    /// A value as the command line gives it: TOML or JSON, or else a bare word, which a name may be.
     pub fn from_override(text: &str) -> Result<Node, String> {
         let text = text.trim();
         if let Ok(value) = text.parse::<Toml>() {
@@ -61,7 +61,7 @@ impl Node {
         }
         match serde_json::from_str(text) {
             Ok(json) => Ok(of_json(json)),
-            Err(_) if text.starts_with(['{', '[']) => {
+            Err(_) if text.starts_with('{') => {
                 Err(format!("{text} is neither TOML nor JSON: a table is written as {{ aqm = \"droptail\", limit = 100 }}"))
             }
             Err(_) => Ok(Node { value: Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Text }), line: None }),

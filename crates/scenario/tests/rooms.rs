@@ -14,7 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("py", &["units", "queue", "transport", "sim", "scenario"]),
 ];
 
-const CORE: &[&str] = &["units", "queue", "transport", "sim"];
+const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario"];
 
 /// What would make a run depend on more than its network and seed, or write where nobody asked.
 const FORBIDDEN: &[&str] = &[

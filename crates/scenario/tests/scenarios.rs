@@ -4,7 +4,9 @@ use std::path::Path;
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::impairment::EcnPath;
+use ecnlab_sim::{Off, Options, Simulation};
 use ecnlab_transport::Demand;
+use ecnlab_units::Time;
 
 const SOUND: &str = r#"name = "two groups"
 duration = "10 s"
@@ -140,6 +142,17 @@ fn one_mistake_is_one_problem_at_its_place() {
             "one of new, keep",
         ),
         ("[[link]]", "[links]\n[[link]]", "links", 5, "did you mean \"link\"?"),
+        ("\"10 s\"", "\"200000 h\"", "duration", 2, "0 s .. 100 days"),
+        ("start = [\"0 s\", \"1 s\"]", "start = []", "flows.far.start", 26, "must not be empty"),
+        ("start = [\"0 s\", \"1 s\"]", "route = []", "flows.far.route", 26, "must not be empty"),
+        ("start = [\"0 s\", \"1 s\"]", "[record]\nrates = \"true\"", "record.rates", 27, "true without quotes"),
+        ("start = [\"0 s\", \"1 s\"]", "[record]\nqueue = \"10 ns\"", "record.queue", 27, "1 us .. 100 days"),
+        ("tcp = { profile = \"ns2-2001\" }", "tcp = \"cubic\"", "flows.far.tcp", 25, "must be a table, as in tcp = { profile"),
+        ("\"two groups\"", "\"\"", "name", 1, "must not be empty"),
+        ("\"two groups\"", "\"two\\ngroups\"", "name", 1, "control characters"),
+        ("\"two groups\"", "true", "name", 1, "must be a text in quotes, as in \"true\""),
+        ("name = \"far\"", "name = \"far.away\"", "flows.far.away.name", 21, "must not contain a dot"),
+        ("name = \"far\"", "name = \"\\u001b[31m\"", "flows.1.name", 21, "control characters"),
     ];
     for (old, new, place, line, said) in cases {
         let problem = only_problem(&with(old, new));
@@ -242,6 +255,53 @@ fn a_source_sends_bytes_in_segments_of_its_flows_own_payload() {
 }
 
 #[test]
+fn a_name_may_hold_what_files_and_figures_have_to_cope_with() {
+    for name in ["[/nope]", "a$b$c", "_hidden", "a/b", "x^2_", "[x]"] {
+        assert_eq!(name, sound(&[("flows.near.name", &format!("'{name}'"))]).unwrap().groups[0]);
+    }
+}
+
+#[test]
+fn a_section_that_is_written_as_one_table_is_told_how_lists_are_written() {
+    let text = SOUND.replace("[[flows]]", "[flows]").replacen("[flows]", "[[unused]]", 1);
+    let found = problems(&text);
+    assert!(found.iter().any(|problem| problem.message.contains("write [[flows]] in place of [flows]")), "{found:?}");
+}
+
+#[test]
+fn an_override_may_be_json_and_says_so_where_it_is_neither() {
+    let scenario = sound(&[("link.bottleneck.queue", r#"{"aqm": "droptail", "limit": 50}"#)]).unwrap();
+    assert_eq!("droptail", scenario.resolved["link"][0]["queue"]["aqm"]);
+    let problems = sound(&[("link.bottleneck.queue", "{aqm: droptail}")]).unwrap_err();
+    assert!(problems[0].message.contains("neither TOML nor JSON"), "{problems:?}");
+}
+
+#[test]
+fn what_another_aqm_left_behind_is_one_problem_with_the_way_to_replace_the_table() {
+    let problems = sound(&[("link.bottleneck.queue.aqm", "droptail")]).unwrap_err();
+    assert_eq!(1, problems.len(), "{problems:?}");
+    let message = &problems[0].message;
+    assert!(message.contains("has no min_th, max_th") && message.contains("--set 'link.bottleneck.queue={"), "{message}");
+}
+
+#[test]
+fn a_recording_that_would_not_fit_into_memory_is_refused_with_an_estimate() {
+    let problems = sound(&[("duration", "100 s"), ("record.queue", "1 us")]).unwrap_err();
+    assert_eq!(vec!["record.queue"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>());
+    assert!(problems[0].message.contains("2.2 GiB") && problems[0].message.contains("every 5 us or more"), "{}", problems[0].message);
+    assert!(sound(&[("duration", "100 s"), ("record.queue", "5 us")]).is_ok());
+}
+
+#[test]
+fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
+    let slow = [("link.bottleneck.rate", "1 bps"), ("link.bottleneck.delay", "100 h"), ("flows.near.access.rate", "1 bps")];
+    let scenario = sound(&[&slow[..], &[("duration", "8640000 s"), ("flows.*.tcp.max_window", "2000")]].concat()).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let (run, _) = Simulation::new(&scenario.network, &options, Off).finish();
+    assert!(run.events > 0);
+}
+
+#[test]
 fn a_wrong_override_is_refused_with_its_path_and_what_there_is() {
     let cases = [
         ("flows.middle.count", "3", "the members are near, far"),
@@ -326,7 +386,7 @@ fn json_reads_as_toml_does() {
 }
 
 #[test]
-fn every_example_and_benchmark_reads() {
+fn every_example_and_benchmark_reads_without_a_warning() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for folder in ["examples", "benches"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
@@ -334,7 +394,8 @@ fn every_example_and_benchmark_reads() {
         assert!(!files.is_empty(), "{folder} holds no scenario");
         for path in files {
             let read = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[]);
-            assert!(read.is_ok(), "{}: {:?}", path.display(), read.err());
+            let warnings = read.map(|scenario| scenario.warnings);
+            assert_eq!(Ok(Vec::new()), warnings, "{}", path.display());
         }
     }
 }

@@ -10,7 +10,7 @@ pub struct Component(u32);
 /// What a component is. The index of a transmitter is that of its queue, that of a timer and a receiver that of their flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum ComponentKind {
     /// A link's far end: the first packet on the wire arrives.
     Link,
     /// A measured queue's transmitter has finished a packet.
@@ -30,20 +30,20 @@ const INDEX_BITS: u32 = 28;
 impl Component {
     /// # Panics
     /// If the index does not fit, at 268 million of one kind.
-    pub fn new(kind: Kind, index: usize) -> Component {
+    pub fn new(kind: ComponentKind, index: usize) -> Component {
         assert!(index < 1 << INDEX_BITS, "at most 2^{INDEX_BITS} components of one kind");
         Component((kind as u32) << INDEX_BITS | index as u32)
     }
 
     #[inline(always)]
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ComponentKind {
         match self.0 >> INDEX_BITS {
-            0 => Kind::Link,
-            1 => Kind::Transmitter,
-            2 => Kind::Timer,
-            3 => Kind::Receiver,
-            4 => Kind::Clock,
-            _ => Kind::Source,
+            0 => ComponentKind::Link,
+            1 => ComponentKind::Transmitter,
+            2 => ComponentKind::Timer,
+            3 => ComponentKind::Receiver,
+            4 => ComponentKind::Clock,
+            _ => ComponentKind::Source,
         }
     }
 
@@ -52,7 +52,7 @@ impl Component {
         self.0 & ((1 << INDEX_BITS) - 1)
     }
 
-    /// Kind and index as one number, for the fingerprint.
+    /// ComponentKind and index as one number, for the fingerprint.
     #[inline(always)]
     pub fn number(self) -> u32 {
         self.0
@@ -65,7 +65,14 @@ mod tests {
 
     #[test]
     fn a_component_keeps_its_kind_and_its_index() {
-        for kind in [Kind::Link, Kind::Transmitter, Kind::Timer, Kind::Receiver, Kind::Clock, Kind::Source] {
+        for kind in [
+            ComponentKind::Link,
+            ComponentKind::Transmitter,
+            ComponentKind::Timer,
+            ComponentKind::Receiver,
+            ComponentKind::Clock,
+            ComponentKind::Source,
+        ] {
             let component = Component::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));
         }

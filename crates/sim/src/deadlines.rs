@@ -503,7 +503,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::component::Kind;
+    use crate::component::ComponentKind;
 
     fn at(picos: u64) -> Time {
         Time::from_picos(picos)
@@ -511,7 +511,7 @@ mod tests {
 
     fn deadlines(components: usize) -> Deadlines {
         let mut deadlines = Deadlines::new(components);
-        (0..components).for_each(|index| assert_eq!(index as u32, deadlines.add(Component::new(Kind::Timer, index))));
+        (0..components).for_each(|index| assert_eq!(index as u32, deadlines.add(Component::new(ComponentKind::Timer, index))));
         deadlines
     }
 

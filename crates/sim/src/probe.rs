@@ -35,7 +35,7 @@ pub enum MarkOrDrop {
 
 /// Which times a histogram counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
+pub enum TimesOf {
     /// One-way delays of a group's packets.
     Delay { group: u32 },
     /// Waits in a queue.
@@ -79,7 +79,7 @@ pub trait Probe {
     /// A flow delivered nothing from one time to another, for longer than its threshold.
     fn lockout(&mut self, _flow: u32, _from: Time, _to: Time) {}
     /// How times were distributed over the measured interval; told when the run ends.
-    fn distribution(&mut self, _of: Distribution, _times: &Histogram<8>) {}
+    fn distribution(&mut self, _of: TimesOf, _times: &Histogram<8>) {}
 }
 
 /// What a group did in a one-second bin: bytes and packets.

@@ -9,8 +9,9 @@ use ecnlab_transport::Window;
 use ecnlab_units::{Span, Time};
 
 use crate::measures::Histogram;
+use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
-use crate::probe::{Bin, Distribution, MarkOrDrop, Probe, Touch};
+use crate::probe::{Bin, MarkOrDrop, Probe, TimesOf, Touch};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,9 +136,9 @@ pub static RATES: TableSpec<RateRow> = TableSpec {
     columns: &[&[
         real("time_s", "s", "Beginning of the bin", |row| row.bin.start.seconds()),
         name("group", Naming::Group, "Name of the group", |row| row.group),
-        real("throughput_bps", "bit/s", "Throughput", |row| row.bin.throughput as f64 * 8.0),
-        real("goodput_bps", "bit/s", "Goodput", |row| row.bin.goodput as f64 * 8.0),
-        real("goodput_first_bps", "bit/s", "First-time goodput", |row| row.bin.goodput_first as f64 * 8.0),
+        real("throughput_bps", "bit/s", THROUGHPUT, |row| row.bin.throughput as f64 * 8.0),
+        real("goodput_bps", "bit/s", GOODPUT, |row| row.bin.goodput as f64 * 8.0),
+        real("goodput_first_bps", "bit/s", GOODPUT_FIRST, |row| row.bin.goodput_first as f64 * 8.0),
         count("marks", "packets", "Data packets that were marked", |row| row.bin.marks),
         count("drops", "packets", "Data packets that were dropped, at any link", |row| row.bin.drops),
     ]],
@@ -329,11 +330,11 @@ impl Probe for Recorder {
         }
     }
 
-    fn distribution(&mut self, of: Distribution, times: &Histogram<8>) {
+    fn distribution(&mut self, of: TimesOf, times: &Histogram<8>) {
         if self.recording.distributions {
             match of {
-                Distribution::Delay { group } => self.add_distribution(DELAY, group, times),
-                Distribution::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
+                TimesOf::Delay { group } => self.add_distribution(DELAY, group, times),
+                TimesOf::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
             }
         }
     }

@@ -124,6 +124,29 @@ fn a_flow_that_is_added_later_is_as_one_that_was_to_start_then() {
     }
 }
 
+/// The same network with the flows' own links listed before all others, and the last flow first.
+fn listed_otherwise(network: &Network) -> Network {
+    let links = network.links.len() as u32;
+    let renumber = |route: &[u32]| route.iter().map(|link| links - 1 - link).collect();
+    let flow = |flow: &FlowSpec| FlowSpec { forward: renumber(&flow.forward), back: renumber(&flow.back), ..flow.clone() };
+    Network {
+        links: network.links.iter().rev().cloned().collect(),
+        flows: network.flows.iter().rev().map(flow).collect(),
+        groups: network.groups.clone(),
+    }
+}
+
+#[test]
+fn names_and_not_places_in_lists_say_what_is_drawn() {
+    let network = network(6);
+    let [expected, other] = [network.clone(), listed_otherwise(&network)].map(|of| Simulation::new(&of, &options(6, 5), Off).finish().0);
+    for column in ["sent", "goodput_bps", "delay_p99_s", "transaction_mean_s", "marks"] {
+        let reversed: Vec<u64> = other.report.reals("flows", column).into_iter().rev().map(f64::to_bits).collect();
+        assert_eq!(expected.report.reals("flows", column).into_iter().map(f64::to_bits).collect::<Vec<_>>(), reversed, "{column}");
+    }
+    assert_eq!(expected.packet_hops, other.packet_hops);
+}
+
 #[test]
 fn a_flow_whose_start_is_over_begins_when_it_is_added() {
     let mut simulation = Simulation::new(&bottleneck(), &options(3, 1), Off);

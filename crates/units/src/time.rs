@@ -73,23 +73,25 @@ impl Span {
     }
 }
 
+/// What would come after 213 days never comes.
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
-        Time(self.0 + span.0)
+        Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
+/// No span is longer than 213 days.
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {
-        Span(self.0 + other.0)
+        Span(self.0.saturating_add(other.0))
     }
 }
 
@@ -102,7 +104,7 @@ impl Sub for Span {
 
 impl AddAssign for Span {
     fn add_assign(&mut self, other: Span) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -161,6 +163,17 @@ mod tests {
     fn the_largest_packet_at_one_bit_per_second_stays_in_range() {
         let rate = Rate::from_bps(1).unwrap();
         assert_eq!(Span::from_secs(524_280), rate.transmission(65_535));
+    }
+
+    #[test]
+    fn time_does_not_wrap_but_ends_at_never() {
+        let long = Span::from_picos(u64::MAX - 1);
+        assert_eq!(Time::NEVER, Time::ZERO + long + long);
+        assert_eq!(long + long, Span::from_picos(u64::MAX));
+        let (mut time, mut span) = (Time::from_picos(2), Span::from_picos(2));
+        time += long;
+        span += long;
+        assert_eq!((Time::NEVER, u64::MAX), (time, span.picos()));
     }
 
     #[test]

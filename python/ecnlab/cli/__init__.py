@@ -1,21 +1,27 @@
-"""The command `ecnlab`.
-
-Exit codes: 0; 1 if a comparison disagrees; 2 if an option, a scenario or a folder is refused, or the output cannot be written;
-130 after Ctrl-C; 141 if who reads the output has stopped. Whatever a command needs is imported when it runs.
-"""
+"""The command `ecnlab`. Whatever a part of it needs is imported when it runs, so that it answers at once."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
+from pathlib import Path
 
-REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
+DISAGREES, REFUSED, INTERRUPTED, UNREAD = 1, 2, 130, 141
+
+EXIT_CODES = {
+    0: "what was asked for is done",
+    DISAGREES: "a comparison disagrees",
+    REFUSED: "an option, a scenario or a folder is refused, or the output cannot be written",
+    INTERRUPTED: "Ctrl-C; what has finished is kept",
+    UNREAD: "who reads the output has stopped reading, as `head` does",
+}
 
 
 def main() -> None:
     """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
+    _open_streams()
     try:
         code = _run()
         sys.stdout.flush()
@@ -28,22 +34,30 @@ def main() -> None:
     sys.exit(code)
 
 
+def _open_streams() -> None:
+    """Let a character that an output cannot hold be written as its escape, and a closed output take everything."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _run() -> int:
     import click
 
     from ecnlab.errors import EcnlabError, Interrupted
 
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     try:
         _invoke()
         return 0
     except click.exceptions.Exit as left:
         return left.exit_code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        told = StringIO()
+        error.show(told)
+        return _failed(told.getvalue().rstrip(), error.exit_code)
     except Interrupted as error:
         return _failed(str(error), INTERRUPTED)
     except EcnlabError as error:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecnlab.cli.table import Table
 
 _KINDS = {
+    "section": "sections of a scenario file",
     "aqm": "queue algorithms",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
@@ -45,11 +46,11 @@ def complete_study(_context: click.Context, _parameter: click.Parameter, begun: 
 
 
 def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The figures and tables of the study on the line that begin so."""
+    """The figures and tables that begin so, of the study on the line if it stands before the option."""
     from ecnlab import studies
 
-    name = context.params.get("name")
-    items = studies.find(name).items if name in studies.NAMES else ()
+    named = context.params.get("name")
+    items = (item for name in ([named] if named in studies.TITLES else studies.TITLES) for item in studies.find(name).items)
     return _completed({item.number: item.title for item in items}, begun)
 
 
@@ -58,7 +59,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
 def list_(kind: str | None) -> None:
     """List what there is.
 
-    KIND is aqm, tcp, variant, app or study; without it all kinds are listed.
+    KIND is section, aqm, tcp, variant, app or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
@@ -85,17 +86,19 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a TCP profile or variant, a traffic source or a study.
+    NAME is that of an AQM, a TCP profile or variant, a traffic source, a study, or a section of a scenario file.
     """
     from ecnlab import catalog, studies
+    from ecnlab.cli import output
 
     found = [entry for entry in catalog.entries() if entry.name == name]
-    if not found and name not in studies.NAMES:
-        raise UnknownName("AQM, TCP profile or variant, traffic source or study", name, {name for kind in _KINDS for name in _titles(kind)})
+    if not found and name not in studies.TITLES:
+        known = {name for kind in _KINDS for name in _titles(kind)}
+        raise UnknownName("AQM, TCP profile or variant, traffic source, study or section", name, known)
     for entry in found:
         _show_entry(entry)
-    if name in studies.NAMES:
-        show_study(name)
+    if name in studies.TITLES:
+        output.say(f"{name} (study): {studies.TITLES[name]}; ecnlab study show {name} has its figures")
 
 
 @click.command()
@@ -125,11 +128,10 @@ def _show_entry(entry: Entry) -> None:
 
 
 def _say_about(name: str, kind: str, title: str, summary: str, source: str) -> None:
-    from ecnlab.cli import output, table, text
+    from ecnlab.cli import output
 
-    output.say(f"{name} ({kind}): {title}")
-    for line in (line for part in (summary, f"source: {source}") for line in text.fold(part, table.room_of_output())):
-        output.say(line)
+    for part in (f"{name} ({kind}): {title}", summary, f"source: {source}" if source else ""):
+        output.say_folded(part)
 
 
 def _tables(entry: Entry) -> list[Table]:
@@ -152,8 +154,8 @@ def _titles(kind: str) -> dict[str, str]:
     """The names of a kind, and what each is."""
     from ecnlab import catalog, studies
 
-    if kind == "study":
-        return {name: studies.find(name).title for name in studies.NAMES}
+    if kind == "study":  # a study itself is imported with all that draws its figures
+        return studies.TITLES
     return {entry.name: entry.title for entry in catalog.entries(kind)}
 
 

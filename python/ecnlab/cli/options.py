@@ -14,11 +14,7 @@ Decorator = Callable[[Decorated], Decorated]
 
 threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
-
-
-def quiet(what: str) -> Decorator[Any]:
-    """`--quiet`, which leaves out the progress and `what`."""
-    return click.option("--quiet", is_flag=True, help=f"Show no progress{what}; warnings and errors only.")
+quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
 
 def seed(default: str) -> Decorator[Any]:

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.cli.table import can_write
-from ecnlab.cli.text import printable
+from ecnlab.cli.table import can_write, room_of_output
+from ecnlab.cli.text import fold
+from ecnlab.names import printable
 
 if TYPE_CHECKING:
     from ecnlab.cli.table import Table
@@ -20,6 +21,12 @@ def say(text: str) -> None:
     """Print one line to standard output; whatever in it is no printable character is escaped."""
     text = printable(text)
     print(text if can_write("±") else text.replace("±", "+-"))
+
+
+def say_folded(text: str) -> None:
+    """Print a paragraph, if it is not empty, in lines that fit the terminal."""
+    for line in fold(printable(text), room_of_output()) if text else ():
+        say(line)
 
 
 def tell(text: str) -> None:

@@ -26,7 +26,7 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
 @click.option("--titles", is_flag=True, help="Put the scenario's title above each figure.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go (default: figures in the results folder).")
-@options.quiet("")
+@options.quiet
 def plot(
     folder: Path, figures: Sequence[str], formats: Sequence[str], width: str | None, titles: bool, out: Path | None, quiet: bool
 ) -> None:

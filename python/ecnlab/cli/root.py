@@ -6,6 +6,8 @@ from importlib import import_module
 
 import click
 
+from ecnlab.cli import EXIT_CODES
+
 COMMANDS = {
     "run": "run:run",
     "plot": "plot:plot",
@@ -40,13 +42,12 @@ def _version(context: click.Context, _option: click.Parameter, asked: bool) -> N
         context.exit()
 
 
-@click.command(cls=_Late, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
+_EPILOG = "\b\n" + "\n".join(["Exit codes:", *(f"  {code:<4} {when}" for code, when in EXIT_CODES.items())])
+
+
+@click.command(cls=_Late, epilog=_EPILOG, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and the engine's build."
 )
 def root() -> None:
-    """A laboratory for Explicit Congestion Notification and active queue management.
-
-    The exit code is 1 if a comparison disagrees, 2 if an option, a scenario or a folder is refused or the output cannot be
-    written, and 130 after Ctrl-C.
-    """
+    """A laboratory for Explicit Congestion Notification and active queue management."""

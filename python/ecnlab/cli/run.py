@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.as_json
-@options.quiet(" and no tables")
+@options.quiet
 def run(
     file: str,
     changes: Sequence[str],

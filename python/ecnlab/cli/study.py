@@ -44,7 +44,7 @@ def show(name: str) -> None:
 )
 @options.threads
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder (default: study-NAME).")
-@options.quiet("")
+@options.quiet
 def run(
     name: str,
     quick: bool,

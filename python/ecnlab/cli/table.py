@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile, zip_longest
 
-from ecnlab.cli.text import fold, pad, printable, width
+from ecnlab.cli.text import fold, pad, width
+from ecnlab.names import printable
 
 _ROOM = 120  # columns where the output is no terminal
 _LEAST = 8  # columns that a folded cell keeps at least
@@ -59,13 +60,13 @@ class _Column:
         self.cells = cells
         self.is_words = is_words
         widest = max(map(width, cells), default=0)
-        self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
+        self.whole = self.room = max(widest, width(heading) if is_words else min(width(heading), _HEADING))
 
     @cached_property
     def longest_word(self) -> int:
         """The room that breaks no word, as far as that makes sense."""
         longest = max(width(word) for cell in (self.heading, *self.cells) for word in cell.split(" "))
-        return min(self.room, max(_LEAST, min(longest, 4 * _LEAST)))
+        return min(self.room, max(_LEAST, min(longest, 5 * _LEAST)))
 
 
 def room_of_output() -> int:
@@ -87,7 +88,7 @@ def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
     _narrow(columns, room, {id(column): column.longest_word for column in columns})
     leading = list(takewhile(lambda column: column.is_words, columns))
     if len(leading) == len(columns):
-        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST))
+        _narrow(columns, room, dict.fromkeys(map(id, columns), _LEAST) | {id(columns[0]): columns[0].longest_word})
     if _needed(columns) <= room or len(leading) == len(columns):
         return [columns]
     parts: list[list[_Column]] = [leading]
@@ -99,12 +100,12 @@ def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
 
 
 def _narrow(columns: Sequence[_Column], room: int, least: dict[int, int]) -> None:
-    """Take room from the widest column of words, again and again, until all fit or none has any left."""
+    """Take room from the columns of words until all fit, in such shares that their cells become about equally many lines."""
     while _needed(columns) > room:
         able = [column for column in columns if column.is_words and column.room > least[id(column)]]
         if not able:
             return
-        max(able, key=lambda column: column.room).room -= 1
+        min(able, key=lambda column: column.whole / (column.room - 1)).room -= 1
 
 
 def _needed(columns: Sequence[_Column]) -> int:

@@ -1,13 +1,8 @@
-"""Words that users chose, safe to print: control characters escaped, and measured and folded by the columns they take on a terminal."""
+"""Printable text measured, folded and padded by the columns that it takes on a terminal."""
 
 from __future__ import annotations
 
 from unicodedata import category, east_asian_width
-
-
-def printable(text: str) -> str:
-    """The text with everything that is not printed escaped: control characters, changes of direction, halves of characters."""
-    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def width(text: str) -> int:
@@ -43,11 +38,6 @@ def _pieces(word: str, room: int) -> list[str]:
             pieces.append("")
         pieces[-1] += character
     return pieces
-
-
-def _shown(character: str) -> str:
-    kept = character.isprintable() or category(character) == "Zs"
-    return character if kept else character.encode("unicode_escape").decode()
 
 
 def _columns(character: str) -> int:

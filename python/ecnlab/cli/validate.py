@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import DISAGREES, options
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.validate.formulas import Outcome
     from ecnlab.validate.tables import Comparison
 
-DISAGREES = 1
 _HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
 
 
@@ -30,7 +29,7 @@ def validate() -> None:
 
 @validate.command("packet-exact")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@options.quiet("")
+@options.quiet
 def packet_exact(folder: Path | None, quiet: bool) -> None:
     """Compare single flows with ns-2 packet by packet.
 
@@ -56,7 +55,7 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
 @click.option("--all", "every", is_flag=True, help="List what agrees as well.")
 @options.threads
 @options.as_json
-@options.quiet("")
+@options.quiet
 def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int | None, as_json: bool, quiet: bool) -> None:
     """Compare means over seeds with ns-2's.
 
@@ -69,7 +68,7 @@ def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int |
     chosen_seeds = options.chosen_seeds(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
-    comparisons = compare_files(files or OWN_TABLES, chosen_seeds, progress=not quiet)
+    comparisons = compare_files(files or OWN_TABLES, chosen_seeds, progress=not quiet, threads=threads)
     counted = totals(comparisons)
     if as_json:
         output.say_json({"totals": counted, "comparisons": [comparison.plain() for comparison in comparisons]})
@@ -81,9 +80,10 @@ def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int |
 @validate.command()
 @click.option("--quick", is_flag=True, help="Only the checks that take seconds.")
 @click.option("--write", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of formulas with the measured values.")
+@options.threads
 @options.as_json
-@options.quiet("")
-def formulas(quick: bool, write: Path | None, as_json: bool, quiet: bool) -> None:
+@options.quiet
+def formulas(quick: bool, write: Path | None, threads: int | None, as_json: bool, quiet: bool) -> None:
     """Compare throughput, windows and queues with formulas."""
     from ecnlab.cli import output
     from ecnlab.validate import formula_page
@@ -94,7 +94,7 @@ def formulas(quick: bool, write: Path | None, as_json: bool, quiet: bool) -> Non
         raise UsageError("--write needs all checks: leave out --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
-    outcomes = run_checks(checks(quick=quick), progress=True)
+    outcomes = run_checks(checks(quick=quick), progress=not quiet, threads=threads)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
         write.write_text(formula_page.page(outcomes), encoding="utf-8")

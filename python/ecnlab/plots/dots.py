@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from ecnlab.plots import style
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
 LOCKOUT_WORDS = "locked out: nothing delivered for max(1 s, 10 RTT)"
@@ -21,7 +20,7 @@ _DOT, _LEGEND_DOT = 0.19, 12.0
 
 def draw(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
     """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`."""
-    chosen = events.filter(pl.col("kind") == kind)
+    chosen = events.filter(events["kind"] == kind)
     spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
     if lockouts.height:
         axes.hlines(*spells, colors=style.LOCKOUT, linewidth=1.6, zorder=1, label=style.label(axes, LOCKOUT_WORDS))
@@ -39,7 +38,7 @@ def draw(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.Dat
 
 def count(events: pl.DataFrame, kind: str) -> int:
     """How many events of a kind there are."""
-    return events.filter(pl.col("kind") == kind).height
+    return events.filter(events["kind"] == kind).height
 
 
 def _dot(axes: Axes) -> float:
@@ -49,6 +48,8 @@ def _dot(axes: Axes) -> float:
 
 def _borders(axes: Axes, flows: pl.DataFrame) -> None:
     """A thin line below each group's first flow, its name at the right edge where there is room for it."""
+    import polars as pl
+
     extent = flows.group_by("group", maintain_order=True).agg(pl.col("flow").min().alias("first"), pl.col("flow").max().alias("last"))
     for name, first, last in extent.iter_rows():
         if first > 0:

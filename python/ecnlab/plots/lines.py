@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import style
@@ -39,7 +38,7 @@ def draw(
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
-            yerr=np.nan_to_num([point.half_width for point in curve.points]),
+            yerr=[0.0 if math.isnan(point.half_width) else point.half_width for point in curve.points],
             label=style.label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),

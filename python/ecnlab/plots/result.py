@@ -138,7 +138,7 @@ class Plots:
 
     def save_all(
         self,
-        folder: Path,
+        folder: str | Path,
         figures: Sequence[str] | None = None,
         *,
         formats: Sequence[str] = ("svg",),
@@ -160,7 +160,7 @@ class Plots:
         for done, (stem, draw) in enumerate(drawings):
             if progress is not None:
                 progress(done, len(drawings))
-            draw().save(folder / stem, formats)
+            draw().save(Path(folder) / stem, formats)
         if progress is not None:
             progress(len(drawings), len(drawings))
         return [stem for stem, _ in drawings]

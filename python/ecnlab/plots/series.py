@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-
 from ecnlab.analysis.stats import t_quantile
 from ecnlab.plots import style
 from ecnlab.plots.style import BY_POSITION, Palette
 from ecnlab.units import shown_unit
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
 # The quantities of the series `window`, and what an axis calls them.
@@ -40,7 +38,7 @@ def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[
     """A rate of each group against time: mean over seeds, with the 95 % interval of the mean as a band."""
     unit = shown_unit(quantity)[1]
     for position, group in enumerate(groups):
-        _draw_mean(axes, frame.filter(pl.col("group") == group), quantity, group, palette.colour(group, position))
+        _draw_mean(axes, frame.filter(frame["group"] == group), quantity, group, palette.colour(group, position))
     axes.set_xlabel("time (s)")
     axes.set_ylabel(f"{_words(quantity)} ({unit})")
     axes.set_ylim(bottom=0)
@@ -51,16 +49,18 @@ def draw_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequenc
 
     `frame` is the series `window` with the column `group` beside it.
     """
+    import polars as pl
+
     means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(pl.col(quantity).mean())
     for position, group in enumerate(groups):
-        _draw_mean(axes, means.filter(pl.col("group") == group), quantity, group, BY_POSITION.colour(group, position))
+        _draw_mean(axes, means.filter(means["group"] == group), quantity, group, BY_POSITION.colour(group, position))
     _window_axes(axes, quantity)
 
 
 def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Sequence[int]) -> None:
     """The window of single flows against time, from one seed of the series `window`."""
     for position, flow in enumerate(flows):
-        one = frame.filter(pl.col("flow") == flow)
+        one = frame.filter(frame["flow"] == flow)
         axes.plot(one["time_s"], one[quantity], color=BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}")
     _window_axes(axes, quantity)
 
@@ -90,6 +90,9 @@ def _words(quantity: str) -> str:
 
 def over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     """Mean and half width of the 95 % interval over seeds at each time: time_s, mean, half_width."""
+    import numpy as np
+    import polars as pl
+
     value = pl.col(quantity)
     bins = frame.group_by("time_s").agg(value.mean().alias("mean"), value.std().alias("sd"), pl.len().alias("n")).sort("time_s")
     quantile = {n: t_quantile(0.95, n - 1) if n > 1 else 0.0 for n in bins["n"].unique()}

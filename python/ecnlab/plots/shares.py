@@ -31,7 +31,7 @@ def draw(axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str], p
         line, colour = _LINES[position % len(_LINES)], palette.colour(name, position)
         axes.plot(times * _MILLI, shares, color=colour, linestyle=line, label=style.label(axes, name))
     axes.set_xlabel(f"{WORDS[quantity]} (ms)")
-    axes.set_ylabel("share of packets with at most this")
+    axes.set_ylabel("cumulative share")
     axes.set_ylim(0, 1)
 
 

@@ -10,12 +10,12 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.studies.model import Study
 
-NAMES = ["aecn"]
+TITLES = {"aecn": "AECN: fair marking for flows of unlike round-trip times"}
 
 
 def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
-    if name not in NAMES:
-        raise UnknownName("study", name, NAMES)
+    if name not in TITLES:
+        raise UnknownName("study", name, TITLES)
     study: Study = import_module(f"ecnlab.studies.{name}").STUDY
     return study

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from ecnlab.analysis.stats import Estimate
 from ecnlab.errors import UnknownName
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ecnlab.plots.drawn import Drawn
     from ecnlab.results import Result
 
@@ -93,6 +93,8 @@ class Study:
 
 def estimates(keys: Sequence[str], quantity: str, rows: Sequence[tuple[Key, Estimate]]) -> pl.DataFrame:
     """Estimates as a frame: the keys of each row under the names `keys`, then the mean as `quantity`, sd, half_width and n."""
+    import polars as pl
+
     columns = [*keys, quantity, "sd", "half_width", "n"]
     return pl.DataFrame([(*key, e.mean, e.sd, e.half_width, e.n) for key, e in rows], schema=columns, orient="row")
 

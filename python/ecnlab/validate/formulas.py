@@ -69,14 +69,14 @@ class Outcome:
         }
 
 
-def run_checks(checks: Sequence[Check], *, progress: bool = False) -> list[Outcome]:
+def run_checks(checks: Sequence[Check], *, progress: bool = False, threads: int | None = None) -> list[Outcome]:
     """Run every scenario once and judge. Raises Interrupted (Ctrl-C)."""
     scenarios = [scenario(check.tree) for check in checks]
     keys = [(chosen.hash, check.seeds) for check, chosen in zip(checks, scenarios, strict=True)]
     needed = dict(zip(keys, scenarios, strict=True))
     # The longest first, so that no core waits for a late one.
     order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
-    results = run_all([Request(needed[key], range(1, key[1] + 1)) for key in order], progress=progress)
+    results = run_all([Request(needed[key], range(1, key[1] + 1)) for key in order], progress=progress, threads=threads)
     found = dict(zip(order, results, strict=True))
     return [judge(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
 

@@ -33,12 +33,13 @@ class Sheet:
     path: Path
     header: list[str]
     lines: list[Line]
-    problems: list[str] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
 
     def complain(self, line: Line | None, column: str | None, message: str) -> None:
         """Add a problem of a line (or of the header) and of a column (or of none)."""
-        where = f"{self.path}:{1 if line is None else line.number}"
-        self.problems.append(": ".join(part for part in (where, column and f"column {column}", message) if part))
+        number = 1 if line is None else line.number
+        parts = (f"{self.path}:{number}", column and f"column {column}", message)
+        self.problems.append((number, ": ".join(part for part in parts if part)))
 
     def require_columns(self, needed: Iterable[str]) -> None:
         """Complain of columns that are not there."""
@@ -102,8 +103,8 @@ def read(path: Path) -> Sheet:
 
 
 def require_sound(sheets: Iterable[Sheet]) -> None:
-    """Raise UsageError with all that is wrong with the sheets, if anything is."""
-    problems = [problem for sheet in sheets for problem in sheet.problems]
+    """Raise UsageError with all that is wrong with the sheets, if anything is, by line."""
+    problems = [text for sheet in sheets for _, text in sorted(sheet.problems, key=lambda problem: problem[0])]
     if problems:
         raise UsageError("\n".join(problems))
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.errors import UsageError
-from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
-from ecnlab.scenarios import Scenario
 from ecnlab.validate import explained, more_seeds
 from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation, reason_for
@@ -56,6 +54,7 @@ def compare_files(
     further: MoreSeeds | None = None,
     *,
     progress: bool = False,
+    threads: int | None = None,
 ) -> list[Comparison]:
     """Run every row of every file over `seeds` and compare. Raises UsageError (files, with all that is wrong; seeds), Interrupted."""
     if len(seeds) < 2:
@@ -65,7 +64,9 @@ def compare_files(
     cache: dict[str, dict[str, list[float]]] = {}
     found: list[Comparison] = []
     for table in tables:
-        _fill(cache, [row.scenario for row in table.rows], seeds, progress)
+        fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
+        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress, threads=threads)
+        cache |= {hash_: values_by_column(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
             found.extend(_compare_row(table, row, cache[row.scenario.hash], known))
     return found
@@ -87,17 +88,6 @@ def _count(comparisons: Iterable[Comparison]) -> dict[str, int]:
         "explained": verdicts[EXPLAINED],
         "open": verdicts[OPEN],
     }
-
-
-def _fill(
-    cache: dict[str, dict[str, list[float]]],
-    scenarios: Iterable[Scenario],
-    seeds: Sequence[int],
-    progress: bool,
-) -> None:
-    fresh = {chosen.hash: chosen for chosen in scenarios if chosen.hash not in cache}
-    results: list[Result] = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress)
-    cache.update({hash_: values_by_column(result) for hash_, result in zip(fresh, results, strict=True)})
 
 
 @dataclass(frozen=True)

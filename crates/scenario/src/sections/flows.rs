@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec};
-use ecnlab_transport::profile::{PROFILES, VARIANTS};
+use ecnlab_transport::profile::{PROFILES, VARIANTS, Variant};
 use ecnlab_transport::source::{SOURCES, SourceEntry};
 use ecnlab_transport::{Settings, Traffic, settings};
 use ecnlab_units::{Rate, Span, Time, Values, parameters};
@@ -60,6 +60,7 @@ parameters! {
 
 pub const FLOWS: Section = Section {
     name: "flows",
+    title: "A group of flows",
     doc: "A group of TCP connections that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
     keys: Keys::PARAMETERS,
     tables: &[
@@ -89,6 +90,7 @@ pub const FLOWS: Section = Section {
 
 pub const ACCESS: Section = Section {
     name: "flows.access",
+    title: "A private link of each flow",
     doc: "A private link, a plain drop-tail buffer that is not measured, alike in both directions.",
     keys: Access::PARAMETERS,
     tables: &[],
@@ -274,8 +276,12 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
     let profile = reader.entry(&given, "profile", "profile", PROFILES, |profile| profile.name)?;
     reader.only(&given, ["profile", "variant"].into_iter().chain(Settings::PARAMETERS.iter().map(|parameter| parameter.name)));
     let mut values = profile.values();
-    if given.gives("variant") {
-        reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?.apply(&mut values);
+    let variant = match given.gives("variant") {
+        true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
+        false => None,
+    };
+    if let Some(variant) = variant {
+        variant.apply(&mut values);
     }
     let reading = reader.keys_over(&given, values);
     let values = reading.sound()?.clone();
@@ -285,9 +291,21 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
         reader.report(&given, parameter, message);
     }
     reader.warn_unheeded(&given, &values, &[]);
+    warn_of_variant(reader, &given, variant, &values);
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile.name))]);
     described.extend(super::described(&values));
     sound.then_some(Tcp { values, described, says_ecn: given.gives("ecn") })
+}
+
+/// Warns of a variant that the scenario's own parameters have left without effect.
+fn warn_of_variant(reader: &mut Reader, given: &Given, variant: Option<&Variant>, values: &Values) {
+    let members = variant.into_iter().flat_map(|variant| variant.members);
+    let mut unread = members.filter_map(|(name, value)| Some((name, value, *values.unmet(name).first()?)));
+    if let Some((name, value, condition)) = unread.next() {
+        let now = values.value(condition.parameter);
+        let message = format!("sets {name} = {value}, which is read only with {condition}, and {} is {now}", condition.parameter);
+        reader.warn(given, "variant", format!("{message}: leave one of the two out"));
+    }
 }
 
 /// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.

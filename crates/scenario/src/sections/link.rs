@@ -63,6 +63,7 @@ const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] = joined(&[Back:
 
 pub const LINK: Section = Section {
     name: "link",
+    title: "A link",
     doc: "One direction, with a measured queue; the way back comes with it. What a link does to packets comes before its queue.",
     keys: &LINK_KEYS,
     tables: &[
@@ -85,13 +86,19 @@ pub const LINK: Section = Section {
 
 pub const QUEUE: Section = Section {
     name: "link.queue",
+    title: "The queue of a link",
     doc: "An AQM, aqm = NAME, with its parameters and the buffer, which every AQM has.",
     keys: Buffering::PARAMETERS,
     tables: &[],
 };
 
-pub const REVERSE: Section =
-    Section { name: "link.reverse", doc: "The way back, a plain drop-tail buffer that is not measured.", keys: &BACK_KEYS, tables: &[] };
+pub const REVERSE: Section = Section {
+    name: "link.reverse",
+    title: "The way back of a link",
+    doc: "The way back, a plain drop-tail buffer that is not measured.",
+    keys: &BACK_KEYS,
+    tables: &[],
+};
 
 /// A link as the file declares it. One that has a problem still has its place in routes.
 pub struct Link<'a> {

@@ -18,6 +18,8 @@ use crate::tree::Node;
 pub struct Section {
     /// As in `link.reverse`.
     pub name: &'static str,
+    /// A few words.
+    pub title: &'static str,
     /// One sentence.
     pub doc: &'static str,
     pub keys: &'static [Parameter],

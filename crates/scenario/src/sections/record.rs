@@ -1,5 +1,6 @@
 //! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
 
+use ecnlab_sim::record;
 use ecnlab_units::parameter::{Kind, Typed};
 use ecnlab_units::{Span, Value, Values, parameters};
 
@@ -46,13 +47,14 @@ impl Typed for Interval {
 
 pub const RECORD: Section = Section {
     name: "record",
+    title: "What is recorded",
     doc: "What is recorded besides the measures. Recording takes memory in proportion to simulated time; measures do not.",
     keys: Record::PARAMETERS,
     tables: &[],
 };
 
-/// Bytes that the rows of a run's series may take: more would endanger the machine.
-const BOUND: f64 = (1u64 << 30) as f64;
+/// Bytes that the rows of a run's series may take; the recorder itself stops there, so a run that would not get to its end is refused.
+const BOUND: f64 = record::MOST_BYTES as f64;
 
 /// How much of each thing there is to record.
 pub struct Extent {
@@ -63,29 +65,18 @@ pub struct Extent {
 }
 
 impl Record {
-    /// Whether a run has to be watched for it.
-    pub fn watches(&self) -> bool {
-        Record { plot: false, ..*self } != Record::default()
-    }
-
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
     pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
         let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
+        let rows = |of: usize, bytes: u64| of as f64 * bytes as f64;
         [
-            ("queue", samples(self.queue) * (extent.queues * QUEUE_ROW) as f64),
-            ("window", samples(self.window) * (extent.flows * WINDOW_ROW) as f64),
-            ("rates", seconds * (extent.groups * RATES_ROW) as f64),
+            ("queue", samples(self.queue) * rows(extent.queues, record::QUEUE_SAMPLES.row_bytes())),
+            ("window", samples(self.window) * rows(extent.flows, record::WINDOW_SAMPLES.row_bytes())),
+            ("rates", seconds * rows(extent.groups, record::RATES.row_bytes())),
         ]
     }
 }
-
-/// Bytes of a row: time, queue, length, average.
-const QUEUE_ROW: usize = 8 + 4 + 4 + 8;
-/// Bytes of a row: time, flow, window, threshold, DCTCP's share of marks.
-const WINDOW_ROW: usize = 8 + 4 + 8 + 8 + 8;
-/// Bytes of a row: time, group, three rates, marks, drops.
-const RATES_ROW: usize = 8 + 4 + 3 * 8 + 8 + 8;
 
 /// Reads the section; nothing is recorded if there is none.
 pub fn read(reader: &mut Reader, root: &Given) -> Option<Values> {

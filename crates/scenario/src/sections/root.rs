@@ -20,8 +20,9 @@ parameters! {
 }
 
 pub const ROOT: Section = Section {
-    name: "",
-    doc: "The top of the file.",
+    name: "scenario",
+    title: "The top of the file",
+    doc: "Title, times, and the sections below.",
     keys: Keys::PARAMETERS,
     tables: &[
         Inner { key: "link", holds: Holds::Many(&link::LINK), required: true, doc: "The links, one section or more.", example: "[[link]]" },
@@ -42,7 +43,7 @@ pub const ROOT: Section = Section {
     ],
 };
 
-/// The times on a scale on which rates and Jain's index have whole bins.
+/// The bins in which rates and Jain's index are counted.
 const BIN: Span = Span::from_secs(1);
 
 /// Reads the top of the file; nothing if something of it has a problem.
@@ -60,9 +61,9 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<(Keys, Values)> {
         reader.report(root, "measure_from", message);
         return None;
     }
-    if keys.duration - keys.measure_from < BIN {
-        let message = "less than 1 s is measured, so there is no whole second for jain_1s: begin earlier or run longer";
-        reader.warn(root, if root.gives("measure_from") { "measure_from" } else { "duration" }, message.to_owned());
+    if keys.measure_from > Span::ZERO && keys.duration - keys.measure_from < BIN {
+        let message = "leaves less than 1 s to measure, so there is no whole second for Jain's index: begin earlier or run longer";
+        reader.warn(root, "measure_from", message.to_owned());
     }
     Some((keys, values.clone()))
 }

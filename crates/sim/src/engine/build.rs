@@ -9,8 +9,8 @@ use ecnlab_units::{Rng, Span, Time};
 
 use super::clock::CLOCKS;
 use super::flow::{Flow, TimedSource};
-use super::{Group, Options, SINK, SOURCE, Simulation};
-use crate::component::{Component, Kind};
+use super::{GroupCounts, Options, SINK, SOURCE, Simulation};
+use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
@@ -38,7 +38,7 @@ impl<P: Probe> Simulation<P> {
     fn empty(network: &Network, options: &Options, probe: P) -> Simulation<P> {
         let (links, flows) = (network.links.len(), network.flows.len());
         let mut deadlines = Deadlines::new(links + 3 * flows);
-        let clock: [u32; CLOCKS] = std::array::from_fn(|part| deadlines.add(Component::new(Kind::Clock, part)));
+        let clock: [u32; CLOCKS] = std::array::from_fn(|part| deadlines.add(Component::new(ComponentKind::Clock, part)));
         let hops = network.flows.iter().map(|flow| flow.forward.len() + flow.back.len() + 2).sum();
         Simulation {
             now: Time::ZERO,
@@ -52,7 +52,7 @@ impl<P: Probe> Simulation<P> {
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             sources: Vec::new(),
-            groups: network.groups.iter().map(|_| Group::default()).collect(),
+            groups: network.groups.iter().map(|_| GroupCounts::default()).collect(),
             group_names: network.groups.clone(),
             queue_names: Vec::new(),
             fairness: FairnessBins::default(),
@@ -74,7 +74,7 @@ impl<P: Probe> Simulation<P> {
         let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
         let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
-        let deadline = self.deadlines.add(Component::new(Kind::Link, number));
+        let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
         self.links.push(Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, spec.delay));
         number as u32
@@ -86,7 +86,7 @@ impl<P: Probe> Simulation<P> {
             fifo: Fifo::new((spec.aqm.make)(&spec.values, link.rate), spec.limit),
             rng: Rng::for_role(self.options.seed, &format!("queue {}", spec.name)),
             link: number,
-            deadline: self.deadlines.add(Component::new(Kind::Transmitter, at)),
+            deadline: self.deadlines.add(Component::new(ComponentKind::Transmitter, at)),
             transmitting: false,
             measures: QueueMeasures::new(self.now, Default::default()),
         });
@@ -101,7 +101,7 @@ impl<P: Probe> Simulation<P> {
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
         let number = self.flows.len();
         let routes = (self.add_route(&spec.forward, SINK), self.add_route(&spec.back, SOURCE));
-        let deadlines = [Kind::Timer, Kind::Receiver].map(|kind| self.deadlines.add(Component::new(kind, number)));
+        let deadlines = [ComponentKind::Timer, ComponentKind::Receiver].map(|kind| self.deadlines.add(Component::new(kind, number)));
         self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
         let source = self.add_source(spec, number as u32);
         let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
@@ -126,7 +126,7 @@ impl<P: Probe> Simulation<P> {
         let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
         let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &spec.role("source", group))) else { return NONE };
         let number = self.sources.len();
-        let deadline = self.deadlines.add(Component::new(Kind::Source, number));
+        let deadline = self.deadlines.add(Component::new(ComponentKind::Source, number));
         self.sources.push(TimedSource { flow, deadline, source, next: None });
         number as u32
     }

@@ -3,7 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::Simulation;
-use crate::component::{Component, Kind};
+use crate::component::{Component, ComponentKind};
 use crate::measures::{Histogram, Jain, QueueMeasures};
 use crate::probe::{Bin, Probe};
 
@@ -18,7 +18,7 @@ pub const CLOCKS: usize = 4;
 
 /// Whether an event only looks at the run: it is no part of what the fingerprint says.
 pub fn only_looks(component: Component) -> bool {
-    component.kind() == Kind::Clock && matches!(component.index(), SAMPLE_QUEUES | SAMPLE_WINDOWS)
+    component.kind() == ComponentKind::Clock && matches!(component.index(), SAMPLE_QUEUES | SAMPLE_WINDOWS)
 }
 
 impl<P: Probe> Simulation<P> {

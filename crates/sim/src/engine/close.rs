@@ -5,7 +5,7 @@ use crate::impairment::Losses;
 use crate::link::Queue;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, Reporter};
 use crate::packet::NONE;
-use crate::probe::{Distribution, Probe};
+use crate::probe::{Probe, TimesOf};
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
@@ -68,10 +68,10 @@ impl<P: Probe> Simulation<P> {
 
     fn tell_distributions(&mut self) {
         for (group, counted) in (0..).zip(&self.groups) {
-            self.probe.distribution(Distribution::Delay { group }, &counted.delay);
+            self.probe.distribution(TimesOf::Delay { group }, &counted.delay);
         }
         for (queue, counted) in (0..).zip(&self.queues) {
-            self.probe.distribution(Distribution::Sojourn { queue }, &counted.measures.sojourn);
+            self.probe.distribution(TimesOf::Sojourn { queue }, &counted.measures.sojourn);
         }
     }
 }

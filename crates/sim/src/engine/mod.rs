@@ -18,7 +18,7 @@ use ecnlab_units::{Rate, Span, Time};
 
 use self::clock::{CLOCKS, only_looks};
 use self::flow::{Flow, TimedSource};
-use crate::component::{Component, Kind};
+use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
@@ -64,7 +64,7 @@ pub struct Simulation<P> {
     /// The routes of all flows, each ended by `SINK` or `SOURCE`.
     hops: Vec<u32>,
     sources: Vec<TimedSource>,
-    groups: Vec<Group>,
+    groups: Vec<GroupCounts>,
     group_names: Vec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
     fairness: FairnessBins,
@@ -77,7 +77,7 @@ pub struct Simulation<P> {
 
 /// What a group's flows have counted together.
 #[derive(Default)]
-struct Group {
+struct GroupCounts {
     delay: Histogram<8>,
     transfers: Histogram<8>,
     marks: u64,
@@ -140,12 +140,12 @@ impl<P: Probe> Simulation<P> {
     fn wake(&mut self, component: Component) {
         let index = component.index();
         match component.kind() {
-            Kind::Link => self.arrive(index),
-            Kind::Transmitter => self.transmitted(index),
-            Kind::Timer => self.time_out(index),
-            Kind::Receiver => self.wake_receiver(index),
-            Kind::Clock => self.tick(index),
-            Kind::Source => self.begin_transfer(index),
+            ComponentKind::Link => self.arrive(index),
+            ComponentKind::Transmitter => self.transmitted(index),
+            ComponentKind::Timer => self.time_out(index),
+            ComponentKind::Receiver => self.wake_receiver(index),
+            ComponentKind::Clock => self.tick(index),
+            ComponentKind::Source => self.begin_transfer(index),
         }
     }
 }

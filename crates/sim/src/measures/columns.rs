@@ -6,6 +6,11 @@ use std::marker::PhantomData;
 
 use super::table::{ColumnSpec, Naming, TableSpec, count, index, name, real};
 
+pub const THROUGHPUT: &str = "Throughput: bytes of data packets that reached the sink, headers and retransmitted copies included, by time";
+pub const GOODPUT: &str = "Goodput: bytes that the application at the sink could newly read, in order, by time";
+pub const GOODPUT_FIRST: &str =
+    "First-time goodput: application bytes of packets that reached the sink and were no retransmissions, by time";
+
 /// What a flow did, or several flows together.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
@@ -136,17 +141,19 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
         Shared::SUMS,
         &[
             real("jain_throughput", "1", "Jain's index of the flows' throughput over the whole measured interval", |row| row.jain[0]),
-            real("jain_goodput", "1", "The same of their goodput", |row| row.jain[1]),
-            real("jain_goodput_first", "1", "The same of their first-time goodput", |row| row.jain[2]),
+            real("jain_goodput", "1", "Jain's index of the flows' goodput over the whole measured interval", |row| row.jain[1]),
+            real("jain_goodput_first", "1", "Jain's index of the flows' first-time goodput over the whole measured interval", |row| {
+                row.jain[2]
+            }),
             real(
                 "jain_1s_throughput",
                 "1",
-                "Mean of Jain's index over the bins of one second; a bin in which nothing was delivered is left out. \
+                "Mean of Jain's index of throughput over the bins of one second; a bin in which nothing was delivered is left out. \
                  Bins begin at whole seconds; those that begin before `measure_from` are left out",
                 |row| row.jain_1s[0],
             ),
-            real("jain_1s_goodput", "1", "The same of their goodput", |row| row.jain_1s[1]),
-            real("jain_1s_goodput_first", "1", "The same of their first-time goodput", |row| row.jain_1s[2]),
+            real("jain_1s_goodput", "1", "Mean of Jain's index of goodput over the same bins", |row| row.jain_1s[1]),
+            real("jain_1s_goodput_first", "1", "Mean of Jain's index of first-time goodput over the same bins", |row| row.jain_1s[2]),
             real("max_min_gap", "1", "Smallest over largest group, by mean goodput of a flow; 1 is equal", |row| row.max_min_gap),
             real("power", "bit/s^2", "Goodput over mean one-way delay", TotalRow::power),
             count("timeouts_run", "timeouts", "`timeouts` of the whole run", |row| row.timeouts_run),
@@ -194,9 +201,9 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
             |row| row.utilisation,
         ),
         real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),
-        real("sojourn_p50_s", "s", "Median of the same", |row| row.sojourn.p50_s),
-        real("sojourn_p95_s", "s", "95th percentile of the same", |row| row.sojourn.p95_s),
-        real("sojourn_p99_s", "s", "99th percentile of the same", |row| row.sojourn.p99_s),
+        real("sojourn_p50_s", "s", "Median wait of the packets that departed", |row| row.sojourn.p50_s),
+        real("sojourn_p95_s", "s", "95th percentile of the wait of the packets that departed", |row| row.sojourn.p95_s),
+        real("sojourn_p99_s", "s", "99th percentile of the wait of the packets that departed", |row| row.sojourn.p99_s),
     ]],
 };
 
@@ -205,9 +212,9 @@ struct Shared<R>(PhantomData<R>);
 
 impl<R: AsRef<Transfers> + 'static> Shared<R> {
     const SUMS: &'static [ColumnSpec<R>] = &[
-        real("throughput_bps", "bit/s", "Throughput", |row| sums(row).rate_bps(0)),
-        real("goodput_bps", "bit/s", "Goodput", |row| sums(row).rate_bps(1)),
-        real("goodput_first_bps", "bit/s", "First-time goodput", |row| sums(row).rate_bps(2)),
+        real("throughput_bps", "bit/s", THROUGHPUT, |row| sums(row).rate_bps(0)),
+        real("goodput_bps", "bit/s", GOODPUT, |row| sums(row).rate_bps(1)),
+        real("goodput_first_bps", "bit/s", GOODPUT_FIRST, |row| sums(row).rate_bps(2)),
         count(
             "sent",
             "packets",
@@ -240,9 +247,9 @@ impl<R: AsRef<Transfers> + 'static> Shared<R> {
 
     const TRANSACTION: &'static [ColumnSpec<R>] = &[
         real("transaction_mean_s", "s", "Mean time that a transaction took", |row| row.as_ref().transaction.mean_s),
-        real("transaction_p50_s", "s", "Median of the same", |row| row.as_ref().transaction.p50_s),
-        real("transaction_p95_s", "s", "95th percentile of the same", |row| row.as_ref().transaction.p95_s),
-        real("transaction_p99_s", "s", "99th percentile of the same", |row| row.as_ref().transaction.p99_s),
+        real("transaction_p50_s", "s", "Median time that a transaction took", |row| row.as_ref().transaction.p50_s),
+        real("transaction_p95_s", "s", "95th percentile of the time that a transaction took", |row| row.as_ref().transaction.p95_s),
+        real("transaction_p99_s", "s", "99th percentile of the time that a transaction took", |row| row.as_ref().transaction.p99_s),
     ];
 }
 

@@ -43,11 +43,11 @@ pub struct ColumnSpec<R: 'static> {
     /// "bit/s", "s", "packets", ...; "1" for a ratio, nothing for a name.
     pub unit: &'static str,
     pub doc: &'static str,
-    value: Value<R>,
+    value: Reading<R>,
 }
 
 /// How a column's value is read off a row.
-enum Value<R> {
+enum Reading<R> {
     Real(fn(&R) -> f64),
     Count(fn(&R) -> u64),
     Index(fn(&R) -> u32),
@@ -94,22 +94,22 @@ pub struct ColumnText {
 
 /// A real number.
 pub const fn real<R>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> f64) -> ColumnSpec<R> {
-    ColumnSpec { name, unit, doc, value: Value::Real(of) }
+    ColumnSpec { name, unit, doc, value: Reading::Real(of) }
 }
 
 /// A count of something.
 pub const fn count<R>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u64) -> ColumnSpec<R> {
-    ColumnSpec { name, unit, doc, value: Value::Count(of) }
+    ColumnSpec { name, unit, doc, value: Reading::Count(of) }
 }
 
 /// A small whole number: which flow, or how many packets wait.
 pub const fn index<R>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R> {
-    ColumnSpec { name, unit, doc, value: Value::Index(of) }
+    ColumnSpec { name, unit, doc, value: Reading::Index(of) }
 }
 
 /// A name, told by its number.
 pub const fn name<R>(name: &'static str, naming: Naming, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R> {
-    ColumnSpec { name, unit: "", doc, value: Value::Name(naming, of) }
+    ColumnSpec { name, unit: "", doc, value: Reading::Name(naming, of) }
 }
 
 impl Table {
@@ -150,8 +150,8 @@ impl<R> TableSpec<R> {
     /// Bytes that a row takes.
     pub fn row_bytes(&self) -> u64 {
         let bytes = |column: &ColumnSpec<R>| match column.value {
-            Value::Real(_) | Value::Count(_) => 8,
-            Value::Index(_) | Value::Name(..) => 4,
+            Reading::Real(_) | Reading::Count(_) => 8,
+            Reading::Index(_) | Reading::Name(..) => 4,
         };
         self.columns().map(bytes).sum()
     }
@@ -169,11 +169,11 @@ impl<R> TableSpec<R> {
 impl<R> ColumnSpec<R> {
     fn text(&self) -> ColumnText {
         let (kind, words): (_, &[_]) = match self.value {
-            Value::Real(_) => ("real", &[]),
-            Value::Count(_) => ("count", &[]),
-            Value::Index(_) => ("index", &[]),
-            Value::Name(Naming::Word(words), _) => ("name", words),
-            Value::Name(..) => ("name", &[]),
+            Reading::Real(_) => ("real", &[]),
+            Reading::Count(_) => ("count", &[]),
+            Reading::Index(_) => ("index", &[]),
+            Reading::Name(Naming::Word(words), _) => ("name", words),
+            Reading::Name(..) => ("name", &[]),
         };
         ColumnText { name: self.name, kind, unit: self.unit, doc: self.doc, words }
     }
@@ -208,10 +208,10 @@ enum FillingColumn<R> {
 impl<R> Filling<R> {
     pub fn new(spec: &'static TableSpec<R>) -> Filling<R> {
         let column = |column: &ColumnSpec<R>| match column.value {
-            Value::Real(of) => FillingColumn::Real(of, Vec::new()),
-            Value::Count(of) => FillingColumn::Count(of, Vec::new()),
-            Value::Index(of) => FillingColumn::Index(of, Vec::new()),
-            Value::Name(naming, of) => FillingColumn::Name(naming, of, Vec::new()),
+            Reading::Real(of) => FillingColumn::Real(of, Vec::new()),
+            Reading::Count(of) => FillingColumn::Count(of, Vec::new()),
+            Reading::Index(of) => FillingColumn::Index(of, Vec::new()),
+            Reading::Name(naming, of) => FillingColumn::Name(naming, of, Vec::new()),
         };
         Filling { spec, columns: spec.columns().map(column).collect(), row_bytes: spec.row_bytes(), rows: 0 }
     }

@@ -148,13 +148,19 @@ fn beyond(text: &str, min: Span, max: Span) -> String {
 }
 
 fn span_bounds(min: Span, max: Span) -> String {
-    format!("{} s .. {}", min.seconds(), long(max))
+    format!("{} .. {}", shown_span(min), shown_span(max))
 }
 
-/// A long time in days, others in seconds.
-fn long(span: Span) -> String {
+/// A time in the unit in which people would write it: short ones in microseconds, days in days.
+fn shown_span(span: Span) -> String {
     let (days, rest) = (span.picos() / DAY.picos(), span.picos() % DAY.picos());
-    if days > 1 && rest == 0 { format!("{days} days") } else { format!("{} s", span.seconds()) }
+    if days > 1 && rest == 0 {
+        format!("{days} days")
+    } else if span > Span::ZERO && span < Span::from_millis(1) {
+        format!("{} us", span.seconds() * 1e6)
+    } else {
+        format!("{} s", span.seconds())
+    }
 }
 
 fn flag(text: &str) -> Result<bool, String> {

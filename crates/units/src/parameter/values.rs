@@ -1,6 +1,6 @@
 //! The values of a table of parameters, read and checked.
 
-use super::{Condition, Parameter, Typed, mistyped};
+use super::{Condition, Parameter, Typed};
 use crate::quantity::Amount;
 use crate::{Rate, Span};
 
@@ -60,26 +60,6 @@ impl Values {
     /// If it is declared with another one: a fault of the program.
     pub fn get<T: Typed>(&self, name: &str) -> T {
         T::of(self.value(name))
-    }
-
-    pub fn number(&self, name: &str) -> f64 {
-        self.get(name)
-    }
-
-    pub fn count(&self, name: &str) -> u64 {
-        self.get(name)
-    }
-
-    pub fn span(&self, name: &str) -> Span {
-        self.get(name)
-    }
-
-    pub fn flag(&self, name: &str) -> bool {
-        self.get(name)
-    }
-
-    pub fn word(&self, name: &str) -> &'static str {
-        if let Value::Word(word) = self.value(name) { word } else { mistyped(self.value(name)) }
     }
 
     /// What would have to hold for the algorithm to read this parameter, and does not; empty if it is read.

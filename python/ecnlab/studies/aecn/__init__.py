@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ecnlab.studies import TITLES
 from ecnlab.studies.aecn import bytime, packets, sweeps, table
 from ecnlab.studies.model import Study
 
 STUDY = Study(
     name="aecn",
-    title="AECN: fair marking for flows of unlike round-trip times",
+    title=TITLES["aecn"],
     source="Thesis of 2001 on ECN and AECN, chapters 4 and 5.",
     summary=(
         "RED, ECN, ECNM and AECN on the thesis' networks: a 10 Mbit/s link with a queue of 120 packets, shared by a fragile, an "

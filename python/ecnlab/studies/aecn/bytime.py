@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from ecnlab import networks
 from ecnlab.plots import series, style
 from ecnlab.studies.aecn import schemes
 from ecnlab.studies.model import Drawing, Item, Need, Results
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SCHEMES = ("ECN", "RED")
 _QUANTITY = "goodput_first_bps"
@@ -15,6 +18,8 @@ _END_S = 100.0
 
 
 def _draw_goodput(results: Results) -> Drawing:
+    import polars as pl
+
     figure, axes = style.panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, name in zip(axes, _SCHEMES, strict=True):
         series.draw_rates(axis, results[name,].series.rate, _QUANTITY, networks.GROUPS, schemes.GROUPS)
@@ -26,8 +31,10 @@ def _draw_goodput(results: Results) -> Drawing:
 
 
 def _goodput_data(results: Results, name: str, group: str) -> pl.DataFrame:
-    rates = results[name,].series.rate.filter(pl.col("group") == group)
-    means = series.over_seeds(rates, _QUANTITY).rename({"mean": _QUANTITY})
+    import polars as pl
+
+    rates = results[name,].series.rate
+    means = series.over_seeds(rates.filter(rates["group"] == group), _QUANTITY).rename({"mean": _QUANTITY})
     return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from ecnlab import networks
 from ecnlab.plots import dots, series, style
 from ecnlab.studies.aecn import schemes
@@ -41,7 +39,7 @@ def _draw(results: Results, name: str, kind: str) -> Drawing:
     return Drawing(
         figure,
         [Table("first seed, whole run", ["marks", "drops", "lockout spells", "flows locked out"], [counts])],
-        events.filter(pl.col("kind") == kind),
+        events.filter(events["kind"] == kind),
     )
 
 

@@ -1,0 +1,86 @@
+//! The key of a result: what changes it and what does not, and the digest of the sources that is part of it.
+
+use std::path::{Path, PathBuf};
+
+use ecnlab_scenario::{BUILD, Scenario};
+
+#[path = "../digest.rs"]
+mod digest;
+
+const SMALL: &str = r#"name = "small"
+duration = "10 s"
+link = [{ name = "l", from = "a", to = "b", rate = "1 Mbps", delay = "1 ms", queue = { aqm = "red", limit = 50 } }]
+flows = [{ name = "f", from = "a", to = "b", tcp = { profile = "ns2" } }]
+"#;
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn key(overrides: &[(&str, &str)]) -> String {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    Scenario::from_toml(SMALL, &overrides).unwrap().hash()
+}
+
+#[test]
+fn neither_title_nor_recording_changes_the_key_and_a_parameter_does() {
+    let plain = key(&[]);
+    assert_eq!(plain, key(&[("name", "another title")]));
+    assert_eq!(plain, key(&[("record.queue", "10 ms"), ("record.events", "true"), ("record.plot", "true")]));
+    assert_ne!(plain, key(&[("link.l.queue.max_p", "0.2")]));
+    assert_ne!(plain, key(&[("flows.f.name", "g")]), "a group's name names random streams");
+}
+
+#[test]
+fn what_is_in_force_reads_as_the_same_scenario() {
+    let examples = crates().join("../examples");
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let path = entry.unwrap().path();
+        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[]).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[]).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
+        assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{}", path.display());
+    }
+}
+
+/// Every Rust source below a folder, found by another way than the digest's.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { sources(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn the_digest_covers_every_source_that_a_result_depends_on() {
+    let mut expected = vec![crates().join("../Cargo.lock")];
+    for name in ["units", "queue", "transport", "sim", "scenario"] {
+        expected.push(crates().join(name).join("Cargo.toml"));
+        sources(&crates().join(name).join("src"), &mut expected);
+    }
+    let mut covered = digest::files(&crates()).unwrap();
+    expected.sort();
+    covered.sort();
+    assert_eq!(expected, covered);
+    assert_eq!(BUILD, digest::digest(&crates()).unwrap(), "what is compiled in is the digest of these sources");
+}
+
+#[test]
+fn a_change_of_one_source_changes_the_digest_and_a_change_of_line_endings_does_not() {
+    let folder = std::env::temp_dir().join(format!("ecnlab-digest-{}", std::process::id()));
+    let crates = folder.join("crates");
+    for name in digest::CRATES {
+        std::fs::create_dir_all(crates.join(name).join("src/inner")).unwrap();
+        std::fs::write(crates.join(name).join("Cargo.toml"), "[package]\n").unwrap();
+        std::fs::write(crates.join(name).join("src/inner/mod.rs"), "//! A room.\nfn it() {}\n").unwrap();
+    }
+    std::fs::write(folder.join("Cargo.lock"), "version = 4\n").unwrap();
+    let digest = || digest::digest(&crates).unwrap();
+    let before = digest();
+    std::fs::write(crates.join("queue/src/inner/mod.rs"), "//! A room.\r\nfn it() {}\r\n").unwrap();
+    assert_eq!(before, digest());
+    std::fs::write(crates.join("queue/src/inner/mod.rs"), "//! A room.\nfn it() { }\n").unwrap();
+    let changed = digest();
+    std::fs::write(folder.join("Cargo.lock"), "version = 5\n").unwrap();
+    assert!(before != changed && changed != digest());
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,87 @@
+//! What a user hardly meant is said, with the remedy; what is plainly meant is not.
+
+use ecnlab_scenario::{Problem, Scenario};
+
+const QUIET: &str = r#"name = "quiet"
+duration = "20 s"
+measure_from = "5 s"
+
+[[link]]
+name = "bottleneck"
+from = "router"
+to = "sink"
+rate = "10 Mbps"
+delay = "5 ms"
+queue = { aqm = "ecn", limit = 120, min_th = 10, max_th = 30 }
+
+[[flows]]
+name = "near"
+count = 3
+from = "router"
+to = "sink"
+tcp = { profile = "linux", ecn = true }
+"#;
+
+fn warnings(overrides: &[(&str, &str)]) -> Vec<Problem> {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    Scenario::from_toml(QUIET, &overrides).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
+}
+
+#[test]
+fn a_scenario_that_means_what_it_says_is_not_warned_of() {
+    assert_eq!(Vec::<Problem>::new(), warnings(&[]));
+    assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp.ecn", "false")]), "who writes it means it");
+    assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp", "{ profile = \"linux\", variant = \"dctcp\" }")]));
+}
+
+/// One oddity each: what is overridden, where it is reported, and a part of what is said.
+#[test]
+fn one_oddity_is_one_warning_at_its_place() {
+    let cases: &[(&str, &str, &str, &str)] = &[
+        ("flows.near.tcp", "{ profile = \"linux\" }", "flows.near.tcp.ecn", "give ecn = true, or ecn = false"),
+        ("link.bottleneck.queue", "{ aqm = \"droptail\", limit = 50 }", "flows.near.tcp.ecn", "no queue on their route marks"),
+        (
+            "flows.near.tcp",
+            "{ profile = \"linux\", ecn = true, dctcp_g = 0.1 }",
+            "flows.near.tcp.dctcp_g",
+            "read only with response = dctcp",
+        ),
+        ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),
+        ("link.bottleneck.queue.w_q", "0", "link.bottleneck.queue.w_q", "no packet is ever signalled"),
+        ("link.bottleneck.loss", "1", "link.bottleneck.loss", "every packet is lost"),
+        ("link.bottleneck.reverse.loss", "1", "link.bottleneck.reverse.loss", "every packet is lost"),
+        ("flows.near.start", "20 s", "flows.near.start", "no flow of the group sends"),
+        ("flows.near.start", "[\"0 s\", \"30 s\"]", "flows.near.start", "some flows of the group send nothing"),
+        ("measure_from", "19.5 s", "measure_from", "no whole second"),
+    ];
+    for (path, value, place, said) in cases {
+        let found = warnings(&[(path, value)]);
+        assert_eq!(1, found.len(), "{path} = {value}: {found:?}");
+        assert_eq!(*place, found[0].place, "{path} = {value}");
+        assert!(found[0].message.contains(said), "{path} = {value}: {}", found[0].message);
+    }
+}
+
+#[test]
+fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of() {
+    let queue = "{ aqm = \"ecnm\", limit = 120, min_th = 10, max_th = 30, mark_limit = 0.5 }";
+    let found = warnings(&[("link.bottleneck.queue", queue)]);
+    assert_eq!(vec!["link.bottleneck.queue.mark_limit"], found.iter().map(|warning| warning.place.as_str()).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_ecn_variant_without_ecn_is_warned_of_even_where_it_is_written() {
+    for tcp in ["{ profile = \"linux\", variant = \"dctcp\", ecn = false }", "{ profile = \"linux\", response = \"abe\", ecn = false }"] {
+        let found = warnings(&[("flows.near.tcp", tcp)]);
+        assert!(found.iter().any(|warning| warning.place.starts_with("flows.near.tcp.")), "{tcp}: {found:?}");
+    }
+}
+
+#[test]
+fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
+    let second = QUIET[QUIET.find("[[link]]").unwrap()..QUIET.find("[[flows]]").unwrap()]
+        .replace("bottleneck", "aside")
+        .replace("\"sink\"", "\"end\"");
+    let found = Scenario::from_toml(&format!("{QUIET}\n{second}"), &[]).unwrap().warnings;
+    assert_eq!(vec![("link.aside.name", Some(21))], found.iter().map(|w| (w.place.as_str(), w.line)).collect::<Vec<_>>());
+}

@@ -1,0 +1,59 @@
+"""docs/command.md, written from the command's own help.
+
+`python -m ecnlab.cli.page` writes the page, `python -m ecnlab.cli.page --check` compares it and exits with 1 if it is stale.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from ecnlab.cli import EXIT_CODES
+from ecnlab.cli.root import root
+
+PAGE = Path(__file__).parents[3] / "docs" / "command.md"
+
+_WIDTH = 110
+_HEAD = """# The command
+
+Written by `python -m ecnlab.cli.page` from the command's own help; change that, not this page.
+
+Tables and JSON go to standard output; warnings, errors and, on a terminal, the progress go to standard error.
+Names are printed as they are; a control character in one is printed as its escape.
+Where the output's encoding has no lines and no `±`, they are typed as `|`, `+` and `+-`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    codes = ["| exit code | when |", "| --- | --- |", *(f"| {code} | {when} |" for code, when in EXIT_CODES.items())]
+    parts = (f"## `{path}`\n\n```text\n{help_text}\n```\n" for path, help_text in _helps(root, None, "ecnlab"))
+    return "\n".join([_HEAD, "\n".join(codes) + "\n", *parts])
+
+
+def _helps(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
+    """The path and the help of a command and of those below it."""
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings)
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            assert found is not None, below
+            yield from _helps(found, context, below)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page, or compare it; returns the exit code."""
+    if "--check" not in arguments:
+        PAGE.write_text(page(), encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page():
+        print(f"{PAGE} is stale: run python -m ecnlab.cli.page", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,63 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ecnlab.cli.plot import read_width
+from ecnlab.errors import UsageError
+from helpers import Outcome
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def folder(command: Command, small_file: Path, tmp_path: Path) -> Path:
+    assert command("run", small_file, "--out", tmp_path / "r", "--quiet").code == 0
+    return tmp_path / "r"
+
+
+def test_plot_draws_all_that_a_results_folder_allows(command: Command, folder: Path) -> None:
+    done = command("plot", folder)
+    assert done.code == 0, done.err
+    names = done.out.removeprefix(f"figures in {folder / 'figures'}: ").strip().split(", ")
+    assert {"queue-bottleneck", "throughput", "goodput", "marks", "drops"} <= set(names)
+    assert {path.name for path in (folder / "figures").iterdir()} == {f"{name}.svg" for name in names}
+
+
+def test_figures_formats_width_and_folder_are_chosen(command: Command, folder: Path, tmp_path: Path) -> None:
+    chosen = ["--figure", "queue", "--format", "pdf", "--format", "png", "--width", "8.5cm", "--titles", "--out", tmp_path / "paper"]
+    assert command("plot", folder, *chosen, "--quiet").out == ""
+    assert {path.name for path in (tmp_path / "paper").iterdir()} == {"queue-bottleneck.pdf", "queue-bottleneck.png"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--figure", "quue"], "did you mean 'queue'?"),
+        (["--width", "8"], "write a number and in, cm or mm"),
+        (["--width", "9 m"], "write a number and in, cm or mm"),
+        (["--format", "gif"], "'svg', 'pdf', 'png'"),
+        (["--width", "900cm"], "width"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(command: Command, folder: Path, options: list[str], message: str) -> None:
+    done = command("plot", folder, *options)
+    assert done.code == 2
+    assert message in done.err
+    assert not (folder / "figures").exists()
+
+
+def test_a_folder_that_is_none_of_ours_is_refused(command: Command, tmp_path: Path) -> None:
+    done = command("plot", tmp_path)
+    assert done.code == 2
+    assert "is no results folder" in done.err
+
+
+@pytest.mark.parametrize(("text", "inches"), [("2.54cm", 1.0), (" 3.4 in ", 3.4), ("254mm", 10.0)])
+def test_a_width_is_a_length(text: str, inches: float) -> None:
+    assert read_width(text) == pytest.approx(inches)
+
+
+def test_a_width_without_a_unit_is_refused() -> None:
+    with pytest.raises(UsageError):
+        read_width("3.4")
