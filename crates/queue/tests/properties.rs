@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use ecnlab_queue::registry::{AQMS, AqmEntry, find};
-use ecnlab_queue::{Fifo, Frame, Limit, Outcome};
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
+use ecnlab_queue::{Aqm, Cause, Fifo, Frame, Glimpse, Limit, Outcome, Target, Victim, Wish};
+use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -14,6 +14,7 @@ struct Packet {
     number: u64,
     size: u32,
     ecn: Ecn,
+    dialect: Dialect,
     rtt: Span,
 }
 
@@ -26,9 +27,13 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn mark(&mut self, _level: Level) {
-        assert!(self.ecn.is_capable(), "a mark landed on a packet that is not ECN-capable");
-        self.ecn = Ecn::Ce;
+    fn takes(&self, level: Level) -> bool {
+        self.dialect.mark(self.ecn, level) != self.ecn
+    }
+
+    fn mark(&mut self, level: Level) {
+        assert!(self.takes(level), "a mark landed on a packet that it does not change");
+        self.ecn = self.dialect.mark(self.ecn, level);
     }
 
     fn rtt(&self) -> Span {
@@ -137,7 +142,7 @@ impl Checked {
         match operation {
             Operation::Offer { size, ecn, rtt_ms } => {
                 self.numbers += 1;
-                self.offer(Packet { number: self.numbers, size, ecn, rtt: Span::from_millis(rtt_ms) });
+                self.offer(Packet { number: self.numbers, size, ecn, rtt: Span::from_millis(rtt_ms), ..PACKET });
             }
             Operation::Take => assert_eq!(self.shadow.pop_front(), self.fifo.take(self.now).map(|(packet, _)| packet)),
             // A link finds nothing to send only where nothing waits.
@@ -156,7 +161,7 @@ impl Checked {
             Outcome::Marked(place, _) => {
                 self.shadow.push_back(packet);
                 assert_eq!(self.expected_mark(&packet), place, "the mark's place");
-                assert!(self.shadow[place].ecn.is_capable(), "only an ECN-capable packet is marked");
+                assert!(self.shadow[place].ecn.is_unmarked(), "only an ECN-capable packet that is not marked yet is marked");
                 self.shadow[place].ecn = Ecn::Ce;
             }
             Outcome::Dropped(lost, cause) => self.dropped(packet, lost, cause),
@@ -164,12 +169,17 @@ impl Checked {
         assert!(!full || matches!(outcome, Outcome::Dropped(..)), "a full buffer drops");
     }
 
-    fn dropped(&mut self, arriving: Packet, dropped: Packet, cause: ecnlab_queue::Cause) {
+    fn dropped(&mut self, arriving: Packet, dropped: Packet, cause: Cause) {
         self.shadow.push_back(arriving);
         let place = self.shadow.iter().position(|packet| *packet == dropped).expect("a packet that waited or arrived is dropped");
         let last = self.shadow.len() - 1;
-        // A packet that cannot carry the mark goes itself; AECN drops the arriving packet only.
-        let chosen = cause == ecnlab_queue::Cause::Overflow && self.entry.name != "aecn";
+        // A packet that is not ECN-capable goes itself where a mark was meant for it.
+        let marks = match cause {
+            Cause::Overflow => false,
+            Cause::Forced => self.entry.name == "ecnm",
+            Cause::Early => self.entry.name != "red",
+        };
+        let chosen = !marks || arriving.ecn.is_capable();
         match self.drop.as_str() {
             "front" if chosen && self.fits_without(0) => assert_eq!(0, place, "drop-from-front takes the oldest"),
             "front" if chosen => assert_eq!(last, place, "where the oldest makes no room, the arriving packet goes"),
@@ -247,7 +257,7 @@ proptest! {
     }
 }
 
-const PACKET: Packet = Packet { number: 0, size: 1000, ecn: Ecn::Ect0, rtt: Span::ZERO };
+const PACKET: Packet = Packet { number: 0, size: 1000, ecn: Ecn::Ect0, dialect: Dialect::Classic, rtt: Span::ZERO };
 
 /// Every AQM with its defaults and a buffer of 20 packets.
 fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
@@ -330,8 +340,104 @@ fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
     let mut fifo = Fifo::new((entry.make)(&values, rate()), Limit::Packets(3));
     let mut rng = Rng::for_role(1, "front");
     let outcomes: Vec<_> = (0..5).map(|number| fifo.offer(Packet { number, ..PACKET }, Time::ZERO, &mut rng)).collect();
-    let lost = |number| Outcome::Dropped(Packet { number, ..PACKET }, ecnlab_queue::Cause::Overflow);
+    let lost = |number| Outcome::Dropped(Packet { number, ..PACKET }, Cause::Overflow);
     assert_eq!(vec![Outcome::Queued, Outcome::Queued, Outcome::Queued, lost(0), lost(1)], outcomes);
     let left: Vec<u64> = std::iter::from_fn(|| fifo.take(Time::ZERO)).map(|(packet, _)| packet.number).collect();
     assert_eq!(vec![2, 3, 4], left);
+}
+
+/// An AQM that wishes whatever it was given, in turn, and puts every packet into a flow queue that there may not be.
+struct Whimsical {
+    wishes: Vec<Wish>,
+    next: usize,
+    class: u8,
+}
+
+impl Aqm for Whimsical {
+    fn classes(&self) -> usize {
+        2
+    }
+
+    fn classify(&self, _rtt: Span) -> u8 {
+        self.class
+    }
+
+    fn arrive(&mut self, _glimpse: &Glimpse, _rng: &mut Rng) -> Wish {
+        self.next += 1;
+        self.wishes[self.next % self.wishes.len()]
+    }
+}
+
+fn wishes() -> impl Strategy<Value = Vec<Wish>> {
+    let cause = || select(vec![Cause::Early, Cause::Forced, Cause::Overflow]);
+    let level = select(vec![Level::Incipient, Level::Congested]);
+    let target = prop_oneof![Just(Target::Arriving), (0u8..4).prop_map(Target::FrontUnmarked)];
+    let victim = prop_oneof![Just(Victim::Arriving), Just(Victim::Front), (0u32..60).prop_map(Victim::Waiting)];
+    let wish = prop_oneof![
+        Just(Wish::Pass),
+        (level, target, cause()).prop_map(|(level, target, cause)| Wish::Signal { level, target, cause }),
+        (victim, cause()).prop_map(|(victim, cause)| Wish::Drop { victim, cause }),
+    ];
+    prop::collection::vec(wish, 1..12)
+}
+
+proptest! {
+    #[test]
+    fn no_wish_loses_a_packet_overfills_the_buffer_or_writes_a_mark_that_changes_nothing(
+        wishes in wishes(), class in 0u8..4, limit in prop_oneof![(0u32..20).prop_map(Limit::Packets), (0u64..9_000).prop_map(Limit::Bytes)],
+        arrivals in prop::collection::vec((1u32..1500, select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]), any::<bool>(), 0u8..3), 1..200)
+    ) {
+        let mut fifo = Fifo::new(Box::new(Whimsical { wishes, next: 0, class }), limit);
+        let mut rng = Rng::for_role(1, "whimsical");
+        let mut marks = 0;
+        for (number, (size, ecn, mecn, takes)) in (0..).zip(arrivals) {
+            let dialect = if mecn { Dialect::Mecn } else { Dialect::Classic };
+            marks += u64::from(matches!(fifo.offer(Packet { number, size, ecn, dialect, rtt: Span::ZERO }, Time::ZERO, &mut rng), Outcome::Marked(..)));
+            fifo.assert_conservation();
+            match limit {
+                Limit::Packets(limit) => prop_assert!(fifo.len() <= limit as usize),
+                Limit::Bytes(limit) => prop_assert!(fifo.bytes() <= limit),
+            }
+            for _ in 1..takes {
+                fifo.take(Time::ZERO);
+            }
+        }
+        prop_assert_eq!(marks, fifo.counters().marked.iter().sum::<u64>());
+    }
+}
+
+/// A queue whose AQM signals every packet at this level.
+fn always(level: Level, target: Target) -> Fifo<Packet> {
+    let wishes = vec![Wish::Signal { level, target, cause: Cause::Early }];
+    Fifo::new(Box::new(Whimsical { wishes, next: 0, class: 0 }), Limit::Packets(20))
+}
+
+#[test]
+fn a_packet_that_is_marked_already_is_not_marked_again() {
+    let mut fifo = always(Level::Congested, Target::Arriving);
+    let mut rng = Rng::for_role(1, "again");
+    let outcomes = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| fifo.offer(Packet { ecn, ..PACKET }, Time::ZERO, &mut rng));
+    let marked = |place| Outcome::Marked(place, Cause::Early);
+    assert_eq!(([marked(0), Outcome::Queued, marked(2)], [2, 0, 0]), (outcomes, fifo.counters().marked));
+}
+
+#[test]
+fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
+    let mut rng = Rng::for_role(1, "incipient");
+    for target in [Target::Arriving, Target::FrontUnmarked(0)] {
+        let mut fifo = always(Level::Incipient, target);
+        let offers = [(Dialect::Classic, Ecn::Ect0), (Dialect::Mecn, Ecn::Ect0), (Dialect::Mecn, Ecn::Ect1), (Dialect::Classic, Ecn::Ect1)];
+        let outcomes = offers.map(|(dialect, ecn)| fifo.offer(Packet { dialect, ecn, ..PACKET }, Time::ZERO, &mut rng));
+        assert_eq!([Outcome::Queued, Outcome::Marked(1, Cause::Early), Outcome::Queued, Outcome::Queued], outcomes, "{target:?}");
+        let left: Vec<Ecn> = (0..4).map(|place| fifo.frame(place).ecn).collect();
+        assert_eq!(vec![Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1], left);
+    }
+}
+
+#[test]
+fn an_aqm_that_knows_no_overflow_gets_the_arriving_packet_dropped() {
+    let mut fifo = Fifo::new(Box::new(Whimsical { wishes: vec![Wish::Pass], next: 0, class: 0 }), Limit::Packets(1));
+    let mut rng = Rng::for_role(1, "overflow");
+    let outcomes = [0, 1].map(|number| fifo.offer(Packet { number, ..PACKET }, Time::ZERO, &mut rng));
+    assert_eq!([Outcome::Queued, Outcome::Dropped(Packet { number: 1, ..PACKET }, Cause::Overflow)], outcomes);
 }

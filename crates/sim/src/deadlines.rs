@@ -1,12 +1,19 @@
 //! One deadline per component, in a calendar that finds its own width.
 //!
-//! Whoever wants to be woken is added once and gets a place; setting its deadline overwrites the old one. A deadline that moves to later leaves its place in the calendar as it is and is put right when
-//! that place comes up, so timers that every acknowledgement restarts cost one store. Ties are broken by [`Order`]:
-//! what was scheduled first comes first, as in ns-2.
+//! Whoever wants to be woken is added once and gets a place; setting its deadline overwrites the old one. A deadline that moves to
+//! later leaves its place in the calendar as it is and is put right when that place comes up, so timers that every acknowledgement
+//! restarts cost one store. Ties are broken by [`Order`]: what was scheduled first comes first, as in ns-2.
 //!
-//! The calendar (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a
-//! bitmap skips empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and
-//! changes nothing about their order.
+//! The calendar (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a bitmap skips
+//! empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and changes nothing about
+//! their order.
+//!
+//! Where we differ from Brown: what is more than a lap of the buckets ahead waits in a second array, a bucket for each lap, until its
+//! lap begins (the hierarchy of Varghese and Lauck 1987), so that idle components are not met again at each lap. No step searches
+//! a list, so the work grows with the number of deadlines, also if all of them are at one instant.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use ecnlab_units::Time;
 
@@ -16,6 +23,11 @@ const NONE: u32 = u32::MAX;
 const IDLE: u64 = u64::MAX;
 /// Up to this many entries are kept in order one by one.
 const FEW: usize = 16;
+/// Laps ahead that have a bucket of their own.
+const LAPS: usize = 1 << 10;
+/// Events before the width is fitted for the first time, and least events from one time to the next.
+const FIRST_FIT: u64 = 256;
+const FIT_EVERY: u64 = 4096;
 
 /// Breaks ties between deadlines: since when the thing was bound to happen, then a running number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,33 +37,52 @@ pub struct Order {
 }
 
 /// The deadlines of components, which may be added at any time.
-#[derive(Default)]
 pub struct Deadlines {
-    slots: Vec<Slot>,
-    heads: Vec<u32>,
-    occupied: Vec<u64>,
+    places: Vec<Place>,
+    /// The buckets up to a lap ahead of the one at hand, and the laps after.
+    near: Buckets,
+    far: Buckets,
     /// Bucket width is `1 << shift` picoseconds.
     shift: u32,
-    mask: u64,
-    /// Number of the bucket at hand, counted from time zero.
+    /// Numbers of the bucket at hand and of the last one of its lap, counted from time zero.
     current: u64,
-    /// What the bucket at hand still holds, the earliest last.
+    lap_ends: u64,
+    /// What the bucket at hand held when it came up, the earliest last, and what has come into it since and is not among the next few.
     ready: Vec<Entry>,
+    late: BinaryHeap<Reverse<Entry>>,
     orders: u64,
     pops: u64,
-    tuned_at: u64,
+    /// When the width was fitted, at which of the pops, and at which it will be again.
+    fitted_at: u64,
+    fitted_pops: u64,
+    fit_next: u64,
+    /// Entries looked at, which tests compare with the number of deadlines.
+    #[cfg(test)]
+    looks: u64,
 }
 
+/// A component's place: its deadline, and where the calendar holds it.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Place {
     due: u64,
     order: Order,
     /// The time under which the calendar holds this component, or `IDLE`.
-    placed: u64,
+    held: u64,
     next: u32,
+    previous: u32,
     owner: Component,
+    list: List,
 }
 
+/// What holds a component.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Ready,
+    Near,
+    Far,
+}
+
+/// A deadline in the bucket at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     due: u64,
@@ -70,24 +101,34 @@ impl Entry {
 impl Deadlines {
     /// No deadlines yet, with room for about so many components.
     pub fn new(components: usize) -> Deadlines {
-        let buckets = (components * 2).next_power_of_two().clamp(1 << 10, 1 << 17);
+        let near = Buckets::new(buckets_for(components));
         Deadlines {
-            slots: Vec::with_capacity(components),
-            heads: vec![NONE; buckets],
-            occupied: vec![0; buckets / 64],
+            places: Vec::with_capacity(components),
+            lap_ends: near.mask,
+            near,
+            far: Buckets::new(LAPS),
             shift: 27,
-            mask: buckets as u64 - 1,
-            ..Deadlines::default()
+            current: 0,
+            ready: Vec::new(),
+            late: BinaryHeap::new(),
+            orders: 0,
+            pops: 0,
+            fitted_at: 0,
+            fitted_pops: 0,
+            fit_next: FIRST_FIT,
+            #[cfg(test)]
+            looks: 0,
         }
     }
 
     /// Adds a component without a deadline; returns the place under which its deadline is set.
     pub fn add(&mut self, owner: Component) -> u32 {
-        self.slots.push(Slot { due: IDLE, order: Order::default(), placed: IDLE, next: NONE, owner });
-        (self.slots.len() - 1) as u32
+        self.places.push(Place { due: IDLE, order: Order::default(), held: IDLE, next: NONE, previous: NONE, owner, list: List::Ready });
+        (self.places.len() - 1) as u32
     }
 
     /// The next order of something bound to happen since `since`.
+    #[inline]
     pub fn order(&mut self, since: Time) -> Order {
         self.orders += 1;
         Order { since, number: self.orders }
@@ -101,20 +142,20 @@ impl Deadlines {
 
     /// Sets a component's deadline with an order drawn before.
     pub fn set_ordered(&mut self, component: u32, due: Time, order: Order) {
-        let slot = &mut self.slots[component as usize];
-        slot.due = due.picos();
-        slot.order = order;
-        if slot.placed > slot.due {
-            if slot.placed != IDLE {
-                self.unplace(component);
+        let place = &mut self.places[component as usize];
+        place.due = due.picos();
+        place.order = order;
+        if place.held > place.due {
+            if place.held != IDLE {
+                self.take_out(component);
             }
-            self.place(component);
+            self.put(component, due.picos(), order);
         }
     }
 
     /// Clears a component's deadline.
     pub fn clear(&mut self, component: u32) {
-        self.slots[component as usize].due = IDLE;
+        self.places[component as usize].due = IDLE;
     }
 
     #[cfg(test)]
@@ -125,84 +166,325 @@ impl Deadlines {
     /// Takes the earliest deadline, if it is not after `until`, and clears it; tells whose it was.
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Component)> {
         loop {
-            let Some(&entry) = self.ready.last() else {
-                if !self.advance() {
+            if !self.late.is_empty() {
+                self.bring_late();
+            }
+            if let Some(&Entry { due, order, component }) = self.ready.last() {
+                if due > until.picos() {
                     return None;
                 }
-                continue;
-            };
-            if entry.due > until.picos() {
-                return None;
-            }
-            self.ready.pop();
-            let slot = &mut self.slots[entry.component as usize];
-            slot.placed = IDLE;
-            if (slot.due, slot.order) == (entry.due, entry.order) {
-                slot.due = IDLE;
-                let owner = slot.owner;
-                self.pops += 1;
-                if self.pops & 0x0fff == 0 || self.pops == 256 {
-                    self.tune(entry.due);
+                self.ready.truncate(self.ready.len() - 1);
+                let place = &self.places[component as usize];
+                if place.held != due {
+                    // It was put at an earlier time since.
+                    continue;
                 }
-                return Some((Time::from_picos(entry.due), owner));
-            }
-            if slot.due != IDLE {
-                self.place(entry.component);
+                if (place.due, place.order) == (due, order) {
+                    return Some(self.fire(component));
+                }
+                self.put_again(component);
+            } else if let Some(alone) = self.advance()? {
+                let place = &self.places[alone as usize];
+                if place.held > until.picos() {
+                    self.make_ready(alone);
+                    return None;
+                }
+                if place.held == place.due {
+                    return Some(self.fire(alone));
+                }
+                self.put_again(alone);
             }
         }
     }
 
-    fn place(&mut self, component: u32) {
-        let slot = &mut self.slots[component as usize];
-        slot.placed = slot.due;
-        let bucket = slot.due >> self.shift;
+    /// Moves the earliest entry of `late` to the end of `ready` if it comes before what is there.
+    #[cold]
+    fn bring_late(&mut self) {
+        let is_next = |late: &Entry| self.ready.last().is_none_or(|ready| late.is_before(ready));
+        if self.late.peek().is_some_and(|Reverse(late)| is_next(late)) {
+            self.ready.extend(self.late.pop().map(|Reverse(entry)| entry));
+        }
+    }
+
+    /// Clears a deadline that has come.
+    #[inline]
+    fn fire(&mut self, component: u32) -> (Time, Component) {
+        let place = &mut self.places[component as usize];
+        let (due, owner) = (place.due, place.owner);
+        (place.due, place.held) = (IDLE, IDLE);
+        self.pops += 1;
+        if self.pops == self.fit_next {
+            self.fit(due);
+        }
+        (Time::from_picos(due), owner)
+    }
+
+    /// The place of a deadline that was moved or cleared has come up.
+    fn put_again(&mut self, component: u32) {
+        let place = &mut self.places[component as usize];
+        place.held = IDLE;
+        if place.due != IDLE {
+            let Place { due, order, .. } = *place;
+            self.put(component, due, order);
+        }
+    }
+
+    /// Puts a component where its deadline belongs.
+    fn put(&mut self, component: u32, due: u64, order: Order) {
+        let place = &mut self.places[component as usize];
+        place.held = due;
+        let bucket = due >> self.shift;
         if bucket <= self.current {
-            let entry = Entry { due: slot.due, order: slot.order, component };
-            self.insert_ready(entry);
+            place.list = List::Ready;
+            self.insert_ready(Entry { due, order, component });
+        } else if bucket - self.current <= self.near.mask {
+            place.list = List::Near;
+            self.near.insert(bucket, component, &mut self.places);
         } else {
-            let index = (bucket & self.mask) as usize;
-            slot.next = std::mem::replace(&mut self.heads[index], component);
-            self.occupied[index / 64] |= 1 << (index % 64);
+            place.list = List::Far;
+            self.far.insert(bucket >> self.near.bits(), component, &mut self.places);
         }
     }
 
-    /// Takes a component out of its place, to be put at an earlier one.
-    fn unplace(&mut self, component: u32) {
-        let placed = self.slots[component as usize].placed;
-        let bucket = placed >> self.shift;
-        if bucket <= self.current {
-            self.ready.retain(|entry| entry.component != component);
+    /// Takes a component out, to be put at an earlier time. What `ready` has of it is known by its time to be of no use.
+    fn take_out(&mut self, component: u32) {
+        let Place { held, list, .. } = self.places[component as usize];
+        let bucket = held >> self.shift;
+        match list {
+            List::Ready => {}
+            List::Near => self.near.remove(bucket, component, &mut self.places),
+            List::Far => self.far.remove(bucket >> self.near.bits(), component, &mut self.places),
+        }
+    }
+
+    /// Goes to the next bucket that holds anything: a component that is alone there is handed out, several go into `ready`. `None` if
+    /// no deadline is set.
+    #[inline]
+    fn advance(&mut self) -> Option<Option<u32>> {
+        let bucket = match self.near.next_occupied(self.current + 1, self.lap_ends) {
+            Some(bucket) => bucket,
+            None => self.next_in_other_lap()?,
+        };
+        self.current = bucket;
+        let first = self.near.take(bucket);
+        self.look();
+        if self.places[first as usize].next == NONE {
+            return Some(Some(first));
+        }
+        self.make_ready(first);
+        Some(None)
+    }
+
+    /// Moves a list into `ready`.
+    fn make_ready(&mut self, mut component: u32) {
+        while component != NONE {
+            self.look();
+            let place = &mut self.places[component as usize];
+            place.list = List::Ready;
+            // One that has moved to later since it was put here comes up at its old time, and is put anew then.
+            let entry = Entry { due: place.held, order: place.order, component };
+            component = place.next;
+            if self.ready.len() < FEW { self.insert_ready(entry) } else { self.ready.push(entry) }
+        }
+        if self.ready.len() > FEW {
+            self.ready.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// Puts an entry into its order in `ready` if it is among the next few, else into `late`.
+    #[inline(always)]
+    fn insert_ready(&mut self, entry: Entry) {
+        let few = self.ready.len().saturating_sub(FEW);
+        let mut at = self.ready.len();
+        while at > few && self.ready[at - 1].is_before(&entry) {
+            self.look();
+            at -= 1;
+        }
+        if at > few || few == 0 { self.ready.insert(at, entry) } else { self.push_late(entry) }
+    }
+
+    #[cold]
+    fn push_late(&mut self, entry: Entry) {
+        self.late.push(Reverse(entry));
+    }
+
+    /// The next bucket that holds anything, beyond the lap at hand.
+    #[cold]
+    fn next_in_other_lap(&mut self) -> Option<u64> {
+        loop {
+            let lap = match self.near.next_occupied(self.lap_ends + 1, self.current + self.near.count()) {
+                Some(_) => self.lap() + 1,
+                None => self.next_lap()?,
+            };
+            self.begin_lap(lap);
+            if let Some(bucket) = self.near.next_occupied(self.current + 1, self.lap_ends) {
+                return Some(bucket);
+            }
+        }
+    }
+
+    /// The next lap with a deadline, no bucket being occupied: the first of those in `far`, unless what is there belongs to the
+    /// same bucket of a later turn.
+    fn next_lap(&self) -> Option<u64> {
+        let next = self.far.next_occupied(self.lap() + 1, self.lap() + LAPS as u64)?;
+        if self.far.list(next, &self.places).any(|component| self.lap_of(component) == next) {
+            return Some(next);
+        }
+        (0..self.places.len() as u32).filter(|&component| self.places[component as usize].held != IDLE).map(|c| self.lap_of(c)).min()
+    }
+
+    /// Number of the lap at hand.
+    fn lap(&self) -> u64 {
+        self.lap_ends >> self.near.bits()
+    }
+
+    /// The lap in which a component's place comes up.
+    fn lap_of(&self, component: u32) -> u64 {
+        self.places[component as usize].held >> self.shift >> self.near.bits()
+    }
+
+    /// Goes to the beginning of a lap and spreads what waited for it over the buckets.
+    fn begin_lap(&mut self, lap: u64) {
+        self.current = (lap << self.near.bits()) - 1;
+        self.lap_ends = self.current + self.near.count();
+        let mut component = self.far.take(lap);
+        while component != NONE {
+            self.look();
+            let next = self.places[component as usize].next;
+            if self.lap_of(component) == lap {
+                let place = &mut self.places[component as usize];
+                place.list = List::Near;
+                let bucket = place.held >> self.shift;
+                self.near.insert(bucket, component, &mut self.places);
+            } else {
+                self.far.insert(lap, component, &mut self.places);
+            }
+            component = next;
+        }
+    }
+
+    /// Fits the bucket width to the mean gap between events. A gap of nothing says nothing: it is a burst at one instant.
+    #[cold]
+    fn fit(&mut self, now: u64) {
+        self.fit_next = self.pops + FIT_EVERY.max(self.places.len() as u64);
+        let gap = (now - self.fitted_at) / (self.pops - self.fitted_pops);
+        if gap == 0 {
+            return;
+        }
+        (self.fitted_at, self.fitted_pops) = (now, self.pops);
+        let shift = (63 - gap.leading_zeros()).clamp(10, 44);
+        let is_wide = shift < self.shift;
+        let is_narrow = shift > self.shift + 1;
+        if is_wide || is_narrow || buckets_for(self.places.len()) > self.near.heads.len() {
+            self.rebuild(shift, now);
+        }
+    }
+
+    fn rebuild(&mut self, shift: u32, now: u64) {
+        self.near = Buckets::new(buckets_for(self.places.len()));
+        self.far = Buckets::new(LAPS);
+        self.ready.clear();
+        self.late.clear();
+        self.shift = shift;
+        self.current = now >> shift;
+        self.lap_ends = self.current | self.near.mask;
+        for component in 0..self.places.len() as u32 {
+            self.look();
+            let place = &mut self.places[component as usize];
+            if place.held != IDLE {
+                place.held = IDLE;
+                if place.due != IDLE {
+                    let Place { due, order, .. } = *place;
+                    self.put(component, due, order);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn look(&mut self) {
+        self.looks += 1;
+    }
+
+    #[cfg(not(test))]
+    #[inline(always)]
+    fn look(&mut self) {}
+}
+
+/// Buckets enough for a few entries in each.
+fn buckets_for(components: usize) -> usize {
+    (components * 2).next_power_of_two().clamp(1 << 10, 1 << 17)
+}
+
+/// Buckets in a ring, each a list of components linked both ways, and a bitmap of those that hold any.
+struct Buckets {
+    heads: Vec<u32>,
+    occupied: Vec<u64>,
+    /// One less than there are, which is a power of two.
+    mask: u64,
+}
+
+impl Buckets {
+    fn new(count: usize) -> Buckets {
+        Buckets { heads: vec![NONE; count], occupied: vec![0; count / 64], mask: count as u64 - 1 }
+    }
+
+    fn count(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Binary digits of a bucket's number in the ring.
+    fn bits(&self) -> u32 {
+        self.mask.trailing_ones()
+    }
+
+    #[inline]
+    fn insert(&mut self, bucket: u64, component: u32, places: &mut [Place]) {
+        let index = (bucket & self.mask) as usize;
+        let next = std::mem::replace(&mut self.heads[index], component);
+        if next == NONE {
+            self.occupied[index / 64] |= 1 << (index % 64);
+        } else {
+            places[next as usize].previous = component;
+        }
+        let place = &mut places[component as usize];
+        (place.next, place.previous) = (next, NONE);
+    }
+
+    fn remove(&mut self, bucket: u64, component: u32, places: &mut [Place]) {
+        let Place { next, previous, .. } = places[component as usize];
+        if next != NONE {
+            places[next as usize].previous = previous;
+        }
+        if previous != NONE {
+            places[previous as usize].next = next;
             return;
         }
         let index = (bucket & self.mask) as usize;
-        let next = self.slots[component as usize].next;
-        if self.heads[index] == component {
-            self.heads[index] = next;
-            return;
+        self.heads[index] = next;
+        if next == NONE {
+            self.occupied[index / 64] &= !(1 << (index % 64));
         }
-        let mut at = self.heads[index];
-        while self.slots[at as usize].next != component {
-            at = self.slots[at as usize].next;
-        }
-        self.slots[at as usize].next = next;
     }
 
-    /// Moves to the next bucket with a deadline of this lap. False if no deadline is set.
-    fn advance(&mut self) -> bool {
-        let laps_end = self.current + self.heads.len() as u64;
-        while let Some(bucket) = self.next_occupied(laps_end) {
-            self.current = bucket;
-            self.empty_bucket();
-            if !self.ready.is_empty() {
-                return true;
-            }
-        }
-        self.leap()
+    /// Empties a bucket; returns the first component of its list.
+    #[inline]
+    fn take(&mut self, bucket: u64) -> u32 {
+        let index = (bucket & self.mask) as usize;
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        std::mem::replace(&mut self.heads[index], NONE)
     }
 
-    /// The next bucket after the one at hand, up to `last`, whose list is not empty.
-    fn next_occupied(&self, last: u64) -> Option<u64> {
-        let mut bucket = self.current + 1;
+    /// The components of a bucket.
+    fn list<'a>(&self, bucket: u64, places: &'a [Place]) -> impl Iterator<Item = u32> + 'a {
+        let in_list = |component: u32| (component != NONE).then_some(component);
+        std::iter::successors(in_list(self.heads[(bucket & self.mask) as usize]), move |&at| in_list(places[at as usize].next))
+    }
+
+    /// The first bucket from `first` to `last` that holds anything.
+    #[inline]
+    fn next_occupied(&self, first: u64, last: u64) -> Option<u64> {
+        let mut bucket = first;
         while bucket <= last {
             let index = (bucket & self.mask) as usize;
             let word = self.occupied[index / 64] >> (index % 64);
@@ -213,80 +495,6 @@ impl Deadlines {
             bucket += 64 - (index % 64) as u64;
         }
         None
-    }
-
-    /// Moves what the bucket at hand holds for this lap into `ready`.
-    fn empty_bucket(&mut self) {
-        let index = (self.current & self.mask) as usize;
-        let mut component = std::mem::replace(&mut self.heads[index], NONE);
-        while component != NONE {
-            let slot = &mut self.slots[component as usize];
-            let next = slot.next;
-            if slot.placed >> self.shift > self.current {
-                slot.next = std::mem::replace(&mut self.heads[index], component);
-            } else {
-                // One that moved to later since it was placed has an order that `pop` does not find, and is placed anew there.
-                let order = if slot.placed == slot.due { slot.order } else { Order::default() };
-                let entry = Entry { due: slot.placed, order, component };
-                if self.ready.len() < FEW { self.insert_ready(entry) } else { self.ready.push(entry) }
-            }
-            component = next;
-        }
-        if self.heads[index] == NONE {
-            self.occupied[index / 64] &= !(1 << (index % 64));
-        }
-        if self.ready.len() > FEW {
-            self.ready.sort_unstable_by(|a, b| b.cmp(a));
-        }
-    }
-
-    /// Puts an entry into its place in `ready`, looking from the earliest.
-    #[inline]
-    fn insert_ready(&mut self, entry: Entry) {
-        let mut at = self.ready.len();
-        while at > 0 && self.ready[at - 1].is_before(&entry) {
-            at -= 1;
-        }
-        self.ready.insert(at, entry);
-    }
-
-    /// Goes straight to the earliest place, all being more than a lap ahead.
-    fn leap(&mut self) -> bool {
-        let earliest = self.slots.iter().map(|slot| slot.placed).min().unwrap_or(IDLE);
-        if earliest == IDLE {
-            return false;
-        }
-        self.current = earliest >> self.shift;
-        self.empty_bucket();
-        true
-    }
-
-    /// Fits the bucket width to the mean gap between events.
-    fn tune(&mut self, now: u64) {
-        let events = if self.pops == 256 { 256 } else { 4096 };
-        let gap = ((now - self.tuned_at) / events).max(1);
-        self.tuned_at = now;
-        let shift = (64 - gap.leading_zeros()).clamp(10, 44);
-        if shift.abs_diff(self.shift) >= 2 {
-            self.rebuild(shift, now);
-        }
-    }
-
-    fn rebuild(&mut self, shift: u32, now: u64) {
-        self.heads.fill(NONE);
-        self.occupied.fill(0);
-        self.ready.clear();
-        self.shift = shift;
-        self.current = now >> shift;
-        for component in 0..self.slots.len() as u32 {
-            let slot = &mut self.slots[component as usize];
-            if slot.placed != IDLE {
-                slot.placed = IDLE;
-                if slot.due != IDLE {
-                    self.place(component);
-                }
-            }
-        }
     }
 }
 
@@ -367,5 +575,49 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Looks at entries in a life of so many components that all start at one instant, whose timers all lie at another and move to
+    /// earlier one after the other, and of which most then wait for long.
+    fn looks(components: usize) -> u64 {
+        let mut deadlines = deadlines(components);
+        let all = 0..components as u32;
+        all.clone().for_each(|component| deadlines.set(component, Time::ZERO, at(1000)));
+        while let Some((now, component)) = popped(&mut deadlines) {
+            deadlines.set(component, now, at(3_000_000_000_000));
+            if component + 1 == all.end {
+                break;
+            }
+        }
+        all.clone().for_each(|component| deadlines.set(component, at(1000), at(200_000_000_000)));
+        for _ in 0..components {
+            let (now, component) = popped(&mut deadlines).unwrap();
+            deadlines.set(component, now, at(now.picos() + 50_000_000_000_000));
+        }
+        for round in 0..components as u64 {
+            deadlines.set(0, at(200_000_000_000), at(200_000_000_000 + round * 1_000_000_000));
+            assert_eq!(0, popped(&mut deadlines).unwrap().1);
+        }
+        deadlines.looks
+    }
+
+    #[test]
+    fn the_work_grows_with_the_number_of_deadlines_also_where_all_are_at_one_instant() {
+        for components in [5_000, 20_000, 40_000] {
+            let deadlines = 4 * components as u64;
+            assert!(looks(components) < 16 * deadlines, "{components} components: {} looks", looks(components));
+        }
+    }
+
+    #[test]
+    fn a_deadline_after_the_time_asked_for_stays() {
+        let mut deadlines = deadlines(40);
+        for component in 0..40 {
+            deadlines.set(component, Time::ZERO, at(1_000_000 + u64::from(component % 3)));
+        }
+        deadlines.set(7, Time::ZERO, at(1 << 50));
+        assert_eq!(None, deadlines.pop_until(at(999_999)));
+        assert_eq!((0..40).map(|_| popped(&mut deadlines)).last(), Some(Some((at(1 << 50), 7))));
+        assert_eq!(None, popped(&mut deadlines));
     }
 }

@@ -5,7 +5,7 @@
 //! and connection setups that middleboxes reset, drop or strip of their flags (RFC 3168, section 6.1.1.1; Medina, Allman and Floyd 2005).
 
 use ecnlab_transport::Role;
-use ecnlab_units::{Dialect, Ecn, Rng, parameters, words};
+use ecnlab_units::{Ecn, Rng, parameters, words};
 
 use crate::packet::Packet;
 use crate::probe::MarkOrDrop;
@@ -107,8 +107,9 @@ impl Impairment {
             Fate::Pass => None,
             Fate::Drop => Some(MarkOrDrop::ScriptDropped),
             Fate::Mark(level) => {
-                packet.ecn = Dialect::Mecn.mark(packet.ecn, level);
-                Some(MarkOrDrop::ScriptMarked)
+                let marked = packet.dialect().mark(packet.ecn, level);
+                let before = std::mem::replace(&mut packet.ecn, marked);
+                (marked != before).then_some(MarkOrDrop::ScriptMarked)
             }
         }
     }
@@ -150,12 +151,12 @@ impl Impairment {
 #[cfg(test)]
 mod tests {
     use ecnlab_transport::{Ack, Segment};
-    use ecnlab_units::Time;
+    use ecnlab_units::{Dialect, Time};
 
     use super::*;
     use crate::packet::Origin;
 
-    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0 };
+    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0, dialect: Dialect::Mecn };
 
     fn data(ecn: Ecn) -> Packet {
         let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };

@@ -1,4 +1,8 @@
 //! Links: a buffer, a transmitter and a wire. What is on the wire is a chain of packets with one deadline, that of the first.
+//!
+//! Four packets in five cross pipes, whose departures are computed as packets arrive. What that takes lies in the first of a link's two
+//! cache lines; the second is read for what few packets need: a transmission time with a fraction of a picosecond, a pipe that may be
+//! full, a measured queue, an impairment.
 
 use ecnlab_queue::{Fifo, Frame};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
@@ -6,138 +10,161 @@ use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 use crate::deadlines::Order;
 use crate::impairment::Impairment;
 use crate::measures::QueueMeasures;
-use crate::packet::{Arena, NONE, PacketId};
+use crate::packet::{Arena, NONE, Packet, PacketId};
 
 /// One direction of a link as it runs.
+#[repr(C, align(64))]
 pub struct Link {
-    rate: Rate,
-    delay: Span,
-    /// The last size sent, its transmission time and what is cut off to whole picoseconds, in 1/rate of them.
-    cached: (u32, Span, u64),
     /// When the transmitter is free; a pipe's departures are known on arrival.
     free_at: Time,
-    /// What was cut off `free_at`: back-to-back packets add up exactly.
-    fraction: u64,
+    delay: Span,
+    /// How long a packet of `size` bytes takes to send, cut to whole picoseconds.
+    transmission: Span,
+    /// Packets that came to the link.
+    pub arrived: u64,
+    /// Packets that reached the far end.
+    pub delivered: u64,
     head: PacketId,
     tail: PacketId,
-    /// Packets from `head` to `tail`: on the wire, in transmission and, in a pipe, waiting.
-    count: u32,
-    limit: u32,
+    size: u32,
+    /// How many more packets there can be from `head` to `tail` before the buffer of a pipe might be full: below zero there are more.
+    room: i32,
     /// Its place in the calendar.
     pub deadline: u32,
-    /// The first packet of a pipe not known to be in transmission or beyond, and how many come from there.
-    first_waiting: PacketId,
-    waiting: u32,
+    /// Nothing is cut off `transmission` and `free_at`.
+    whole: bool,
+    /// A pipe without an impairment.
+    pub plain: bool,
+
+    // The second line.
+    rate: Rate,
+    /// What is cut off `transmission`, in 1/rate of a picosecond.
+    cut_off: u64,
+    /// What was cut off `free_at`: back-to-back packets add up exactly.
+    fraction: u64,
+    /// Packets of a pipe known to have begun their transmission, and the last one of them if it is still on the link.
+    begun: u64,
+    last_begun: PacketId,
+    limit: i32,
     /// Index of its measured queue, or `NONE`.
     pub queue: u32,
     /// What happens to packets before they wait, if anything.
     pub impairment: Option<Box<Impairment>>,
-    /// Packets that reached the far end.
-    pub delivered: u64,
     /// Packets that a pipe or an impairment dropped.
     pub dropped: u64,
-    /// Packets that came to the link.
-    pub arrived: u64,
 }
 
 impl Link {
     pub fn new(rate: Rate, delay: Span, limit: u32, queue: u32, impairment: Option<Box<Impairment>>, deadline: u32) -> Link {
+        let limit = limit.min(i32::MAX as u32) as i32;
         Link {
-            rate,
-            delay,
-            cached: (0, Span::ZERO, 0),
             free_at: Time::ZERO,
-            fraction: 0,
+            delay,
+            transmission: Span::ZERO,
+            arrived: 0,
+            delivered: 0,
             head: NONE,
             tail: NONE,
-            count: 0,
-            limit,
+            size: 0,
+            room: limit,
             deadline,
-            first_waiting: NONE,
-            waiting: 0,
+            whole: true,
+            plain: queue == NONE && impairment.is_none(),
+            rate,
+            cut_off: 0,
+            fraction: 0,
+            begun: 0,
+            last_begun: NONE,
+            limit,
             queue,
             impairment,
-            delivered: 0,
             dropped: 0,
-            arrived: 0,
         }
     }
 
     /// Occupies the transmitter with a packet, now or when it is free; returns when its transmission begins and ends.
     #[inline]
     pub fn depart(&mut self, size: u32, now: Time) -> (Time, Time) {
-        if self.cached.0 != size {
-            let (span, fraction) = self.rate.transmission_exact(size);
-            self.cached = (size, span, fraction);
+        if size != self.size || !self.whole {
+            return self.depart_exactly(size, now);
         }
-        let (_, span, fraction) = self.cached;
+        let begins = self.free_at.max(now);
+        self.free_at = begins + self.transmission;
+        (begins, self.free_at)
+    }
+
+    /// The same for another size than the last, and where fractions of picoseconds add up.
+    #[inline(never)]
+    fn depart_exactly(&mut self, size: u32, now: Time) -> (Time, Time) {
+        if size != self.size {
+            (self.transmission, self.cut_off) = self.rate.transmission_exact(size);
+            self.size = size;
+        }
         if now > self.free_at {
             self.free_at = now;
             self.fraction = 0;
         }
         let begins = self.free_at;
-        self.free_at += span;
-        self.fraction += fraction;
+        self.free_at += self.transmission;
+        self.fraction += self.cut_off;
         if self.fraction >= self.rate.bps() {
             self.fraction -= self.rate.bps();
             self.free_at += Span::from_picos(1);
         }
+        self.whole = self.cut_off == 0 && self.fraction == 0;
         (begins, self.free_at)
     }
 
     /// Whether a pipe's buffer holds as many waiting packets as it may. Exact, but counted only when it might be so.
     #[inline]
     pub fn is_full(&mut self, packets: &Arena, now: Time) -> bool {
-        self.count >= self.limit && self.free_at > now && self.waiting(packets, now) >= self.limit
+        self.room <= 0 && self.free_at > now && self.waiting(packets, now) >= self.limit as u64
     }
 
     /// Packets in a pipe whose transmission has not begun. Each packet is passed once, however often this is asked.
-    fn waiting(&mut self, packets: &Arena, now: Time) -> u32 {
-        while self.first_waiting != NONE {
-            let packet = &packets[self.first_waiting];
+    #[inline(never)]
+    fn waiting(&mut self, packets: &Arena, now: Time) -> u64 {
+        let mut next = if self.begun > self.delivered { packets[self.last_begun].next } else { self.head };
+        self.begun = self.begun.max(self.delivered);
+        while next != NONE {
+            let packet = &packets[next];
             let departs = packet.due.since(Time::ZERO + self.delay);
             if departs > now.since(Time::ZERO) + self.rate.transmission(packet.size) {
                 break;
             }
-            self.first_waiting = packet.next;
-            self.waiting -= 1;
+            self.begun += 1;
+            (self.last_begun, next) = (next, packet.next);
         }
-        self.waiting
+        self.delivered + u64::from(self.count()) - self.begun
     }
 
     /// Puts a packet on the wire. True if it is the first one there: the link's deadline is now its own.
+    #[inline]
     pub fn push(&mut self, packets: &mut Arena, id: PacketId, departs: Time, order: Order) -> bool {
         let packet = &mut packets[id];
         packet.due = departs + self.delay;
         packet.order = order;
         packet.next = NONE;
+        self.room -= 1;
+        let last = std::mem::replace(&mut self.tail, id);
         let first = self.head == NONE;
         if first {
             self.head = id;
         } else {
-            packets[self.tail].next = id;
-        }
-        self.tail = id;
-        self.count += 1;
-        self.waiting += 1;
-        if self.first_waiting == NONE {
-            self.first_waiting = id;
+            packets[last].next = id;
         }
         first
     }
 
     /// Takes the packet that has reached the far end, and tells when the next one will.
-    pub fn pop(&mut self, packets: &Arena) -> (PacketId, Option<(Time, Order)>) {
+    #[inline]
+    pub fn pop<'a>(&mut self, packets: &'a mut Arena) -> (PacketId, &'a mut Packet, Option<(Time, Order)>) {
         let id = self.head;
         self.head = packets[id].next;
-        self.count -= 1;
+        self.room += 1;
         self.delivered += 1;
-        if self.first_waiting == id {
-            self.first_waiting = self.head;
-            self.waiting -= 1;
-        }
         let next = (self.head != NONE).then(|| (packets[self.head].due, packets[self.head].order));
-        (id, next)
+        (id, &mut packets[id], next)
     }
 
     /// The packets on this link, first to last.
@@ -147,7 +174,7 @@ impl Link {
 
     /// Packets from the buffer's exit to the far end.
     pub fn count(&self) -> u32 {
-        self.count
+        self.limit.abs_diff(self.room)
     }
 }
 
@@ -169,6 +196,7 @@ pub struct Waiting {
     pub size: u32,
     pub rtt_us: u32,
     pub ecn: Ecn,
+    pub dialect: Dialect,
 }
 
 impl Frame for Waiting {
@@ -180,9 +208,12 @@ impl Frame for Waiting {
         self.ecn
     }
 
+    fn takes(&self, level: Level) -> bool {
+        self.dialect.mark(self.ecn, level) != self.ecn
+    }
+
     fn mark(&mut self, level: Level) {
-        // Classic networks know no level that this dialect would write otherwise.
-        self.ecn = Dialect::Mecn.mark(self.ecn, level);
+        self.ecn = self.dialect.mark(self.ecn, level);
     }
 
     fn rtt(&self) -> Span {

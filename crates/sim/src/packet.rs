@@ -1,7 +1,7 @@
 //! Packets in the network: 64 bytes each, in one arena, chained through their `next`.
 
 use ecnlab_transport::{Ack, Role, Sacks, Segment};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::{Dialect, Ecn, Time};
 
 use crate::deadlines::Order;
 
@@ -26,9 +26,8 @@ pub struct Packet {
     pub sent: Time,
     pub flow: u32,
     pub size: u32,
-    /// Of a data packet the round-trip time that it reports, in microseconds, 0 being unknown; of an acknowledgement where its SACK
-    /// blocks are, or `NONE`.
-    pub note: u32,
+    /// What [`Packet::rtt_us`] and [`Packet::sacks`] read.
+    note: u32,
     pub ecn: Ecn,
     pub role: Role,
     pub bits: Bits,
@@ -44,9 +43,16 @@ impl Bits {
     const CWR: u8 = 1;
     const ECE: u8 = 2;
     const RETRANSMISSION: u8 = 4;
+    const ACK: u8 = 8;
+    const MECN: u8 = 16;
 
     fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
         Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
+    }
+
+    /// With one more bit set.
+    fn with(self, bit: u8) -> Bits {
+        Bits(self.0 | bit)
     }
 
     pub fn cwr(self) -> bool {
@@ -64,21 +70,23 @@ impl Bits {
 
     /// Without the bits by which TCP's ends speak of ECN.
     pub fn without_ecn(self) -> Bits {
-        Bits(self.0 & Bits::RETRANSMISSION)
+        Bits(self.0 & !(Bits::CWR | Bits::ECE))
     }
 }
 
-/// Whose packet it is and where its route begins.
+/// Whose packet it is, where its route begins and what its ECN field means there.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     pub flow: u32,
     pub cursor: u32,
     pub connection: u8,
+    pub dialect: Dialect,
 }
 
 impl Packet {
     #[inline]
     pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
+        let bits = Bits::new(segment.cwr, segment.ece, segment.retransmission);
         Packet {
             due: Time::ZERO,
             order: Order::default(),
@@ -91,7 +99,7 @@ impl Packet {
             note: rtt_us,
             ecn: segment.ecn,
             role: segment.role,
-            bits: Bits::new(segment.cwr, segment.ece, segment.retransmission),
+            bits: if origin.dialect == Dialect::Mecn { bits.with(Bits::MECN) } else { bits },
             connection: origin.connection,
         }
     }
@@ -110,9 +118,33 @@ impl Packet {
             note: NONE,
             ecn: Ecn::NotEct,
             role: ack.role,
-            bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission),
+            bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
             connection: origin.connection,
         }
+    }
+
+    /// Whether it is an acknowledgement on its way back; a sender's own acknowledgement without data is not.
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.bits.0 & Bits::ACK != 0
+    }
+
+    /// What its ECN field means.
+    #[inline]
+    pub fn dialect(&self) -> Dialect {
+        if self.bits.0 & Bits::MECN == 0 { Dialect::Classic } else { Dialect::Mecn }
+    }
+
+    /// The round-trip time that it reports, in microseconds; zero if it reports none, as acknowledgements do.
+    #[inline]
+    pub fn rtt_us(&self) -> u32 {
+        if self.is_ack() { 0 } else { self.note }
+    }
+
+    /// Where the SACK blocks of an acknowledgement are, if it has any.
+    #[inline]
+    fn sacks(&self) -> Option<u32> {
+        (self.is_ack() && self.note != NONE).then_some(self.note)
     }
 
     #[inline]
@@ -174,7 +206,7 @@ impl Arena {
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
         let mut packet = Packet::of_ack(ack, origin);
         if !ack.sacks.is_empty() {
-            packet.note = self.keep(std::mem::take(&mut ack.sacks));
+            packet.note = self.set_aside(std::mem::take(&mut ack.sacks));
         }
         self.insert(packet)
     }
@@ -182,16 +214,15 @@ impl Arena {
     /// Takes an acknowledgement out of the network.
     #[inline]
     pub fn release_ack(&mut self, id: PacketId) -> Ack {
-        let note = self[id].note;
-        let sacks = if note == NONE { Sacks::default() } else { self.give_back(note) };
+        let sacks = self[id].sacks().map_or_else(Sacks::default, |place| self.take_back(place));
         let ack = self[id].ack(sacks);
         self.release(id);
         ack
     }
 
-    /// Keeps SACK blocks aside; returns where.
+    /// Puts SACK blocks aside until their acknowledgement arrives; returns where.
     #[inline(never)]
-    fn keep(&mut self, sacks: Sacks) -> u32 {
+    fn set_aside(&mut self, sacks: Sacks) -> u32 {
         let place = self.free_sacks.pop().unwrap_or_else(|| {
             self.sacks.push(Sacks::default());
             (self.sacks.len() - 1) as u32
@@ -201,7 +232,7 @@ impl Arena {
     }
 
     #[inline(never)]
-    fn give_back(&mut self, place: u32) -> Sacks {
+    fn take_back(&mut self, place: u32) -> Sacks {
         self.free_sacks.push(place);
         std::mem::take(&mut self.sacks[place as usize])
     }

@@ -22,7 +22,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
 
 use super::red::{self, Average, Count, Ramp};
-use super::{Aqm, Cause, Glimpse, Target, Victim, Wish};
+use super::{Aqm, Cause, Glimpse, Target, Wish};
 
 const ROBUST: usize = 0;
 const AVERAGE: usize = 1;
@@ -131,7 +131,7 @@ impl Aecn {
         self.count(group).arrival(glimpse.size);
         if glimpse.full {
             self.count(group).restart();
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+            return Wish::Drop { victim: self.settings.law.drop.victim(glimpse, rng), cause: Cause::Overflow };
         }
         if average < ramp.min_th || glimpse.packets <= self.settings.law.floor {
             self.router_count.below();
@@ -139,7 +139,7 @@ impl Aecn {
         }
         if average >= ramp.end() {
             self.count(group).restart();
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
+            return Wish::Drop { victim: self.settings.law.drop.victim(glimpse, rng), cause: Cause::Forced };
         }
         let p_b = ramp.probability(average);
         let law = self.settings.law;
@@ -147,7 +147,7 @@ impl Aecn {
             return Wish::Pass;
         }
         if p_b > law.mark_limit {
-            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+            return Wish::Drop { victim: law.drop.victim(glimpse, rng), cause: Cause::Early };
         }
         Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(group as u8), cause: Cause::Early }
     }

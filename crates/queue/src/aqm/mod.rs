@@ -29,7 +29,8 @@ pub struct Glimpse<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Pass,
-    /// Mark the target if it can carry the level, else drop the arriving packet.
+    /// Write the level on the target. Where that is an arriving packet that is not ECN-capable, it is dropped instead; one that carries
+    /// the level already, or whose network does not know it, is stored as it is and counts as unmarked.
     Signal {
         level: Level,
         target: Target,
@@ -45,7 +46,7 @@ pub enum Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Arriving,
-    /// The first waiting packet of the flow queue that is ECN-capable and not yet marked, the arriving one last.
+    /// The first waiting packet of the flow queue that the mark would change, the arriving one last.
     FrontUnmarked(u8),
 }
 
@@ -54,7 +55,7 @@ pub enum Target {
 pub enum Victim {
     Arriving,
     Front,
-    /// The n-th waiting packet, the arriving one counted last.
+    /// The n-th waiting packet, the arriving one counted last and meant by every number beyond.
     Waiting(u32),
 }
 
@@ -82,7 +83,7 @@ pub trait Aqm: Send {
         0
     }
 
-    /// Judges an arriving packet, before it is stored.
+    /// Judges an arriving packet, before it is stored. At a full buffer every wish but a drop becomes a drop of the arriving packet.
     fn arrive(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish;
 
     /// Told when the link finds nothing to send.

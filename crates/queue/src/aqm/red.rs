@@ -56,7 +56,7 @@ parameters! {
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
         #[off("0", "no packet is marked: what would be marked is dropped")]
         pub mark_limit: f64 = "1", 0..=1;
-        /// Which packet a drop takes: the arriving, the oldest or a random one.
+        /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]
         pub drop: DropPolicy = "tail";
         /// No signal while at most this many packets wait.

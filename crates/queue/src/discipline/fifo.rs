@@ -7,11 +7,14 @@ use ecnlab_units::{Level, Rng, Span, Time};
 use super::{Counters, Frame, Limit, Outcome};
 use crate::aqm::{Aqm, Cause, Glimpse, Target, Victim, Wish};
 
+/// The level that every ECN-capable packet can carry, and beyond which there is none.
+const LOUDEST: Level = Level::Congested;
+
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
     aqm: Box<dyn Aqm>,
     limit: Limit,
-    waiting: VecDeque<Slot<F>>,
+    waiting: VecDeque<Stored<F>>,
     bytes: u64,
     /// Packets that ever left the front; the n-th waiting packet has number `gone + n`.
     gone: u64,
@@ -20,7 +23,8 @@ pub struct Fifo<F> {
     counters: Counters,
 }
 
-struct Slot<F> {
+/// A waiting packet, its flow queue and since when it waits.
+struct Stored<F> {
     frame: F,
     class: u8,
     arrived: Time,
@@ -62,15 +66,15 @@ impl<F: Frame> Fifo<F> {
             full,
         };
         let wish = self.aqm.arrive(&glimpse, rng);
-        assert!(!full || matches!(wish, Wish::Drop { .. }), "an AQM let a packet into a full buffer");
-        self.settle(wish, Slot { frame, class, arrived: now })
+        let wish = if full { at_full_buffer(wish) } else { wish };
+        self.settle(wish, Stored { frame, class, arrived: now })
     }
 
     /// The next packet to send and how long it waited.
     pub fn take(&mut self, now: Time) -> Option<(F, Span)> {
-        let slot = self.remove(0)?;
-        self.counters.departed.add(slot.frame.size());
-        Some((slot.frame, now.since(slot.arrived)))
+        let front = self.remove(0)?;
+        self.counters.departed.add(front.frame.size());
+        Some((front.frame, now.since(front.arrived)))
     }
 
     /// Tells the AQM that the link found nothing to send.
@@ -117,11 +121,11 @@ impl<F: Frame> Fifo<F> {
         let bytes = departed.bytes + dropped.iter().map(|d| d.bytes).sum::<u64>() + self.bytes;
         assert_eq!(arrived.packets, packets, "packets arrived = departed + dropped + waiting");
         assert_eq!(arrived.bytes, bytes, "bytes arrived = departed + dropped + waiting");
-        assert_eq!(self.bytes, self.waiting.iter().map(|slot| u64::from(slot.frame.size())).sum::<u64>());
+        assert_eq!(self.bytes, self.waiting.iter().map(|stored| u64::from(stored.frame.size())).sum::<u64>());
     }
 
     /// The one place where a wish becomes a deed.
-    fn settle(&mut self, wish: Wish, arriving: Slot<F>) -> Outcome<F> {
+    fn settle(&mut self, wish: Wish, arriving: Stored<F>) -> Outcome<F> {
         match wish {
             Wish::Pass => {
                 self.push(arriving);
@@ -132,31 +136,39 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
-    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Slot<F>) -> Outcome<F> {
-        if let Target::FrontUnmarked(class) = target
-            && let Some(number) = self.classes[usize::from(class)].unmarked.pop_front()
-        {
-            self.push(arriving);
-            return self.mark((number - self.gone) as usize, level, cause);
-        }
-        if !arriving.frame.ecn().is_capable() {
+    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Stored<F>) -> Outcome<F> {
+        let waiting = match target {
+            Target::Arriving => None,
+            Target::FrontUnmarked(class) => self.first_to_take(level, class),
+        };
+        if waiting.is_none() && !arriving.frame.ecn().is_capable() {
             return self.discard(Victim::Arriving, cause, arriving);
         }
         self.push(arriving);
-        let last = self.waiting.len() - 1;
-        if let Some(class) = self.classes.get_mut(usize::from(self.waiting[last].class)) {
-            class.forget_last(self.gone + last as u64);
-        }
-        self.mark(last, level, cause)
+        self.mark(waiting.unwrap_or(self.waiting.len() - 1), level, cause)
     }
 
+    /// The first waiting packet of a flow queue that a mark would change.
+    fn first_to_take(&self, level: Level, class: u8) -> Option<usize> {
+        let unmarked = &self.classes.get(usize::from(class))?.unmarked;
+        unmarked.iter().map(|number| (number - self.gone) as usize).find(|&place| self.waiting[place].frame.takes(level))
+    }
+
+    /// Marks a waiting packet. A mark that it does not take leaves it as it is and counts as none.
     fn mark(&mut self, place: usize, level: Level, cause: Cause) -> Outcome<F> {
-        self.waiting[place].frame.mark(level);
+        let Stored { frame, class, .. } = &mut self.waiting[place];
+        if !frame.takes(level) {
+            return Outcome::Queued;
+        }
+        frame.mark(level);
+        if let Some(class) = self.classes.get_mut(usize::from(*class)).filter(|_| !frame.takes(LOUDEST)) {
+            class.forget_marked(self.gone + place as u64);
+        }
         self.counters.marked[cause as usize] += 1;
         Outcome::Marked(place, cause)
     }
 
-    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Slot<F>) -> Outcome<F> {
+    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Stored<F>) -> Outcome<F> {
         let place = match victim {
             Victim::Arriving => self.waiting.len(),
             Victim::Front => 0,
@@ -183,33 +195,33 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
-    fn push(&mut self, slot: Slot<F>) {
-        self.bytes += u64::from(slot.frame.size());
+    fn push(&mut self, arriving: Stored<F>) {
+        self.bytes += u64::from(arriving.frame.size());
         let number = self.gone + self.waiting.len() as u64;
-        let class = usize::from(slot.class);
+        let class = usize::from(arriving.class);
         if let Some(queue) = self.classes.get_mut(class) {
             self.class_packets[class] += 1;
-            if slot.frame.ecn().is_unmarked() {
+            if arriving.frame.takes(LOUDEST) {
                 queue.unmarked.push_back(number);
             }
         }
-        self.waiting.push_back(slot);
+        self.waiting.push_back(arriving);
     }
 
-    fn remove(&mut self, place: usize) -> Option<Slot<F>> {
-        let slot = if place == 0 { self.waiting.pop_front()? } else { self.waiting.remove(place)? };
-        self.bytes -= u64::from(slot.frame.size());
+    fn remove(&mut self, place: usize) -> Option<Stored<F>> {
+        let removed = if place == 0 { self.waiting.pop_front()? } else { self.waiting.remove(place)? };
+        self.bytes -= u64::from(removed.frame.size());
         let number = self.gone + place as u64;
         for class in &mut self.classes {
             class.forget(number, place);
         }
-        if let Some(packets) = self.class_packets.get_mut(usize::from(slot.class)) {
+        if let Some(packets) = self.class_packets.get_mut(usize::from(removed.class)) {
             *packets -= 1;
         }
         if place == 0 {
             self.gone += 1;
         }
-        Some(slot)
+        Some(removed)
     }
 
     fn is_full(&self, size: u32) -> bool {
@@ -233,10 +245,18 @@ impl Class {
         self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
     }
 
-    /// Takes packet `number` off the list if it is the last one there.
-    fn forget_last(&mut self, number: u64) {
-        if self.unmarked.back() == Some(&number) {
-            self.unmarked.pop_back();
+    /// Takes packet `number` off the list, wherever it waits: it has been marked.
+    fn forget_marked(&mut self, number: u64) {
+        if let Ok(at) = self.unmarked.binary_search(&number) {
+            self.unmarked.remove(at);
         }
+    }
+}
+
+/// Overflow is the buffer's own law: if the AQM does not say which packet goes, the arriving one does.
+fn at_full_buffer(wish: Wish) -> Wish {
+    match wish {
+        Wish::Drop { .. } => wish,
+        Wish::Pass | Wish::Signal { .. } => Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow },
     }
 }

@@ -13,7 +13,9 @@ pub trait Frame {
     /// Size on the wire in bytes.
     fn size(&self) -> u32;
     fn ecn(&self) -> Ecn;
-    /// Writes a congestion signal into the ECN field.
+    /// Whether a mark of this level would change the packet: it can carry the level, and carries none as loud yet.
+    fn takes(&self, level: Level) -> bool;
+    /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
     fn mark(&mut self, level: Level);
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;
@@ -29,8 +31,9 @@ pub enum Limit {
 /// What became of an arriving packet and the queue that it met.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<F> {
+    /// The arriving packet was queued and no packet changed.
     Queued,
-    /// The arriving packet was queued, and the waiting packet at this place (0 is the front) was marked.
+    /// The arriving packet was queued, and the waiting packet at this place (0 is the front) was marked: its ECN field has changed.
     Marked(usize, Cause),
     /// This packet was dropped; if it is not the arriving one, the arriving one was queued.
     Dropped(F, Cause),
@@ -43,7 +46,7 @@ pub struct Counters {
     pub departed: Tally,
     /// Dropped, by [`Cause`].
     pub dropped: [Tally; 3],
-    /// Packets marked, by [`Cause`].
+    /// Marks written, by [`Cause`].
     pub marked: [u64; 3],
 }
 

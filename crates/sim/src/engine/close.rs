@@ -17,7 +17,7 @@ impl<P: Probe> Simulation<P> {
         for id in on_wires.chain(waiting) {
             let packet = &self.packets[id];
             live += 1;
-            in_flight[packet.flow as usize] += u64::from(packet.cursor < self.flows[packet.flow as usize].back);
+            in_flight[packet.flow as usize] += u64::from(!packet.is_ack());
         }
         assert_eq!(self.packets.live(), live, "every packet is on a link or in a queue");
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {

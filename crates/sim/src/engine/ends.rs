@@ -64,8 +64,8 @@ impl<P: Probe> Simulation<P> {
     /// Puts an acknowledgement into the network, which takes its SACK blocks.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
-        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection });
+        let Flow { back: cursor, connection, dialect, .. } = self.flows[flow as usize];
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect });
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -142,7 +142,7 @@ impl<P: Probe> Simulation<P> {
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection });
+        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect });
         let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);

@@ -4,21 +4,22 @@ use ecnlab_queue::{Cause, Outcome};
 use ecnlab_units::Time;
 
 use super::{SINK, SOURCE, Simulation};
-use crate::link::Waiting;
-use crate::packet::{NONE, PacketId};
+use crate::deadlines::Deadlines;
+use crate::link::{Link, Waiting};
+use crate::packet::{Arena, NONE, PacketId};
 use crate::probe::{MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
     pub(super) fn arrive(&mut self, link: u32) {
         let link = &mut self.links[link as usize];
-        let (id, next) = link.pop(&self.packets);
+        let (id, packet, next) = link.pop(&mut self.packets);
+        packet.cursor += 1;
+        let hop = self.hops[packet.cursor as usize];
         if let Some((due, order)) = next {
             self.deadlines.set_ordered(link.deadline, due, order);
         }
-        let packet = &mut self.packets[id];
-        packet.cursor += 1;
-        match self.hops[packet.cursor as usize] {
+        match hop {
             SINK => self.sink(id),
             SOURCE => self.acknowledge(id),
             link => self.enter(link, id),
@@ -27,47 +28,48 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a link.
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
-        self.links[at as usize].arrived += 1;
-        if self.links[at as usize].impairment.is_some() && !self.impair(at, id) {
+        let link = &mut self.links[at as usize];
+        link.arrived += 1;
+        if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
+    }
+
+    /// A packet comes to a link with a measured queue, or with a impairment.
+    fn enter_special(&mut self, at: u32, id: PacketId) {
+        let Link { queue, ref impairment, .. } = self.links[at as usize];
+        if impairment.is_some() && !self.impair(at, id) {
             return;
         }
+        if queue == NONE { self.enter_pipe(at, id) } else { self.offer(queue, id) }
+    }
+
+    /// A packet comes to a pipe, which computes its departure.
+    #[inline]
+    fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
-        if link.queue != NONE {
-            let queue = link.queue;
-            return self.offer(queue, id);
-        }
         if link.is_full(&self.packets, self.now) {
             link.dropped += 1;
             return self.lose(at, id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
-        self.launch(at, id, begins, departs);
-    }
-
-    /// Puts a packet on a wire.
-    fn launch(&mut self, at: u32, id: PacketId, begins: Time, departs: Time) {
-        let order = self.deadlines.order(begins);
-        let link = &mut self.links[at as usize];
-        if link.push(&mut self.packets, id, departs, order) {
-            self.deadlines.set_ordered(link.deadline, self.packets[id].due, order);
-        }
+        launch(link, &mut self.packets, &mut self.deadlines, id, begins, departs);
     }
 
     /// A packet comes to a measured queue.
     fn offer(&mut self, at: u32, id: PacketId) {
         let queue = &mut self.queues[at as usize];
         let packet = &self.packets[id];
-        queue.measures.held(queue.fifo.len(), self.now);
-        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.note, ecn: packet.ecn };
         let length = queue.fifo.len();
+        queue.measures.held(length, self.now);
+        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.rtt_us(), ecn: packet.ecn, dialect: packet.dialect() };
         let outcome = queue.fifo.offer(waiting, self.now, &mut queue.rng);
         queue.measures.arrival(length, queue.fifo.average());
         let (link, idle) = (queue.link, !queue.transmitting);
         match outcome {
             Outcome::Queued => {}
             Outcome::Marked(place, cause) => {
-                let marked = queue.fifo.frame(place).packet;
-                self.touch(link, marked, MarkOrDrop::Marked(cause));
+                let &Waiting { packet, ecn, .. } = queue.fifo.frame(place);
+                self.packets[packet].ecn = ecn;
+                self.touch(link, packet, MarkOrDrop::Marked(cause));
             }
             Outcome::Dropped(dropped, cause) => self.lose(link, dropped.packet, MarkOrDrop::Dropped(cause)),
         }
@@ -90,14 +92,12 @@ impl<P: Probe> Simulation<P> {
         let length = queue.fifo.len();
         let Some((waiting, waited)) = queue.fifo.take(self.now) else { return false };
         queue.measures.held(length, self.now);
-        let link = queue.link;
-        let (begins, departs) = self.links[link as usize].depart(waiting.size, self.now);
+        let link = &mut self.links[queue.link as usize];
+        let (begins, departs) = link.depart(waiting.size, self.now);
         queue.measures.departure(waited, departs.since(self.now));
         queue.transmitting = true;
-        let deadline = queue.deadline;
-        self.packets[waiting.packet].ecn = waiting.ecn;
-        self.launch(link, waiting.packet, begins, departs);
-        self.deadlines.set(deadline, self.now, departs);
+        launch(link, &mut self.packets, &mut self.deadlines, waiting.packet, begins, departs);
+        self.deadlines.set(queue.deadline, self.now, departs);
         true
     }
 
@@ -138,12 +138,21 @@ impl<P: Probe> Simulation<P> {
     /// A packet is gone.
     pub(super) fn lose(&mut self, link: u32, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
-        if packet.cursor < self.flows[packet.flow as usize].back {
-            self.touch(link, id, what);
-            self.packets.release(id);
-        } else {
+        if packet.is_ack() {
             let ack = self.packets.release_ack(id);
             self.probe.ack_dropped(self.now, link, packet.flow, ack.next);
+        } else {
+            self.touch(link, id, what);
+            self.packets.release(id);
         }
+    }
+}
+
+/// Puts a packet on a wire.
+#[inline]
+fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
+    let order = deadlines.order(begins);
+    if link.push(packets, id, departs, order) {
+        deadlines.set_ordered(link.deadline, packets[id].due, order);
     }
 }
