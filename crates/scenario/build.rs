@@ -1,11 +1,14 @@
 //! Passes the digest of the engine's sources to the compiler: it is part of every result's key.
+//!
+//! Every path is relative to the crate's folder, so that a checkout that was moved or copied together with what it has built
+//! looks at its own sources, not at those of the folder where it was built first.
 
 use std::path::Path;
 
 mod digest;
 
 fn main() -> std::io::Result<()> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = Path::new("..");
     for name in digest::CRATES {
         println!("cargo:rerun-if-changed={}", crates.join(name).join("src").display());
         println!("cargo:rerun-if-changed={}", crates.join(name).join("Cargo.toml").display());
@@ -13,6 +16,6 @@ fn main() -> std::io::Result<()> {
     println!("cargo:rerun-if-changed={}", crates.join("../Cargo.lock").display());
     println!("cargo:rerun-if-changed=digest.rs");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-env=ECNLAB_BUILD={}", digest::digest(&crates)?);
+    println!("cargo:rustc-env=ECNLAB_BUILD={}", digest::digest(crates)?);
     Ok(())
 }
