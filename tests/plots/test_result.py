@@ -25,6 +25,13 @@ def test_the_rates_figure_has_a_line_and_a_band_for_each_group(small_result: ecn
     assert axes.get_ylabel() == "goodput (Mbit/s)"
 
 
+def test_a_run_of_one_second_has_a_marker_for_each_group() -> None:
+    tree = tomllib.loads(SMALL) | {"duration": "1 s", "measure_from": "0 s", "record": {"rates": True}}
+    (axes,) = ecnlab.run(ecnlab.scenario(tree), seeds=2).plot.rates().axes
+    assert [bars.lines[0].get_marker() for bars in axes.containers] == ["o", "o"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["far", "near"]
+
+
 def test_the_marks_figure_has_a_dot_for_each_mark(small_result: ecnlab.Result) -> None:
     (axes,) = small_result.plot.marks("mark", seed=2).axes
     events = small_result.series.events

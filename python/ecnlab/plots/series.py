@@ -80,6 +80,9 @@ def _draw_mean(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour
     factor = shown_unit(quantity)[0]
     bins = over_seeds(frame, quantity)
     x, mean, half = bins["time_s"], bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
+    if bins.height == 1:  # a line or a band of one point would be invisible
+        axes.errorbar(x, mean, yerr=half, color=colour, marker="o", label=style.label(axes, name))
+        return
     axes.plot(x, mean, color=colour, label=style.label(axes, name))
     axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
