@@ -25,6 +25,12 @@ def test_the_interval_of_a_mean_is_that_of_the_sleep_data() -> None:
     assert found.half_width == pytest.approx(2.262157 * 1.789010 / math.sqrt(10), rel=1e-6)
 
 
+@given(st.floats(0.1, 10), st.integers(2, 30))
+def test_equal_values_have_themselves_as_mean_and_no_spread_at_all(value: float, n: int) -> None:
+    found = estimate([value] * n)
+    assert (found.mean, found.sd, found.half_width) == (value, 0.0, 0.0)
+
+
 def test_welch_s_half_width_is_that_of_the_sleep_data() -> None:
     found = welch_half_width(estimate(DRUG_1).sd, 10, estimate(DRUG_2).sd, 10, confidence=0.95)
     assert found == pytest.approx((0.2054832 + 3.3654832) / 2, abs=1e-6)

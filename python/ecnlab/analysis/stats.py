@@ -59,6 +59,8 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     if not 0 < confidence < 1:
         raise UsageError(f"confidence: {confidence!r} must be above 0 and below 1")
     n = len(values)
+    if n > 1 and all(value == values[0] for value in values):
+        return Estimate(values[0], 0.0, 0.0, n)  # a sum of equal values, divided again, need not be that value
     mean = math.fsum(values) / n if n else math.nan
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else math.nan
     half_width = t_quantile(confidence, n - 1) * sd / math.sqrt(n) if n > 1 else math.nan
