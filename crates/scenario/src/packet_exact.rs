@@ -113,7 +113,10 @@ fn case(scenario: &Json) -> Result<Case, String> {
 
 /// Pairs of sequence number and transmission; none if they are left out.
 fn pairs(scenario: &Json, name: &str) -> Result<Vec<(u64, u32)>, String> {
-    let pair = |row: &Json| Some((row[0].as_u64()?, u32::try_from(row[1].as_u64()?).ok()?));
+    let pair = |row: &Json| match row.as_array()?.as_slice() {
+        [first, second] => Some((first.as_u64()?, u32::try_from(second.as_u64()?).ok()?)),
+        _ => None,
+    };
     rows(scenario, name)?.iter().map(|row| pair(row).ok_or_else(|| format!("{name} must hold pairs of whole numbers, not {row}"))).collect()
 }
 

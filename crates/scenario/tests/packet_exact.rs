@@ -21,6 +21,8 @@ fn every_case_agrees_with_ns2_to_the_packet() {
 fn a_case_with_words_for_numbers_is_refused_and_not_read_as_one_without() {
     let text = r#"{"scenario": {"name": "x", "path": {}, "marks_seq_nth": [["five", 1]]}, "events": [], "cwnd_changes": []}"#;
     assert_eq!(Err("marks_seq_nth must hold pairs of whole numbers, not [\"five\",1]".to_owned()), judge(text).map(|verdict| verdict.name));
+    let triple = text.replace(r#"["five", 1]"#, "[5, 1, 2]");
+    assert_eq!(Err("marks_seq_nth must hold pairs of whole numbers, not [5,1,2]".to_owned()), judge(&triple).map(|verdict| verdict.name));
     let text = text.replace(r#"[["five", 1]]"#, "3");
     assert_eq!(Err("marks_seq_nth must be a list, not 3".to_owned()), judge(&text).map(|verdict| verdict.name));
 }

@@ -187,7 +187,7 @@ fn name(text: &str) -> Result<&str, String> {
 
 /// Control characters, and the invisible ones that break lines or change the direction of writing.
 fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The declared word itself, so that a value needs no text of its own.
@@ -223,7 +223,7 @@ mod tests {
         for name in ["near", "[x]", "a/b", "x^2_$", "_hidden", "Zürich, 60 flows"] {
             assert_eq!(Ok(Value::Text(name.to_owned())), Kind::Text.read(name));
         }
-        for name in ["", "  ", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b"] {
+        for name in ["", "  ", "a\nb", "\u{1b}[31m", "nul\0", "a\u{202e}b", "a\u{61c}b"] {
             assert!(Kind::Text.read(name).is_err(), "{name:?}");
         }
         assert!(Kind::Text.read(&"ä".repeat(100)).is_ok() && Kind::Text.read(&"ä".repeat(101)).is_err());
