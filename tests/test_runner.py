@@ -196,3 +196,5 @@ def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> Non
         ecnlab.run("small.toml")  # type: ignore[arg-type]
     with pytest.raises(ecnlab.UsageError, match="out: must be the path"):
         ecnlab.run(small, out=7)  # type: ignore[arg-type]
+    with pytest.raises(ecnlab.UsageError, match="out: must be the path of a folder, not one that holds a null byte"):
+        ecnlab.run(small, out="a\0b")

@@ -84,6 +84,11 @@ def test_overrides_of_another_kind_are_a_usage_error(small_file: Path, overrides
         ecnlab.load(small_file, overrides)
 
 
+def test_an_override_that_is_no_text_is_a_usage_error(small_file: Path) -> None:
+    with pytest.raises(ecnlab.UsageError, match="is not UTF-8 text"):
+        ecnlab.load(small_file, {"name": "\udcff"})
+
+
 @pytest.mark.parametrize("path", [None, 7, ["a.toml"]])
 def test_a_path_of_another_kind_is_a_usage_error(path: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be"):

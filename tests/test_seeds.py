@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecnlab.errors import UsageError
-from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, parse_seed, parse_seeds
+from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, parse_seed, parse_seeds, spans
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,8 @@ def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
 
 def test_the_one_seed_is_read() -> None:
     assert parse_seed("20") == [20]
+
+
+@pytest.mark.parametrize(("seeds", "told"), [([4], "seed 4"), ([3, 1, 2, 31], "seeds 1..3, 31"), ([7, 9], "seeds 7, 9")])
+def test_seeds_are_told_as_ranges(seeds: list[int], told: str) -> None:
+    assert spans(seeds) == told

@@ -57,7 +57,7 @@ def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
         write(path, data)
 
     monkeypatch.setattr(store, "_write", full)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*stored before are kept"):
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seeds? 3.*No space left.*stored before is kept"):
         ecnlab.run(small, range(1, 6), out=tmp_path / "r", threads=1)
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
     assert not list((tmp_path / "r").glob(".*"))
@@ -163,8 +163,14 @@ def test_another_format_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.ResultsError, match="no results folder"):
+    with pytest.raises(ecnlab.ResultsError, match="no results folder: it has no run.json; give a folder that a run has written"):
         ecnlab.open_result(tmp_path)
+
+
+@pytest.mark.parametrize("path", [7, None, "a\0b"])
+def test_what_is_no_path_is_a_usage_error(path: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
+        ecnlab.open_result(path)
 
 
 def test_a_damaged_table_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path) -> None:

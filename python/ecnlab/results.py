@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
-from ecnlab.store import Folder, chosen
+from ecnlab.store import Folder, chosen, folder_path
 from ecnlab.tables import Columns, Part, SeedRecord, frame
 from ecnlab.units import unit_of
 
@@ -329,8 +329,10 @@ def open_result(path: str | Path) -> Result:
     ------
     ResultsError
         The folder is none of ours, of another format, or damaged.
+    UsageError
+        `path` is no path.
     """
-    folder = Folder.open(Path(path))
+    folder = Folder.open(folder_path("path", path))
     return Result(folder.header, chosen(folder.batches(), {}), folder.path)
 
 

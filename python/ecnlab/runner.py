@@ -16,7 +16,7 @@ from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
-from ecnlab.store import Batch, Folder, chosen, header_of
+from ecnlab.store import Batch, Folder, chosen, folder_path, header_of
 from ecnlab.tables import Kept
 
 _TICK_S = 0.1
@@ -79,7 +79,7 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
-    request = Request(scenario, chosen_seeds(seeds, seed), _folder(out))
+    request = Request(scenario, chosen_seeds(seeds, seed), None if out is None else folder_path("out", out))
     return run_all([request], threads=threads, progress=progress)[0]
 
 
@@ -263,12 +263,6 @@ class _Pool:
 
 def _one_or_all(results: list[Result]) -> Result | list[Result]:
     return results[0] if len(results) == 1 else results
-
-
-def _folder(out: str | Path | None) -> Path | None:
-    if out is not None and not isinstance(out, (str, Path)):
-        raise UsageError(f"out: must be the path of a folder, not {type(out).__name__}")
-    return None if out is None else Path(out)
 
 
 def _checked_threads(threads: int | None) -> int:

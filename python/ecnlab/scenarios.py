@@ -125,6 +125,8 @@ def _checked(build: Any, text: str, overrides: Overrides | None, source: str | N
     changes = _changes(overrides)
     try:
         core = build(text, list(changes.items()))
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{error.object!r} is not UTF-8 text") from None
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     return Scenario(core, text, changes, source)

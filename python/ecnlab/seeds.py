@@ -54,6 +54,18 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     return chosen
 
 
+def spans(seeds: Iterable[int]) -> str:
+    """Seeds in words, neighbours as a range: "seed 4", "seeds 1..20, 31"."""
+    found: list[list[int]] = []
+    for seed in sorted(seeds):
+        if found and seed == found[-1][-1] + 1:
+            found[-1].append(seed)
+        else:
+            found.append([seed])
+    texts = [f"{span[0]}..{span[-1]}" if len(span) > 1 else str(span[0]) for span in found]
+    return f"{'seeds' if len(found) > 1 or len(found[0]) > 1 else 'seed'} {', '.join(texts)}"
+
+
 def _whole(argument: str, value: object) -> int:
     """A whole number, numpy's included. Raises UsageError naming the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):

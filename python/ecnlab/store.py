@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.errors import ResultsError
+from ecnlab.errors import ResultsError, UsageError
 from ecnlab.scenarios import Scenario
+from ecnlab.seeds import spans
 from ecnlab.tables import SeedRecord, parquet_of
 
 _HEADER = "run.json"
@@ -108,7 +109,7 @@ class Folder:
     @staticmethod
     def open(path: Path) -> Folder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
-        header = _read_json(path / _HEADER, "run the scenario into another folder", f"{path} is no results folder")
+        header = _read_header(path)
         if header.get("format") != _core.FORMAT:
             theirs, remedy = header.get("format"), "run the scenario into another folder"
             raise ResultsError(f"{path} has results of format {theirs}, this ecnlab reads {_core.FORMAT}; {remedy}")
@@ -133,8 +134,8 @@ class Folder:
             _flush(self.path)
         except OSError as error:
             why = error.strerror or str(error)
-            seeds = ", ".join(str(run.seed) for run in runs)
-            raise ResultsError(f"cannot store seed {seeds} in {self.path}: {why}; seeds that were stored before are kept") from None
+            seeds = spans(run.seed for run in runs)
+            raise ResultsError(f"cannot store {seeds} in {self.path}: {why}; what was stored before is kept") from None
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -172,6 +173,14 @@ def chosen(batches: Iterable[Batch], record: Mapping[str, Any]) -> dict[int, Bat
             if seed not in best or len(batch.files) > len(best[seed].files):
                 best[seed] = batch
     return best
+
+
+def folder_path(argument: str, value: object) -> Path:
+    """The path of a folder that an argument gives. Raises UsageError naming the argument."""
+    if not isinstance(value, (str, Path)) or "\0" in str(value):
+        what = "one that holds a null byte" if isinstance(value, (str, Path)) else type(value).__name__
+        raise UsageError(f"{argument}: must be the path of a folder, not {what}")
+    return Path(value)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -260,17 +269,23 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _read_json(path: Path, remedy: str, missing: str | None = None) -> dict[str, Any]:
-    """A file's JSON object. Raises ResultsError: `missing` (or that it is damaged) if it cannot be read, with the remedy."""
+def _read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """A file's JSON object. Raises ResultsError with the remedy if it cannot be read or is damaged."""
     try:
         value = json.loads(path.read_bytes())
     except OSError as error:
-        raise ResultsError(f"{missing or path}: cannot read {path.name} ({error.strerror or error}); {remedy}") from None
+        raise ResultsError(f"cannot read {path}: {error.strerror or error}; {remedy}") from None
     except ValueError:
         value = None
     if not isinstance(value, dict):
         raise ResultsError(f"{path} is damaged; {remedy}")
     return value
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    if not (path / _HEADER).exists():
+        raise ResultsError(f"{path} is no results folder: it has no {_HEADER}; give a folder that a run has written")
+    return _read_json(path / _HEADER, "run the scenario into another folder")
 
 
 def _write(path: Path, data: bytes) -> None:

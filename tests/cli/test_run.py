@@ -45,6 +45,8 @@ def test_a_scenario_is_read_from_standard_input(command: Command, monkeypatch: p
     assert done.err.startswith("standard input:11: link.bottleneck.queue.min_tj")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff\xfe")))
     assert command("run", "-").err == "cannot read standard input: it is not UTF-8 text\n"
+    monkeypatch.setattr("sys.stdin", None)
+    assert command("run", "-").err == "cannot read standard input: it is closed\n"
 
 
 @pytest.mark.parametrize(

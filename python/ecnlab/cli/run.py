@@ -69,6 +69,8 @@ def _read(file: str, overrides: dict[str, str]) -> Scenario:
     with _stopped_at_once():
         if file != "-":
             return scenarios.load(file, overrides)
+        if sys.stdin is None:
+            raise UsageError("cannot read standard input: it is closed")
         try:
             return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input")
         except UnicodeDecodeError:
