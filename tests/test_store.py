@@ -163,7 +163,7 @@ def test_another_format_is_refused(small: ecnlab.Scenario, tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ecnlab.ResultsError, match="no results folder: it has no run.json; give a folder that a run has written"):
+    with pytest.raises(ecnlab.ResultsError, match=r"no results folder: it has no run\.json; give a folder that a run has written"):
         ecnlab.open_result(tmp_path)
 
 
