@@ -56,3 +56,10 @@ def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> No
     groups, _, _ = summary.tables(lab.run(lab.scenario(tree), seeds=3))
     assert groups.title == "small: 3 seeds, all alike: no interval"
     assert not any("±" in cell for row in groups.rows for cell in row)
+
+
+def test_a_group_called_all_is_told_from_all_flows() -> None:
+    tree = tomllib.loads(SMALL)
+    tree["flows"][0]["name"] = "all"
+    groups, _, _ = summary.tables(lab.run(lab.scenario(tree), seed=1))
+    assert groups.header[2:] == ["all flows", "all", "near"]

@@ -49,6 +49,7 @@ fn one_oddity_is_one_warning_at_its_place() {
         ("link.bottleneck.queue.max_p", "0", "link.bottleneck.queue.max_p", "no packet is signalled before"),
         ("link.bottleneck.queue.w_q", "0", "link.bottleneck.queue.w_q", "no packet is ever signalled"),
         ("link.bottleneck.loss", "1", "link.bottleneck.loss", "every packet is lost"),
+        ("link.bottleneck.loss_every", "1", "link.bottleneck.loss_every", "every packet is lost"),
         ("link.bottleneck.reverse.loss", "1", "link.bottleneck.reverse.loss", "every packet is lost"),
         ("flows.near.start", "20 s", "flows.near.start", "no flow of the group sends"),
         ("flows.near.start", "[\"0 s\", \"30 s\"]", "flows.near.start", "some flows of the group send nothing"),

@@ -25,6 +25,7 @@ parameters! {
         pub loss: f64 = "0", 0..=1;
         /// One packet in so many is lost before the queue: the last of each so many that come; 0 loses none.
         #[source("RFC 3649, section 2: the deterministic model of response functions; ns-2 2.35, ErrorModel/Periodic")]
+        #[off("1", "every packet is lost")]
         pub loss_every: u64 = "0", 0..=1e12, "packets";
     }
 }

@@ -48,7 +48,7 @@ def tables(result: Result) -> list[Table]:
     by_group = _BY_GROUP + (_TRANSACTIONS if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH if any(of(quantity).mean > 0 for of in queues)]
     return [
-        Table(title(result), [*_WORDS, "all", *result.group_names], [_row(q, [whole, *groups]) for q in by_group], _WORDS),
+        Table(title(result), [*_WORDS, _total(result), *result.group_names], [_row(q, [whole, *groups]) for q in by_group], _WORDS),
         Table("fairness over all flows", ["quantity", "value"], [[q, number(whole(q))] for q in _WHOLE]),
         Table("queues", [*_WORDS, *result.queue_names], [_row(q, queues) for q in (*_QUEUE, *lost)], _WORDS),
     ]
@@ -83,6 +83,11 @@ def _of_group(result: Result, name: str) -> Callable[[str], Estimate]:
 
 def _of_queue(result: Result, name: str) -> Callable[[str], Estimate]:
     return lambda quantity: result.estimate(quantity, queue=name)
+
+
+def _total(result: Result) -> str:
+    """What the column of all flows is called: not as a group is."""
+    return "all" if "all" not in result.group_names else "all flows"
 
 
 def _row(quantity: str, estimates: Iterable[Callable[[str], Estimate]]) -> list[str]:
