@@ -32,8 +32,8 @@ const INDEX_BITS: u32 = 28;
 impl Component {
     /// # Panics
     /// If the index does not fit, at 268 million of one kind.
-    pub fn new(kind: ComponentKind, index: usize) -> Component {
-        assert!(index < 1 << INDEX_BITS, "at most 2^{INDEX_BITS} components of one kind");
+    pub const fn new(kind: ComponentKind, index: usize) -> Component {
+        assert!(index < 1 << INDEX_BITS, "at most 2^28 components of one kind");
         Component((kind as u32) << INDEX_BITS | index as u32)
     }
 
