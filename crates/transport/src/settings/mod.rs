@@ -124,7 +124,7 @@ impl Settings {
         let style = match response {
             ResponseName::Dctcp => EchoStyle::Dctcp,
             ResponseName::Mecn => EchoStyle::Mecn,
-            // These read whatever is echoed.
+            // These ask for no echo of their own.
             ResponseName::None | ResponseName::Halve | ResponseName::Abe => self.ecn_echo,
         };
         let found = [
