@@ -120,7 +120,7 @@ type Recorded = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
     fn finish(&self, seed: u64, watch: &mut Watch) -> Result<(Run, Recorded), Ended> {
-        let recording = self.recording();
+        let recording = self.0.record.recording();
         if recording == Recording::default() {
             let (run, Off) = self.execute(seed, Off, watch)?;
             return Ok((run, Vec::new()));
@@ -144,24 +144,13 @@ impl Scenario {
         }
         Ok(simulation.finish())
     }
-
-    fn recording(&self) -> Recording {
-        let record = &self.0.record;
-        Recording {
-            queue: record.queue.every(),
-            window: record.window.every(),
-            rates: record.rates,
-            events: record.events,
-            distributions: record.distributions,
-        }
-    }
 }
 
 impl RunResult {
     fn new(py: Python<'_>, seed: u64, run: Run, more: Recorded, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables.into_iter().chain(more) {
-            tables.set_item(name, Py::new(py, Table::from(table))?)?;
+            tables.set_item(name, Py::new(py, Table(table))?)?;
         }
         Ok(RunResult {
             seed,

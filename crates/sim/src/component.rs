@@ -61,7 +61,7 @@ impl Component {
         self.0 & ((1 << INDEX_BITS) - 1)
     }
 
-    /// ComponentKind and index as one number, for the fingerprint.
+    /// Kind and index as one number, for the fingerprint.
     #[inline(always)]
     pub fn number(self) -> u32 {
         self.0
