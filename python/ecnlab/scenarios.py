@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import Problem, ScenarioError, UsageError
 
 Overrides = Mapping[str, Any]
+_Build = Callable[[str, list[tuple[str, str]]], _core.Scenario]
 
 
 class Scenario:
@@ -71,7 +74,7 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
     path : str or Path
         The file (TOML).
     overrides : Mapping, optional
-        Values in place of the file's, by key path: {"flows.fragile.count": 40, "link.bottleneck.rate": "20 Mbps"}.
+        Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
 
     Raises
     ------
@@ -115,19 +118,38 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Sce
     if not isinstance(tree, Mapping):
         raise UsageError(f"tree: must be a dict with the keys of a scenario file, not {type(tree).__name__}; load(path) reads a file")
     try:
-        text = json.dumps(tree, allow_nan=False)
+        text = json.dumps(tree, allow_nan=False, default=_in_json)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
     return _checked(_core.Scenario.from_json, text, overrides, None)
 
 
-def _checked(build: Any, text: str, overrides: Overrides | None, source: str | None) -> Scenario:
+def _checked(build: _Build, text: str, overrides: Overrides | None, source: str | None) -> Scenario:
     changes = _changes(overrides)
     try:
-        core = build(text, list(changes.items()))
+        core = _interruptible(lambda: build(text, list(changes.items())))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     return Scenario(core, text, changes, source)
+
+
+def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:
+    """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
+    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+        return build()
+    told: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            told.put(build())
+        except BaseException as error:
+            told.put(error)
+
+    Thread(target=work, daemon=True).start()
+    outcome = told.get()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def _changes(overrides: Overrides | None) -> dict[str, str]:
@@ -138,31 +160,54 @@ def _changes(overrides: Overrides | None) -> dict[str, str]:
             f"overrides: must be a dict from key paths to values, as in {{'flows.far.count': 40}}, not {type(overrides).__name__}"
         )
     try:
-        return {key: _toml(value) for key, value in overrides.items()}
+        return {key: _override(key, value) for key, value in overrides.items()}
     except RecursionError:
         raise UsageError("overrides: a value is nested too deeply") from None
 
 
+def _in_json(value: Any) -> Any:
+    """What JSON holds in place of a value that it does not have. Raises TypeError."""
+    plain = _plain(value)
+    if plain is value:
+        raise TypeError(f"{value!r} is no text, number, boolean, list or dict")
+    return plain
+
+
+def _override(key: str, value: Any) -> str:
+    try:
+        text = _toml(value)
+        text.encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise UsageError(f"overrides: {key}: {error}") from None
+    return text
+
+
 def _toml(value: Any) -> str:
-    """A Python value in TOML's syntax; text is passed on as it is, for the engine takes bare words."""
+    """A value of Python or numpy in TOML's syntax; text is passed on as it is, for the engine takes bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
+    value = _plain(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_quoted(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_quoted(str(key))} = {_quoted(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_quoted(item) for item in value) + "]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+        return "[" + ", ".join(map(_quoted, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is no text, number, boolean, list or dict")
+    return repr(value)
 
 
 def _quoted(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str) else _toml(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value of numpy as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _why(error: Exception) -> str:
-    return (
-        (error.strerror or str(error))
-        if isinstance(error, OSError)
-        else "it is not UTF-8 text"
-        if isinstance(error, UnicodeDecodeError)
-        else str(error)
-    )
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
