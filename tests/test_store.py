@@ -344,6 +344,23 @@ def test_several_processes_may_fill_one_folder_at_a_time(small: ecnlab.Scenario,
     assert not list((tmp_path / "r").glob(".*"))
 
 
+def test_a_folder_that_refuses_keeps_no_other_from_its_seeds(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store._write
+
+    def refuse_one(path: Path, data: bytes) -> None:
+        if path.parent.parent.name == "full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, data)
+
+    monkeypatch.setattr(store, "_write", refuse_one)
+    monkeypatch.setattr(runner, "_FLUSH_S", 3600.0)
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 1, 2 in .*full"):
+        run_all([Request(small, [1, 2], tmp_path / "full"), Request(small, [3, 4], tmp_path / "sound")])
+    assert ecnlab.open_result(tmp_path / "sound").seeds == [3, 4]
+
+
 def test_two_requests_into_one_folder_do_not_collide(small: ecnlab.Scenario, tmp_path: Path) -> None:
     out = tmp_path / "r"
     run_all([Request(small, [1, 2, 3], out), Request(small, [3, 4], out)])
