@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["", "0", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(LIMIT), "0..99999999999"])
+@pytest.mark.parametrize("text", ["", "0", "a", "1-4", "1..", "1.5", "4..1", "-1", "1,,2", str(LIMIT), "0..99999999999", "9" * 5000])
 def test_what_is_no_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seeds(text)
@@ -34,7 +35,16 @@ def test_no_seed_at_all_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("seeds", "seed", "expected"),
-    [(None, None, [1]), (3, None, [1, 2, 3]), (None, 7, [7]), (None, 0, [0]), ([4, 1, 4], None, [1, 4]), (range(2, 4), None, [2, 3])],
+    [
+        (None, None, [1]),
+        (3, None, [1, 2, 3]),
+        (np.int64(2), None, [1, 2]),
+        (np.arange(3), None, [0, 1, 2]),
+        (None, 7, [7]),
+        (None, 0, [0]),
+        ([4, 1, 4], None, [1, 4]),
+        (range(2, 4), None, [2, 3]),
+    ],
 )
 def test_a_number_of_seeds_counts_from_one_and_a_seed_is_the_one(seeds: Any, seed: Any, expected: list[int]) -> None:
     assert chosen_seeds(seeds, seed) == expected
@@ -57,7 +67,7 @@ def test_a_seed_of_another_kind_is_told_with_the_argument(seed: Any) -> None:
         chosen_seeds(seed=seed)
 
 
-@pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(LIMIT)])
+@pytest.mark.parametrize("text", ["", "a", "1..3", "-1", "1.0", str(LIMIT), "9" * 5000])
 def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_seed(text)

@@ -45,9 +45,14 @@ class Problem:
     message: str
 
     @staticmethod
-    def of(told: tuple[str, int | None, str]) -> Problem:
+    def of(parts: tuple[str, int | None, str]) -> Problem:
         """A problem as the engine tells it."""
-        return Problem(*told)
+        return Problem(*parts)
+
+    def told(self, source: str | None) -> str:
+        """It as a line that says where it is, in the file `source` if there is one."""
+        where = ":".join(str(part) for part in (source, self.line) if part is not None)
+        return ": ".join(part for part in (where, self.place, self.message) if part)
 
 
 class ScenarioError(EcnlabError):
@@ -56,7 +61,7 @@ class ScenarioError(EcnlabError):
     def __init__(self, problems: Iterable[Problem], source: str | None = None) -> None:
         self.problems = list(problems)
         self.source = source
-        super().__init__("\n".join(_line(problem, source) for problem in self.problems))
+        super().__init__("\n".join(problem.told(source) for problem in self.problems))
 
 
 class UsageError(EcnlabError):
@@ -105,11 +110,6 @@ class Interrupted(EcnlabError):
     def __init__(self, message: str, result: Result | list[Result] | None = None) -> None:
         super().__init__(message)
         self.result = result
-
-
-def _line(problem: Problem, source: str | None) -> str:
-    where = ":".join(str(part) for part in (source, problem.line) if part is not None)
-    return ": ".join(part for part in (where, problem.place, problem.message) if part)
 
 
 def _remedy(name: str, names: list[str]) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecnlab import catalog
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.store import Folder, chosen
@@ -202,8 +203,11 @@ class Result:
         return table in self.tables
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all seeds. Raises ResultsError if no seed finished or the run has no such table."""
-        return frame(self._parts_with(name), name)
+        """One table over all seeds, by its name in `catalog.tables()`.
+
+        Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
+        """
+        return frame(self._parts_with(catalog.table(name).name), name)
 
     def estimate(self, quantity: str, *, group: str | None = None, queue: str | None = None, confidence: float = CONFIDENCE) -> Estimate:
         """Mean and interval over seeds of a column of `total`, or of `groups` or `queues` for the name given.
@@ -329,7 +333,11 @@ def open_result(path: str | Path) -> Result:
     ------
     ResultsError
         The folder is none of ours, of another format, or damaged.
+    UsageError
+        The argument is no path.
     """
+    if not isinstance(path, (str, Path)):
+        raise UsageError(f"path: must be the path of a results folder, not {type(path).__name__}")
     folder = Folder.open(Path(path))
     return Result(folder.header, chosen(folder.batches(), {}), folder.path)
 
