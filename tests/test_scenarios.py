@@ -1,4 +1,5 @@
 import os
+import pickle
 import signal
 import threading
 import tomllib
@@ -118,6 +119,14 @@ def test_ctrl_c_is_heard_while_a_large_file_is_read_and_no_handler_is_changed(la
     with pytest.raises(KeyboardInterrupt):
         ecnlab.load(large_file)
     assert signal.getsignal(signal.SIGINT) is heard
+
+
+@pytest.mark.parametrize("make", [ecnlab.load, lambda path, changes: ecnlab.scenario(tomllib.loads(path.read_text()), changes)])
+def test_a_scenario_goes_to_another_process_and_is_the_same_there(small_file: Path, make: Any) -> None:
+    made = make(small_file, {"flows.near.count": 4})
+    sent = pickle.loads(pickle.dumps(made))
+    assert (sent.hash, sent.overrides, sent.source) == (made.hash, made.overrides, made.source)
+    assert ecnlab.run(sent, 1).fingerprints == ecnlab.run(made, 1).fingerprints
 
 
 def test_a_scenario_is_read_in_any_thread(small_file: Path, small: ecnlab.Scenario) -> None:

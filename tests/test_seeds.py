@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecnlab.errors import UsageError
-from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, parse_seed, parse_seeds
+from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, listed_seeds, parse_seed, parse_seeds
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,15 @@ def test_what_is_no_seed_is_refused(text: str) -> None:
 @given(st.sets(st.integers(0, LIMIT - 1), min_size=2, max_size=20))
 def test_any_list_of_seeds_is_read_back_ascending(seeds: set[int]) -> None:
     assert parse_seeds(",".join(map(str, seeds))) == sorted(seeds)
+
+
+@given(st.sets(st.integers(0, 40), min_size=2, max_size=20))
+def test_listed_seeds_are_read_back(seeds: set[int]) -> None:
+    assert parse_seeds(listed_seeds(seeds)) == sorted(seeds)
+
+
+def test_seeds_in_a_row_are_listed_by_their_ends() -> None:
+    assert listed_seeds([3, 1, 2, 7, 8, 12]) == "1..3,7,8,12"
 
 
 def test_no_seed_at_all_is_refused() -> None:

@@ -356,7 +356,7 @@ def test_a_folder_that_refuses_keeps_no_other_from_its_seeds(
 
     monkeypatch.setattr(store, "_write", refuse_one)
     monkeypatch.setattr(runner, "_FLUSH_S", 3600.0)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 1, 2 in .*full"):
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 1,2 in .*full"):
         run_all([Request(small, [1, 2], tmp_path / "full"), Request(small, [3, 4], tmp_path / "sound")])
     assert ecnlab.open_result(tmp_path / "sound").seeds == [3, 4]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ecnlab import _core
@@ -23,7 +23,10 @@ _LISTED = 40
 
 
 class EcnlabError(Exception):
-    """Whatever ecnlab refuses or fails to do."""
+    """Whatever ecnlab refuses or fails to do. It can be pickled, so that it comes out of a worker process as it was raised."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_raised, (type(self), self.args, vars(self))
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,12 @@ class Interrupted(EcnlabError):
     def __init__(self, message: str, result: Result | list[Result] | None = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+def _as_raised(kind: type[EcnlabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> EcnlabError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 def _remedy(name: str, names: list[str]) -> str:

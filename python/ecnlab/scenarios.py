@@ -14,11 +14,10 @@ from ecnlab import _core
 from ecnlab.errors import Problem, ScenarioError, UsageError
 
 Overrides = Mapping[str, Any]
-_Build = Callable[[str, list[tuple[str, str]]], _core.Scenario]
 
 
 class Scenario:
-    """A sound scenario. Made by `load` and `scenario`; never changes.
+    """A sound scenario. Made by `load` and `scenario`; never changes, and can be pickled for a worker process.
 
     Attributes
     ----------
@@ -33,12 +32,13 @@ class Scenario:
         Equal key and seed give equal results.
     warnings : list of Problem
         What the author hardly meant; each message has the remedy.
-    text, overrides, source
-        What it was made from (source: the file's name, or None).
+    form, text, overrides, source
+        What it was made from: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
     """
 
-    def __init__(self, core: _core.Scenario, text: str, overrides: Mapping[str, str], source: str | None) -> None:
+    def __init__(self, core: _core.Scenario, form: str, text: str, overrides: Mapping[str, str], source: str | None) -> None:
         self._core = core
+        self.form = form
         self.text = text
         self.overrides = dict(overrides)
         self.source = source
@@ -61,6 +61,9 @@ class Scenario:
         """What is recorded besides the measures."""
         record: dict[str, Any] = json.loads(self._core.record)
         return record
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _checked, (self.form, self.text, self.overrides, self.source)
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r} {self.hash[:12]}>"
@@ -95,7 +98,7 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
 
 def read(text: str, overrides: Overrides | None = None, source: str | None = None) -> Scenario:
     """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
-    return _checked(_core.Scenario.from_toml, text, overrides, source)
+    return _checked("toml", text, _changes(overrides), source)
 
 
 def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Scenario:
@@ -121,16 +124,16 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Sce
         text = json.dumps(tree, allow_nan=False, default=_in_json)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
-    return _checked(_core.Scenario.from_json, text, overrides, None)
+    return _checked("json", text, _changes(overrides), None)
 
 
-def _checked(build: _Build, text: str, overrides: Overrides | None, source: str | None) -> Scenario:
-    changes = _changes(overrides)
+def _checked(form: str, text: str, changes: Mapping[str, str], source: str | None) -> Scenario:
+    build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     try:
         core = _interruptible(lambda: build(text, list(changes.items())))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
-    return Scenario(core, text, changes, source)
+    return Scenario(core, form, text, changes, source)
 
 
 def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:

@@ -56,6 +56,17 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     return chosen
 
 
+def listed_seeds(seeds: Iterable[int]) -> str:
+    """Seeds as text that `parse_seeds` reads, e.g. "1..20,31"; of two in a row each stands for itself."""
+    runs: list[list[int]] = []
+    for seed in sorted(seeds):
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+
+
 def _whole(argument: str, value: object) -> int:
     """A whole number, numpy's included. Raises UsageError naming the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -29,6 +29,7 @@ from typing import Any
 from ecnlab import _core
 from ecnlab.errors import ResultsError
 from ecnlab.scenarios import Scenario
+from ecnlab.seeds import listed_seeds
 from ecnlab.tables import SeedRecord, parquet_of
 
 _HEADER = "run.json"
@@ -147,7 +148,7 @@ class Folder:
             _flush(self.path)
         except OSError as error:
             why = error.strerror or str(error)
-            seeds = ", ".join(str(run.seed) for run in runs)
+            seeds = listed_seeds([run.seed for run in runs])
             raise ResultsError(f"cannot store seed {seeds} in {self.path}: {why}; seeds that were stored before are kept") from None
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -219,7 +220,7 @@ def header_of(scenario: Scenario) -> dict[str, Any]:
         "groups": scenario.group_names,
         "queues": scenario.queue_names,
         "warnings": [vars(warning) for warning in scenario.warnings],
-        "scenario": {"source": scenario.source, "text": scenario.text, "overrides": scenario.overrides},
+        "scenario": {"source": scenario.source, "form": scenario.form, "text": scenario.text, "overrides": scenario.overrides},
         "parameters": scenario.resolved,
     }
 
