@@ -3,6 +3,8 @@
 //! The calendar of deadlines hands back what a deadline belongs to. Each kind counts its members for itself, so that another link or
 //! flow, also one that comes while the run goes on, renumbers nothing.
 
+use std::ops::RangeInclusive;
+
 /// A component's kind and its index among those of its kind, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component(u32);
@@ -45,6 +47,13 @@ impl Component {
             4 => ComponentKind::Clock,
             _ => ComponentKind::Source,
         }
+    }
+
+    /// Whether it is of this kind and its index in this range, in one comparison.
+    #[inline(always)]
+    pub const fn is_of(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
+        let first = (kind as u32) << INDEX_BITS | *indices.start();
+        self.0.wrapping_sub(first) <= *indices.end() - *indices.start()
     }
 
     #[inline(always)]
