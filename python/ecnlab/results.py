@@ -235,7 +235,10 @@ class Result:
         quantities = [column for column in columns.names if column not in ("seed", _KEYS[table])]
         if quantity not in quantities:
             raise UnknownName(f"quantity of the table {table!r}", quantity, quantities)
-        return list(self._by_name(table, quantity)[name])
+        found = self._by_name(table, quantity)
+        if name not in found:
+            raise UnknownName(str(_KEYS[table]), name, found)
+        return list(found[name])
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
@@ -264,10 +267,8 @@ class Result:
         if group is not None and queue is not None:
             raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
         if group is not None:
-            return "groups", _known("group", group, self.group_names)
-        if queue is not None:
-            return "queues", _known("queue", queue, self.queue_names)
-        return "total", ""
+            return "groups", group
+        return ("total", "") if queue is None else ("queues", queue)
 
     def _rows(self, confidence: float) -> Iterable[dict[str, Any]]:
         for table, key in _KEYS.items():
@@ -340,12 +341,6 @@ def open_result(path: str | Path) -> Result:
         raise UsageError(f"path: must be the path of a results folder, not {type(path).__name__}")
     folder = Folder.open(Path(path))
     return Result(folder.header, chosen(folder.batches(), {}), folder.path)
-
-
-def _known(kind: str, name: str, known: list[str]) -> str:
-    if name not in known:
-        raise UnknownName(kind, name, known)
-    return name
 
 
 def _nested(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
