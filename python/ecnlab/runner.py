@@ -89,15 +89,18 @@ def run_all(requests: Sequence[Request], *, threads: int | None = None, progress
     Errors as for `run`; `.result` of EngineFault and Interrupted is then a list, in the order of the requests.
     """
     workers = _checked_threads(threads)
-    homes = [_home(request) for request in requests]
-    pool = _Pool(homes, workers)
+    homes: list[_Home] = []
     try:
+        for request in requests:
+            homes.append(_home(request))
+        pool = _Pool(homes, workers)
         with Progress(pool.total, shown=progress) as bar:
             pool.work(bar)
     except KeyboardInterrupt:
         results = [home.result() for home in homes]
         done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
-        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", _one_or_all(results)) from None
+        result = _one_or_all(results) if len(results) == len(requests) else None
+        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", result) from None
     results = [home.result() for home in homes]
     if pool.faults:
         raise EngineFault(pool.faults, _one_or_all(results))
