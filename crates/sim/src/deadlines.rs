@@ -196,16 +196,16 @@ impl Deadlines {
                     return Some(self.fire(component));
                 }
                 self.put_again(component);
-            } else if let Some(alone) = self.advance()? {
-                let place = &self.places[alone as usize];
-                if place.held > until.picos() {
-                    self.make_ready(alone);
-                    return None;
+            } else {
+                let first = self.advance()?;
+                let place = &self.places[first as usize];
+                if place.next != NONE || place.held > until.picos() {
+                    self.make_ready(first);
+                } else if place.held == place.due {
+                    return Some(self.fire(first));
+                } else {
+                    self.put_again(first);
                 }
-                if place.held == place.due {
-                    return Some(self.fire(alone));
-                }
-                self.put_again(alone);
             }
         }
     }
@@ -274,22 +274,17 @@ impl Deadlines {
         }
     }
 
-    /// Goes to the next bucket that holds anything: a component that is alone there is handed out, several go into `ready`. `None` if
-    /// no deadline is set.
+    /// Goes to the next bucket that holds anything and empties it; returns the first of its list, which mostly is alone. `None` if no
+    /// deadline is set.
     #[inline]
-    fn advance(&mut self) -> Option<Option<u32>> {
+    fn advance(&mut self) -> Option<u32> {
         let bucket = match self.near.next_occupied(self.current + 1, self.current + self.near.mask) {
             Some(bucket) if bucket < self.first_far => bucket,
             _ => self.advance_with_far()?,
         };
         self.current = bucket;
-        let first = self.near.take(bucket);
         self.look();
-        if self.places[first as usize].next == NONE {
-            return Some(Some(first));
-        }
-        self.make_ready(first);
-        Some(None)
+        Some(self.near.take(bucket))
     }
 
     /// The next bucket that holds anything once all of `far` that is less than a lap ahead of it has been put into the buckets.
