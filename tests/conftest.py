@@ -21,6 +21,15 @@ def small_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def large_file(tmp_path: Path) -> Path:
+    """A scenario that takes seconds to read."""
+    group = SMALL[SMALL.index("[[flows]]") : SMALL.index("[record]")].split("[[flows]]")[1]
+    path = tmp_path / "large.toml"
+    path.write_text(SMALL + "".join("[[flows]]" + group.replace('"far"', f'"g{n}"') for n in range(50_000)))
+    return path
+
+
+@pytest.fixture
 def small(small_file: Path) -> ecnlab.Scenario:
     return ecnlab.load(small_file)
 

@@ -134,6 +134,20 @@ def test_the_first_scenario_prints_what_the_readme_shows(command: Callable[..., 
     assert _without_key(printed) == _without_key(textwrap.dedent(shown) + "\n")
 
 
+def test_the_mistakes_that_the_readme_shows_are_told_so(command: Callable[..., Outcome], first: Path) -> None:
+    file = first / "first.toml"
+    file.write_text(file.read_text().replace("max_th = 30", "min_tj = 10, max_th = 8"))
+    assert textwrap.indent(command("run", "first.toml").err, "    ") in README.read_text()
+
+
+@pytest.mark.usefixtures("first")
+def test_the_python_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = re.findall(r"```python\n(import ecnlab as lab.*?)```\n\n((?:    [^\n]*\n)+)", README.read_text(), re.DOTALL)[0]
+    exec(code, {})
+    assert capsys.readouterr().out == textwrap.dedent(shown)
+    assert Path("queue.png").stat().st_size > 0
+
+
 def _without_key(printed: str) -> str:
     """The key names the engine's build as well, so it is another after each change of the engine."""
     return re.sub(r"first-[0-9a-f]{8}", "first-KEY", printed)

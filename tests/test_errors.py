@@ -1,4 +1,8 @@
-from ecnlab.errors import EcnlabError, Problem, ScenarioError, UnknownName
+import pickle
+
+import pytest
+
+from ecnlab.errors import EcnlabError, Interrupted, Problem, ScenarioError, UnknownName
 
 
 def test_a_scenario_error_shows_every_problem_with_its_place() -> None:
@@ -22,6 +26,20 @@ def test_of_very_many_known_names_only_the_first_are_listed() -> None:
     text = str(UnknownName("group", "zzz", [f"g{number:04}" for number in range(4000)]))
     assert "g0000, g0001" in text
     assert text.endswith("and 3960 more")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ScenarioError([Problem("link.b.rate", 7, "0 is too small")], "x.toml"),
+        UnknownName("study", "aecm", ["aecn"]),
+        Interrupted("interrupted: 0 of 2 runs had finished"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_comes_out_of_another_process_as_it_was_raised(error: EcnlabError) -> None:
+    sent = pickle.loads(pickle.dumps(error))
+    assert (type(sent), str(sent), vars(sent)) == (type(error), str(error), vars(error))
 
 
 def test_every_error_is_an_ecnlab_error() -> None:

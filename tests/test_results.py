@@ -167,3 +167,16 @@ def test_marks_and_drops_recorded_singly_are_as_many_as_counted(small_result: ec
         late.filter(pl.col("kind") == "drop").height
         == queue.select(pl.sum_horizontal("drops_early", "drops_forced", "drops_overflow").sum()).item()
     )
+
+
+def test_a_table_that_there_is_not_is_an_unknown_name_and_one_that_was_not_recorded_is_absent(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match="no table named 'grups'; did you mean 'groups'"):
+        small_result.table("grups")
+    with pytest.raises(ecnlab.ResultsError, match="not every seed has a table 'distributions'"):
+        small_result.table("distributions")
+
+
+@pytest.mark.parametrize("path", [None, 7])
+def test_what_is_no_path_is_no_results_folder(path: object) -> None:
+    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
+        ecnlab.open_result(path)  # type: ignore[arg-type]

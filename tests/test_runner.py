@@ -9,7 +9,7 @@ import ecnlab
 from ecnlab import _core
 from ecnlab.progress import Progress
 from ecnlab.runner import Request, run_all
-from ecnlab.store import Batch
+from ecnlab.store import Batch, Folder
 from helpers import EXAMPLES
 
 
@@ -70,6 +70,21 @@ def test_no_thread_is_left_after_ctrl_c(small: ecnlab.Scenario, interrupted: Non
     with pytest.raises(ecnlab.Interrupted):
         ecnlab.run(small, 500, threads=3)
     assert threading.active_count() == before
+
+
+def test_ctrl_c_before_all_folders_are_open_is_told_too(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ecnlab.run(small, 2, out=tmp_path / "first")
+    create = Folder.create
+
+    def interrupted_at_the_second(path: Path, scenario: ecnlab.Scenario) -> Folder:
+        if path.name == "second":
+            raise KeyboardInterrupt
+        return create(path, scenario)
+
+    monkeypatch.setattr(Folder, "create", interrupted_at_the_second)
+    with pytest.raises(ecnlab.Interrupted, match="interrupted: 2 of 4 runs had finished") as raised:
+        run_all([Request(small, [1, 2], tmp_path / "first"), Request(small, [1, 2], tmp_path / "second")])
+    assert raised.value.result is None
 
 
 @pytest.fixture

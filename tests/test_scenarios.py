@@ -1,7 +1,12 @@
+import os
+import pickle
+import signal
+import threading
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ecnlab
@@ -84,11 +89,6 @@ def test_overrides_of_another_kind_are_a_usage_error(small_file: Path, overrides
         ecnlab.load(small_file, overrides)
 
 
-def test_an_override_that_is_no_text_is_a_usage_error(small_file: Path) -> None:
-    with pytest.raises(ecnlab.UsageError, match="is not UTF-8 text"):
-        ecnlab.load(small_file, {"name": "\udcff"})
-
-
 @pytest.mark.parametrize("path", [None, 7, ["a.toml"]])
 def test_a_path_of_another_kind_is_a_usage_error(path: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be"):
@@ -104,6 +104,59 @@ def test_a_path_that_no_file_can_have_is_a_usage_error() -> None:
 def test_a_tree_of_another_kind_is_a_usage_error(tree: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="tree: must be a dict"):
         ecnlab.scenario(tree)
+
+
+def test_numbers_of_numpy_build_the_same_scenario_as_python_s(small: ecnlab.Scenario) -> None:
+    tree = tomllib.loads(SMALL)
+    tree["flows"][0]["count"] = np.int64(3)
+    tree["link"][0]["queue"]["max_p"] = np.float32(0.5)
+    assert ecnlab.scenario(tree, {"flows.near.count": np.int64(3)}).hash == small.hash
+
+
+def test_ctrl_c_is_heard_while_a_large_file_is_read_and_no_handler_is_changed(large_file: Path) -> None:
+    heard = signal.getsignal(signal.SIGINT)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        ecnlab.load(large_file)
+    assert signal.getsignal(signal.SIGINT) is heard
+
+
+@pytest.mark.parametrize("make", [ecnlab.load, lambda path, changes: ecnlab.scenario(tomllib.loads(path.read_text()), changes)])
+def test_a_scenario_goes_to_another_process_and_is_the_same_there(small_file: Path, make: Any) -> None:
+    made = make(small_file, {"flows.near.count": 4})
+    sent = pickle.loads(pickle.dumps(made))
+    assert (sent.hash, sent.overrides, sent.source) == (made.hash, made.overrides, made.source)
+    assert ecnlab.run(sent, 1).fingerprints == ecnlab.run(made, 1).fingerprints
+
+
+def test_a_scenario_is_read_in_any_thread(small_file: Path, small: ecnlab.Scenario) -> None:
+    hashes: list[str] = []
+    reader = threading.Thread(target=lambda: hashes.append(ecnlab.load(small_file).hash))
+    reader.start()
+    reader.join()
+    assert hashes == [small.hash]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.int64(3), "3"),
+        (np.float64(0.25), "0.25"),
+        (np.bool_(True), "true"),
+        (np.arange(2) / 4, "[0.0, 0.25]"),
+        ([np.int32(1), "é😀"], '[1, "é😀"]'),
+        ({"a b": 'say "x"\n'}, '{ "a b" = "say \\"x\\"\\n" }'),
+        (1e-07, "1e-07"),
+    ],
+)
+def test_a_value_of_python_or_numpy_is_written_as_toml(value: Any, text: str) -> None:
+    assert _toml(value) == text
+
+
+@pytest.mark.parametrize("value", [None, object(), {1, 2}, 1j])
+def test_a_value_that_toml_does_not_have_is_refused_with_its_key(small_file: Path, value: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"overrides: flows\.near\.count: .* is no text, number, boolean, list or dict"):
+        ecnlab.load(small_file, {"flows.near.count": value})
 
 
 def test_a_tree_without_bottom_is_refused() -> None:

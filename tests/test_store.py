@@ -57,7 +57,7 @@ def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
         write(path, data)
 
     monkeypatch.setattr(store, "_write", full)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seeds? 3.*No space left.*stored before is kept"):
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*stored before are kept"):
         ecnlab.run(small, range(1, 6), out=tmp_path / "r", threads=1)
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
     assert not list((tmp_path / "r").glob(".*"))
@@ -167,10 +167,9 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         ecnlab.open_result(tmp_path)
 
 
-@pytest.mark.parametrize("path", [7, None, "a\0b"])
-def test_what_is_no_path_is_a_usage_error(path: Any) -> None:
-    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder"):
-        ecnlab.open_result(path)
+def test_a_path_with_a_null_byte_is_a_usage_error() -> None:
+    with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder, not one that holds a null byte"):
+        ecnlab.open_result("a\0b")
 
 
 def test_a_damaged_table_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -264,12 +263,80 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
     ecnlab.run(small, 1, out=tmp_path / "r")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    dead, other = f".batch-{gone.pid}-1-{store._host()}.partial", f".batch-{gone.pid}-1-another-host.partial"
-    living = f".batch-{os.getpid()}-1000-{store._host()}.partial"
-    for name in (dead, other, living):
+    dead, other = f".batch-{gone.pid}-01234567-1-{store._host()}.partial", f".batch-{gone.pid}-01234567-1-another-host.partial"
+    of_our_number = f".batch-{os.getpid()}-01234567-1-{store._host()}.partial"
+    living = f".batch-{store._writer()}.partial"
+    for name in (dead, of_our_number, other, living):
         (tmp_path / "r" / name).mkdir()
+    (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{store._host()}.partial").write_text("half")
+    (tmp_path / "r" / ".mine.partial").write_text("mine")
     ecnlab.run(small, 1, out=tmp_path / "r")
-    assert {entry.name for entry in (tmp_path / "r").glob(".batch-*")} == {other, living}
+    assert {entry.name for entry in (tmp_path / "r").glob(".*")} == {other, living, ".mine.partial"}
+
+
+def test_a_killed_process_of_our_own_number_stops_no_batch(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_NUMBERS", iter(range(1, 100)))
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    for batch in (tmp_path / "r").glob("batch-*"):
+        (tmp_path / "r" / f".{batch.name.replace(store._WORD, '01234567')}.partial").mkdir()
+    monkeypatch.setattr(store, "_NUMBERS", iter(range(1, 100)))
+    monkeypatch.setattr(store, "_WORD", "76543210")
+    assert ecnlab.run(small, 2, out=tmp_path / "r").seeds == [1, 2]
+
+
+@pytest.mark.parametrize("has_hard_links", [True, False])
+def test_of_two_scenarios_that_create_one_folder_the_second_is_refused(
+    small: ecnlab.Scenario, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_hard_links: bool
+) -> None:
+    other = ecnlab.load(small_file, {"duration": "7 s"})
+    write_first = store._write_first
+
+    def meanwhile(path: Path, data: bytes) -> None:
+        monkeypatch.setattr(store, "_write_first", write_first)
+        if has_hard_links:
+            ecnlab.run(other, 1, out=tmp_path / "r")
+        write_first(path, data)
+        if not has_hard_links:
+            store.write_atomically(path, store._json(store.header_of(other)))
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(store, "_write_first", meanwhile)
+    if not has_hard_links:
+        monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(ecnlab.ResultsError, match="holds results of another scenario"):
+        ecnlab.run(small, 1, out=tmp_path / "r")
+    assert ecnlab.run(other, 1, out=tmp_path / "r").seeds == [1]
+    assert not list((tmp_path / "r").glob(".*"))
+
+
+def test_of_processes_with_unlike_scenarios_one_has_the_folder(small_file: Path, tmp_path: Path) -> None:
+    code = "import sys, ecnlab; ecnlab.run(ecnlab.load(sys.argv[1], {'duration': sys.argv[3]}), 2, out=sys.argv[2])"
+    asked = [[sys.executable, "-c", code, str(small_file), str(tmp_path / "r"), f"{seconds} s"] for seconds in (4, 5, 6, 7)]
+    processes = [subprocess.Popen(one, stderr=subprocess.DEVNULL) for one in asked]
+    assert sorted(process.wait() for process in processes) == [0, 1, 1, 1]
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
+
+
+@pytest.mark.parametrize("key", ["hash", "groups", "warnings"])
+def test_a_header_that_lacks_something_is_told_with_the_remedy(small: ecnlab.Scenario, tmp_path: Path, key: str) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    header = _read(tmp_path / "r" / "run.json")
+    (tmp_path / "r" / "run.json").write_text(json.dumps({name: value for name, value in header.items() if name != key}))
+    with pytest.raises(ecnlab.ResultsError, match=r"run\.json is damaged; delete the folder"):
+        ecnlab.open_result(tmp_path / "r")
+
+
+def test_of_seeds_recorded_in_two_ways_those_that_can_be_compared_are_shown(
+    small: ecnlab.Scenario, small_file: Path, tmp_path: Path
+) -> None:
+    finer = ecnlab.load(small_file, {"record.window": "50 ms"})
+    ecnlab.run(small, 2, out=tmp_path / "r")
+    ecnlab.run(finer, 3, out=tmp_path / "r")
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    times = ecnlab.open_result(tmp_path / "r").series.window.group_by("seed").agg(pl.col("time_s").unique().sort().get(1))
+    assert times["time_s"].unique().to_list() == [0.05]
 
 
 def test_several_processes_may_fill_one_folder_at_a_time(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
@@ -280,6 +347,23 @@ def test_several_processes_may_fill_one_folder_at_a_time(small: ecnlab.Scenario,
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert _read(tmp_path / "r" / "summary.json") == ecnlab.run(small, 12).summary_json()
     assert not list((tmp_path / "r").glob(".*"))
+
+
+def test_a_folder_that_refuses_keeps_no_other_from_its_seeds(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store._write
+
+    def refuse_one(path: Path, data: bytes) -> None:
+        if path.parent.parent.name == "full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, data)
+
+    monkeypatch.setattr(store, "_write", refuse_one)
+    monkeypatch.setattr(runner, "_FLUSH_S", 3600.0)
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 1,2 in .*full"):
+        run_all([Request(small, [1, 2], tmp_path / "full"), Request(small, [3, 4], tmp_path / "sound")])
+    assert ecnlab.open_result(tmp_path / "sound").seeds == [3, 4]
 
 
 def test_two_requests_into_one_folder_do_not_collide(small: ecnlab.Scenario, tmp_path: Path) -> None:

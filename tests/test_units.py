@@ -1,7 +1,7 @@
 import pytest
 
 from ecnlab import Result, UnknownName, catalog
-from ecnlab.units import shown, unit_of
+from ecnlab.units import shown_unit, unit_of
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_a_column_that_there_is_not_is_an_unknown_name() -> None:
 
 
 def test_rates_are_shown_in_mbit_and_times_in_ms() -> None:
-    assert shown("goodput_bps", 9.5e6) == (9.5, "Mbit/s")
-    assert shown("delay_mean_s", 0.25) == (250.0, "ms")
-    assert shown("marks", 3) == (3.0, "packets")
+    assert shown_unit("goodput_bps") == (1e-6, "Mbit/s")
+    assert shown_unit("delay_mean_s") == (1e3, "ms")
+    assert shown_unit("marks") == (1.0, "packets")
 
 
 def test_only_ratios_have_the_unit_one(small_result: Result) -> None:

@@ -13,13 +13,12 @@ fn main() {
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
     let scenario = Scenario::from_toml(&text, &overrides).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    let options = |duration| Options { duration, measure_from: Time::ZERO, seed: 1 };
-    let full = Time::ZERO + scenario.duration;
-    let mut simulation = Simulation::new(&scenario.network, &options(full), Off);
+    let duration = Time::ZERO + scenario.duration;
+    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, Off);
     let set_up = cpu_seconds() - start;
     let set_up_bytes = resident_bytes();
     let start = cpu_seconds();
-    simulation.advance_to(full);
+    simulation.advance_to(duration);
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
     let flows = scenario.network.flows.len();

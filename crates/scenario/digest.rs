@@ -1,12 +1,15 @@
 //! The digest of the sources that results depend on: those of the crates below, and the versions of other people's crates.
 //!
-//! It is computed while the crate is built, and in its tests. Line endings do not count, so that every checkout of one commit agrees.
+//! It is computed while the crate is built, and in its tests. Every checkout of one commit agrees, and a source distribution with it: line
+//! endings do not count, and of `Cargo.lock` only other people's crates, since a distribution leaves crates of this project out.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The crates between a scenario's text and a result's numbers.
 pub const CRATES: &[&str] = &["units", "queue", "transport", "sim", "scenario"];
+
+const LOCK: &str = "Cargo.lock";
 
 /// The files that count, in order. `crates` is the folder that holds the crates.
 pub fn files(crates: &Path) -> io::Result<Vec<PathBuf>> {
@@ -15,7 +18,7 @@ pub fn files(crates: &Path) -> io::Result<Vec<PathBuf>> {
         files.push(crates.join(name).join("Cargo.toml"));
         collect(&crates.join(name).join("src"), &mut files)?;
     }
-    files.push(crates.join("../Cargo.lock"));
+    files.push(crates.join("..").join(LOCK));
     Ok(files)
 }
 
@@ -37,10 +40,19 @@ pub fn digest(crates: &Path) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for file in files(crates)? {
         let name = file.strip_prefix(crates).unwrap_or(&file).to_string_lossy().replace('\\', "/");
-        let content = std::fs::read(&file)?;
-        for byte in name.bytes().chain([0]).chain(content.into_iter().filter(|&byte| byte != b'\r')).chain([0]) {
+        let mut content = std::fs::read_to_string(&file)?.replace('\r', "");
+        if file.ends_with(LOCK) {
+            content = other_peoples(&content);
+        }
+        for byte in name.bytes().chain([0]).chain(content.bytes()).chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
     Ok(format!("{hash:016x}"))
+}
+
+/// The entries of a lock file that name where a crate comes from: this project's own do not.
+fn other_peoples(lock: &str) -> String {
+    let entries = lock.split("\n\n").filter(|entry| entry.lines().any(|line| line.starts_with("source = ")));
+    entries.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

@@ -8,14 +8,13 @@ of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ecnlab import _core
+from ecnlab import catalog
+from ecnlab.catalog import Column, Entry, Parameter, Table
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
 SCENARIO_PAGE = PAGE.with_name("scenario.md")
@@ -34,124 +33,119 @@ Written by `python -m ecnlab.docs` from the declarations in the engine; change t
 """
 _COLUMNS = ("parameter", "default", "bounds", "unit", "meaning", "source")
 
-Entry = Mapping[str, Any]
-
 
 def page() -> str:
     """The whole page."""
-    registry = json.loads(_core.registry())
-    parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(registry["aqm"])]
-    parts += ["## TCP profiles (`profile`)\n", *_profiles(registry["tcp"])]
-    parts += ["## TCP variants (`variant`)\n", _variants(registry["variant"])]
-    parts += ["## Traffic sources (`app`)\n", *_entries(registry["app"])]
+    parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(catalog.entries("aqm"))]
+    parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
+    parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
+    parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
     return "\n".join(parts)
 
 
 def scenario_page(text: str) -> str:
     """The page of scenario files with the tables of keys as they are declared."""
-    sections = {section["name"]: section for section in json.loads(_core.registry())["section"]}
+    sections = {section.name: section for section in catalog.entries("section")}
     return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
 
 
 def measures_page(text: str) -> str:
     """The page of measures with the tables' columns as they are declared."""
-    tables = {table["name"]: table for table in json.loads(_core.columns())}
 
     def written(part: re.Match[str]) -> str:
-        columns = "\n".join(_columns([tables[name] for name in part[2].split()]))
+        columns = "\n".join(_columns(map(catalog.table, part[2].split())))
         return f"{part[1]}\n{columns}\n{part[3]}"
 
     return _COLUMNS_OF.sub(written, text)
 
 
-def _columns(tables: Iterable[Entry]) -> list[str]:
+def _columns(tables: Iterable[Table]) -> list[str]:
     """Each table; where it shares many columns with an earlier one, only their names."""
-    owners: dict[str, str] = {}
+    owners: dict[Column, str] = {}
     parts = []
     for table in tables:
-        columns = table["columns"]
-        shared = [column for column in columns if json.dumps(column) in owners]
+        shared = [column for column in table.columns if column in owners]
         if len(shared) <= _FEW:
             shared = []
         borrowed: dict[str, list[str]] = {}
         for column in shared:
-            borrowed.setdefault(owners[json.dumps(column)], []).append(column["name"])
-        rows = ([_code(column["name"]), column["unit"], _says(column)] for column in columns if column not in shared)
-        heading, doc = f"### `{table['name']}`\n", table["doc"]
-        parts += [heading, f"{doc[0].upper()}{doc[1:]}.\n", _table(("column", "unit", "meaning"), rows), *_borrowed(borrowed)]
-        owners = {json.dumps(column): table["name"] for column in columns} | owners
+            borrowed.setdefault(owners[column], []).append(column.name)
+        rows = ([_code(column.name), column.unit, _says(column)] for column in table.columns if column not in shared)
+        heading, doc = f"### `{table.name}`\n", f"{table.doc[0].upper()}{table.doc[1:]}.\n"
+        parts += [heading, doc, _table(("column", "unit", "meaning"), rows), *_borrowed(borrowed)]
+        owners = dict.fromkeys(table.columns, table.name) | owners
     return parts
 
 
-def _says(column: Entry) -> str:
+def _says(column: Column) -> str:
     """What a column says, with the words that stand in it."""
-    words = ", ".join(map(_code, column["words"]))
-    return f"{column['doc']} ({words})" if words else str(column["doc"])
+    words = ", ".join(map(_code, column.words))
+    return f"{column.doc} ({words})" if words else column.doc
 
 
 def _keys(section: Entry) -> str:
     """The keys of a section."""
-    rows = ([_code(row["name"]), _code(row["default"]) or _given(row), _allowed(row), _meaning(row)] for row in section["parameters"])
+    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), _meaning(key)] for key in section.parameters)
     return _table(("key", "default", "allowed", "meaning"), rows)
 
 
-def _given(row: Entry) -> str:
-    return "must be given" if row["required"] else ""
+def _given(key: Parameter) -> str:
+    return "must be given" if key.required else ""
 
 
-def _allowed(row: Entry) -> str:
-    return f"{row['kind']}, as in {_code(row['example'])}" if row["kind"] in ("table", "tables", "rate") else row["bounds"]
+def _allowed(key: Parameter) -> str:
+    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate") else key.bounds
 
 
 def _entries(entries: Iterable[Entry]) -> list[str]:
     """Each entry with the parameters that no earlier one has declared in the same words, and the names of the others."""
-    owners: dict[str, str] = {}
+    owners: dict[Parameter, str] = {}
     parts = []
     for entry in entries:
-        mine: list[Entry] = []
+        mine: list[Parameter] = []
         borrowed: dict[str, list[str]] = {}
-        for row in entry["parameters"]:
-            owner = owners.setdefault(json.dumps(row), entry["name"])
-            if owner == entry["name"]:
-                mine.append(row)
+        for parameter in entry.parameters:
+            owner = owners.setdefault(parameter, entry.name)
+            if owner == entry.name:
+                mine.append(parameter)
             else:
-                borrowed.setdefault(owner, []).append(row["name"])
+                borrowed.setdefault(owner, []).append(parameter.name)
         parts += [_about(entry), *_borrowed(borrowed), *([_table(_COLUMNS, map(_row, mine))] if mine else [])]
     return parts
 
 
 def _profiles(profiles: Sequence[Entry]) -> list[str]:
     """The profiles, and one table of all parameters with a default for each profile."""
-    names = [profile["name"] for profile in profiles]
-    defaults = [{row["name"]: row["default"] for row in profile["parameters"]} for profile in profiles]
-    rows = ([_code(row["name"]), *(_code(d[row["name"]]) for d in defaults), *_row(row)[2:]] for row in profiles[0]["parameters"])
-    header = ("parameter", *map(_code, names), *_COLUMNS[2:])
+    defaults = [{parameter.name: parameter.default for parameter in profile.parameters} for profile in profiles]
+    rows = ([_code(row.name), *(_code(d[row.name]) for d in defaults), *_row(row)[2:]] for row in profiles[0].parameters)
+    header = ("parameter", *(_code(profile.name) for profile in profiles), *_COLUMNS[2:])
     return [*map(_about, profiles), "### Parameters of every profile\n", _table(header, rows)]
 
 
-def _variants(variants: Sequence[Entry]) -> str:
+def _variants(variants: Iterable[Entry]) -> str:
     """What each variant sets."""
-    rows = [
-        [_code(v["name"]), v["title"], ", ".join(_code(f"{row['name']} = {row['default']}") for row in v["parameters"]), v["source"]]
-        for v in variants
-    ]
+    rows = ([_code(variant.name), variant.title, _sets(variant), variant.source] for variant in variants)
     return _table(("variant", "what", "sets", "source"), rows)
 
 
+def _sets(variant: Entry) -> str:
+    return ", ".join(_code(f"{parameter.name} = {parameter.default}") for parameter in variant.parameters)
+
+
 def _about(entry: Entry) -> str:
-    return f"### `{entry['name']}`: {entry['title']}\n\n{entry['summary']}\nSource: {entry['source']}.\n"
+    return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}\nSource: {entry.source}.\n"
 
 
 def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"As in `{owner}`: {', '.join(map(_code, names))}.\n" for owner, names in borrowed.items()]
 
 
-def _row(row: Entry) -> list[str]:
-    return [_code(row["name"]), _code(row["default"]), row["bounds"], row["unit"], _meaning(row), row["source"]]
+def _row(row: Parameter) -> list[str]:
+    return [_code(row.name), _code(row.default), row.bounds, row.unit, _meaning(row), row.source]
 
 
-def _meaning(row: Entry) -> str:
-    return f"{row['doc']} Read only with {row['read_when']}." if row["read_when"] else row["doc"]
+def _meaning(row: Parameter) -> str:
+    return f"{row.doc} Read only with {row.read_when}." if row.read_when else row.doc
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ecnlab import _core
@@ -23,7 +23,10 @@ _LISTED = 40
 
 
 class EcnlabError(Exception):
-    """Whatever ecnlab refuses or fails to do."""
+    """Whatever ecnlab refuses or fails to do. It can be pickled, so that it comes out of a worker process as it was raised."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_raised, (type(self), self.args, vars(self))
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,14 @@ class Problem:
     message: str
 
     @staticmethod
-    def of(told: tuple[str, int | None, str]) -> Problem:
+    def of(parts: tuple[str, int | None, str]) -> Problem:
         """A problem as the engine tells it."""
-        return Problem(*told)
+        return Problem(*parts)
+
+    def told(self, source: str | None) -> str:
+        """It as a line that says where it is, in the file `source` if there is one."""
+        where = ":".join(str(part) for part in (source, self.line) if part is not None)
+        return ": ".join(part for part in (where, self.place, self.message) if part)
 
 
 class ScenarioError(EcnlabError):
@@ -56,7 +64,7 @@ class ScenarioError(EcnlabError):
     def __init__(self, problems: Iterable[Problem], source: str | None = None) -> None:
         self.problems = list(problems)
         self.source = source
-        super().__init__("\n".join(_line(problem, source) for problem in self.problems))
+        super().__init__("\n".join(problem.told(source) for problem in self.problems))
 
 
 class UsageError(EcnlabError):
@@ -107,9 +115,10 @@ class Interrupted(EcnlabError):
         self.result = result
 
 
-def _line(problem: Problem, source: str | None) -> str:
-    where = ":".join(str(part) for part in (source, problem.line) if part is not None)
-    return ": ".join(part for part in (where, problem.place, problem.message) if part)
+def _as_raised(kind: type[EcnlabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> EcnlabError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 def _remedy(name: str, names: list[str]) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecnlab import catalog
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.store import Folder, chosen, folder_path
@@ -202,8 +203,11 @@ class Result:
         return table in self.tables
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table over all seeds. Raises ResultsError if no seed finished or the run has no such table."""
-        return frame(self._parts_with(name), name)
+        """One table over all seeds, by its name in `catalog.tables()`.
+
+        Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
+        """
+        return frame(self._parts_with(catalog.table(name).name), name)
 
     def estimate(self, quantity: str, *, group: str | None = None, queue: str | None = None, confidence: float = CONFIDENCE) -> Estimate:
         """Mean and interval over seeds of a column of `total`, or of `groups` or `queues` for the name given.
@@ -231,7 +235,10 @@ class Result:
         quantities = [column for column in columns.names if column not in ("seed", _KEYS[table])]
         if quantity not in quantities:
             raise UnknownName(f"quantity of the table {table!r}", quantity, quantities)
-        return list(self._by_name(table, quantity)[name])
+        found = self._by_name(table, quantity)
+        if name not in found:
+            raise UnknownName(str(_KEYS[table]), name, found)
+        return list(found[name])
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""
@@ -260,10 +267,8 @@ class Result:
         if group is not None and queue is not None:
             raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
         if group is not None:
-            return "groups", _known("group", group, self.group_names)
-        if queue is not None:
-            return "queues", _known("queue", queue, self.queue_names)
-        return "total", ""
+            return "groups", group
+        return ("total", "") if queue is None else ("queues", queue)
 
     def _rows(self, confidence: float) -> Iterable[dict[str, Any]]:
         for table, key in _KEYS.items():
@@ -330,16 +335,10 @@ def open_result(path: str | Path) -> Result:
     ResultsError
         The folder is none of ours, of another format, or damaged.
     UsageError
-        `path` is no path.
+        The argument is no path.
     """
     folder = Folder.open(folder_path("path", path))
     return Result(folder.header, chosen(folder.batches(), {}), folder.path)
-
-
-def _known(kind: str, name: str, known: list[str]) -> str:
-    if name not in known:
-        raise UnknownName(kind, name, known)
-    return name
 
 
 def _nested(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

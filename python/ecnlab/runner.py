@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 
 from ecnlab import _core
-from ecnlab.errors import EngineFault, Interrupted, Problem, ScenarioError, UsageError
+from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, ScenarioError, UsageError
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
@@ -57,7 +57,7 @@ def run(
         A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
         covers all that it holds.
     threads : int, optional
-        How many runs go on at a time; as many as there are cores unless given.
+        How many runs go on at a time; as many as there are cores that the process may use unless given.
     progress : bool
         Show a bar on standard error.
 
@@ -89,15 +89,18 @@ def run_all(requests: Sequence[Request], *, threads: int | None = None, progress
     Errors as for `run`; `.result` of EngineFault and Interrupted is then a list, in the order of the requests.
     """
     workers = _checked_threads(threads)
-    homes = [_home(request) for request in requests]
-    pool = _Pool(homes, workers)
+    homes: list[_Home] = []
     try:
+        for request in requests:
+            homes.append(_home(request))
+        pool = _Pool(homes, workers)
         with Progress(pool.total, shown=progress) as bar:
             pool.work(bar)
     except KeyboardInterrupt:
         results = [home.result() for home in homes]
         done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
-        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", _one_or_all(results)) from None
+        result = _one_or_all(results) if len(results) == len(requests) else None
+        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", result) from None
     results = [home.result() for home in homes]
     if pool.faults:
         raise EngineFault(pool.faults, _one_or_all(results))
@@ -256,18 +259,30 @@ class _Pool:
         self._flush()
 
     def _flush(self) -> None:
+        """Keep what has finished; one folder that refuses keeps none of the others from it."""
+        refusal = None
         for home in self._homes:
-            home.flush()
+            try:
+                home.flush()
+            except ResultsError as error:
+                refusal = refusal or error
         self._flushed = monotonic()
+        if refusal is not None:
+            raise refusal
 
 
 def _one_or_all(results: list[Result]) -> Result | list[Result]:
     return results[0] if len(results) == 1 else results
 
 
+def _cores() -> int:
+    """The cores that this process may use; a batch system gives a job some of the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _checked_threads(threads: int | None) -> int:
     if threads is None:
-        return os.cpu_count() or 1
+        return _cores()
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
         raise UsageError(f"threads: {threads!r} must be a whole number from 1 to {_MOST_THREADS}")
     return threads

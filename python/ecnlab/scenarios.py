@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from ecnlab import _core
@@ -15,7 +17,7 @@ Overrides = Mapping[str, Any]
 
 
 class Scenario:
-    """A sound scenario. Made by `load` and `scenario`; never changes.
+    """A sound scenario. Made by `load` and `scenario`; never changes, and can be pickled for a worker process.
 
     Attributes
     ----------
@@ -30,12 +32,13 @@ class Scenario:
         Equal key and seed give equal results.
     warnings : list of Problem
         What the author hardly meant; each message has the remedy.
-    text, overrides, source
-        What it was made from (source: the file's name, or None).
+    form, text, overrides, source
+        What it was made from: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
     """
 
-    def __init__(self, core: _core.Scenario, text: str, overrides: Mapping[str, str], source: str | None) -> None:
+    def __init__(self, core: _core.Scenario, form: str, text: str, overrides: Mapping[str, str], source: str | None) -> None:
         self._core = core
+        self.form = form
         self.text = text
         self.overrides = dict(overrides)
         self.source = source
@@ -59,6 +62,9 @@ class Scenario:
         record: dict[str, Any] = json.loads(self._core.record)
         return record
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _checked, (self.form, self.text, self.overrides, self.source)
+
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r} {self.hash[:12]}>"
 
@@ -71,7 +77,7 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
     path : str or Path
         The file (TOML).
     overrides : Mapping, optional
-        Values in place of the file's, by key path: {"flows.fragile.count": 40, "link.bottleneck.rate": "20 Mbps"}.
+        Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
 
     Raises
     ------
@@ -92,7 +98,7 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
 
 def read(text: str, overrides: Overrides | None = None, source: str | None = None) -> Scenario:
     """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
-    return _checked(_core.Scenario.from_toml, text, overrides, source)
+    return _checked("toml", text, _changes(overrides), source)
 
 
 def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Scenario:
@@ -115,21 +121,38 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Sce
     if not isinstance(tree, Mapping):
         raise UsageError(f"tree: must be a dict with the keys of a scenario file, not {type(tree).__name__}; load(path) reads a file")
     try:
-        text = json.dumps(tree, allow_nan=False)
+        text = json.dumps(tree, allow_nan=False, default=_in_json)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
-    return _checked(_core.Scenario.from_json, text, overrides, None)
+    return _checked("json", text, _changes(overrides), None)
 
 
-def _checked(build: Any, text: str, overrides: Overrides | None, source: str | None) -> Scenario:
-    changes = _changes(overrides)
+def _checked(form: str, text: str, changes: Mapping[str, str], source: str | None) -> Scenario:
+    build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     try:
-        core = build(text, list(changes.items()))
-    except UnicodeEncodeError as error:
-        raise UsageError(f"{error.object!r} is not UTF-8 text") from None
+        core = _interruptible(lambda: build(text, list(changes.items())))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
-    return Scenario(core, text, changes, source)
+    return Scenario(core, form, text, changes, source)
+
+
+def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:
+    """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
+    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+        return build()
+    told: SimpleQueue[_core.Scenario | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            told.put(build())
+        except BaseException as error:
+            told.put(error)
+
+    Thread(target=work, daemon=True).start()
+    outcome = told.get()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def _changes(overrides: Overrides | None) -> dict[str, str]:
@@ -140,31 +163,54 @@ def _changes(overrides: Overrides | None) -> dict[str, str]:
             f"overrides: must be a dict from key paths to values, as in {{'flows.far.count': 40}}, not {type(overrides).__name__}"
         )
     try:
-        return {key: _toml(value) for key, value in overrides.items()}
+        return {key: _override(key, value) for key, value in overrides.items()}
     except RecursionError:
         raise UsageError("overrides: a value is nested too deeply") from None
 
 
+def _in_json(value: Any) -> Any:
+    """What JSON holds in place of a value that it does not have. Raises TypeError."""
+    plain = _plain(value)
+    if plain is value:
+        raise TypeError(f"{value!r} is no text, number, boolean, list or dict")
+    return plain
+
+
+def _override(key: str, value: Any) -> str:
+    try:
+        text = _toml(value)
+        text.encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise UsageError(f"overrides: {key}: {error}") from None
+    return text
+
+
 def _toml(value: Any) -> str:
-    """A Python value in TOML's syntax; text is passed on as it is, for the engine takes bare words."""
+    """A value of Python or numpy in TOML's syntax; text is passed on as it is, for the engine takes bare words. Raises TypeError."""
     if isinstance(value, str):
         return value
+    value = _plain(value)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_quoted(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_quoted(str(key))} = {_quoted(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_quoted(item) for item in value) + "]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+        return "[" + ", ".join(map(_quoted, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is no text, number, boolean, list or dict")
+    return repr(value)
 
 
 def _quoted(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str) else _toml(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _toml(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value of numpy as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _why(error: Exception) -> str:
-    return (
-        (error.strerror or str(error))
-        if isinstance(error, OSError)
-        else "it is not UTF-8 text"
-        if isinstance(error, UnicodeDecodeError)
-        else str(error)
-    )
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

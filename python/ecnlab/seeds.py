@@ -9,19 +9,20 @@ from ecnlab.errors import UsageError
 
 LIMIT = 2**63
 _MOST = 1_000_000
+_DIGITS = r"\d{1,20}"
 
 
 def parse_seeds(text: str) -> list[int]:
     """Read "20" (the seeds 1 to 20), "1..20" (both ends in) or "1,4,9", or a mixture. Raises UsageError if it is none of these."""
-    if re.fullmatch(r"\d+", text.strip()):
+    if re.fullmatch(_DIGITS, text.strip()):
         return chosen_seeds(int(text))
     return checked_seeds(seed for part in text.split(",") for seed in _range(part.strip(), text))
 
 
 def parse_seed(text: str) -> list[int]:
     """Read the one seed. Raises UsageError if it is no whole number or out of range."""
-    if not re.fullmatch(r"-?\d+", text.strip()):
-        raise UsageError(f"seed {text!r} is no whole number")
+    if not re.fullmatch(rf"-?{_DIGITS}", text.strip()):
+        raise UsageError(f"seed {text!r} is no whole number from 0 to 2**63 - 1")
     return checked_seeds([int(text)])
 
 
@@ -34,13 +35,14 @@ def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = No
         raise UsageError("seed and seeds exclude each other: seed=7 is the one, seeds=20 are 1 .. 20")
     if seeds is None:
         return checked_seeds([1 if seed is None else _whole("seed", seed)])
-    if isinstance(seeds, (bool, float, str, bytes)) or not isinstance(seeds, (int, Iterable)):
-        raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; seed=7 is the one")
-    if not isinstance(seeds, int):
+    if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
         return checked_seeds(seeds)
-    if not 1 <= seeds <= _MOST:
-        raise UsageError(f"seeds: {seeds} stands for the seeds 1 .. {seeds} and must be from 1 to {_MOST}; seed={seeds} is the one")
-    return list(range(1, seeds + 1))
+    if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
+        raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; seed=7 is the one")
+    last = _whole("seeds", seeds)
+    if not 1 <= last <= _MOST:
+        raise UsageError(f"seeds: {last} stands for the seeds 1 .. {last} and must be from 1 to {_MOST}; seed={last} is the one")
+    return list(range(1, last + 1))
 
 
 def checked_seeds(seeds: Iterable[int]) -> list[int]:
@@ -54,16 +56,15 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     return chosen
 
 
-def spans(seeds: Iterable[int]) -> str:
-    """Seeds in words, neighbours as a range: "seed 4", "seeds 1..20, 31"."""
-    found: list[list[int]] = []
+def listed_seeds(seeds: Iterable[int]) -> str:
+    """Seeds as text that `parse_seeds` reads, e.g. "1..20,31"; of two in a row each stands for itself."""
+    runs: list[list[int]] = []
     for seed in sorted(seeds):
-        if found and seed == found[-1][-1] + 1:
-            found[-1].append(seed)
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
         else:
-            found.append([seed])
-    texts = [f"{span[0]}..{span[-1]}" if len(span) > 1 else str(span[0]) for span in found]
-    return f"{'seeds' if len(found) > 1 or len(found[0]) > 1 else 'seed'} {', '.join(texts)}"
+            runs.append([seed])
+    return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
 def _whole(argument: str, value: object) -> int:
@@ -74,7 +75,7 @@ def _whole(argument: str, value: object) -> int:
 
 
 def _range(part: str, text: str) -> Iterable[int]:
-    match = re.fullmatch(r"(-?\d+)(?:\.\.(-?\d+))?", part)
+    match = re.fullmatch(rf"(-?{_DIGITS})(?:\.\.(-?{_DIGITS}))?", part)
     if match is None:
         raise UsageError(f'seeds {text!r} cannot be read: write "20" (the seeds 1 to 20), "1..20" or "1,4,9"')
     first, last = int(match[1]), int(match[2] or match[1])

@@ -8,7 +8,8 @@
 A batch is written into a hidden folder, flushed to the disk, and renamed: whatever kills the process, it is whole or not there.
 batch.json says which scenario it belongs to (the key), what was recorded, what identifies each seed, and the size and digest
 of each file, so that a file that was damaged, exchanged or copied from elsewhere is refused. Several processes, on several
-hosts too, may write into one folder: each batch has a name of its own. A seed that two batches hold is the same in both.
+hosts too, may write into one folder: each batch has a name of its own, and of two that create the folder at the same time one
+writes run.json and the other finds it. A seed that two batches hold is the same in both.
 """
 
 from __future__ import annotations
@@ -21,20 +22,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
 from ecnlab.errors import ResultsError, UsageError
 from ecnlab.scenarios import Scenario
-from ecnlab.seeds import spans
+from ecnlab.seeds import listed_seeds
 from ecnlab.tables import SeedRecord, parquet_of
 
 _HEADER = "run.json"
 _BATCH = "batch.json"
 _SUMMARY = "summary.json"
-_PARTIAL = re.compile(r"\.batch-(\d+)-\d+-(.+)\.partial")
+_DESCRIBED = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
+
+# What is half done is called after what it is to be and after its writer: process, a word drawn by it, number, host.
+_PARTIAL = re.compile(r"\.(?:batch-|.+\.)(\d+)-([0-9a-f]{8})-\d+-([A-Za-z0-9-]+)\.partial")
+_WORD = os.urandom(4).hex()
 _NUMBERS = count(1)
 
 
@@ -62,6 +67,11 @@ class Batch:
     def tables(self) -> frozenset[str]:
         """The names of its tables."""
         return frozenset(name.removesuffix(".parquet") for name in self.files)
+
+    @property
+    def recording(self) -> str:
+        """What was recorded, as text."""
+        return json.dumps(self.record, sort_keys=True)
 
     def parquet(self, table: str) -> bytes:
         """One table of all its seeds as Parquet. Raises ResultsError if the file is not the one that was stored."""
@@ -101,10 +111,12 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             _require_empty(path)
-            write_atomically(path / _HEADER, _json(header))
+            _write_first(path / _HEADER, _json(header))
         except OSError as error:
             raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
-        return Folder(path, header)
+        folder = Folder.open(path)
+        _require_same(folder, header)
+        return folder
 
     @staticmethod
     def open(path: Path) -> Folder:
@@ -113,6 +125,8 @@ class Folder:
         if header.get("format") != _core.FORMAT:
             theirs, remedy = header.get("format"), "run the scenario into another folder"
             raise ResultsError(f"{path} has results of format {theirs}, this ecnlab reads {_core.FORMAT}; {remedy}")
+        if not header.keys() >= set(_DESCRIBED):
+            raise ResultsError(f"{path / _HEADER} is damaged; delete the folder {path}, or run the scenario into another folder")
         return Folder(path, header)
 
     def batches(self) -> list[Batch]:
@@ -125,17 +139,17 @@ class Folder:
 
     def write(self, runs: Sequence[_core.RunResult], record: Mapping[str, Any]) -> None:
         """Store finished seeds as one batch, whole or not at all. Raises ResultsError if the disk refuses."""
-        name = f"batch-{os.getpid()}-{next(_NUMBERS)}-{_host()}"
+        name = f"batch-{_writer()}"
         partial = self.path / f".{name}.partial"
         try:
             partial.mkdir()
             self._fill(partial, sorted(runs, key=lambda run: run.seed), record)
-            _rename(partial, self.path / name)
+            partial.rename(self.path / name)
             _flush(self.path)
         except OSError as error:
             why = error.strerror or str(error)
-            seeds = spans(run.seed for run in runs)
-            raise ResultsError(f"cannot store {seeds} in {self.path}: {why}; what was stored before is kept") from None
+            seeds = listed_seeds([run.seed for run in runs])
+            raise ResultsError(f"cannot store seed {seeds} in {self.path}: {why}; seeds that were stored before are kept") from None
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -166,12 +180,19 @@ class Folder:
 
 
 def chosen(batches: Iterable[Batch], record: Mapping[str, Any]) -> dict[int, Batch]:
-    """For each seed the batch to take it from: of those that recorded what `record` asks, the first with most tables."""
+    """For each seed the batch to take it from, of those that recorded what `record` asks.
+
+    It is one with most tables, and of these one whose recording most seeds have: series of seeds that were sampled at the same
+    times can be compared.
+    """
+    asked = [batch for batch in batches if batch.covers(record)]
+    seeds: dict[str, set[int]] = {}
+    for batch in asked:
+        seeds.setdefault(batch.recording, set()).update(batch.records)
     best: dict[int, Batch] = {}
-    for batch in (batch for batch in batches if batch.covers(record)):
+    for batch in sorted(asked, key=lambda batch: (len(batch.files), len(seeds[batch.recording])), reverse=True):
         for seed in batch.records:
-            if seed not in best or len(batch.files) > len(best[seed].files):
-                best[seed] = batch
+            best.setdefault(seed, batch)
     return best
 
 
@@ -185,7 +206,7 @@ def folder_path(argument: str, value: object) -> Path:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{_host()}.partial")
+    partial = _partial(path)
     try:
         _write(partial, data)
         partial.replace(path)
@@ -207,7 +228,7 @@ def header_of(scenario: Scenario) -> dict[str, Any]:
         "groups": scenario.group_names,
         "queues": scenario.queue_names,
         "warnings": [vars(warning) for warning in scenario.warnings],
-        "scenario": {"source": scenario.source, "text": scenario.text, "overrides": scenario.overrides},
+        "scenario": {"source": scenario.source, "form": scenario.form, "text": scenario.text, "overrides": scenario.overrides},
         "parameters": scenario.resolved,
     }
 
@@ -231,13 +252,21 @@ def _require_empty(path: Path) -> None:
 
 def _sweep(path: Path) -> None:
     """Remove what killed processes of this host left half done; another host's processes cannot be asked whether they live."""
-    for entry in path.glob(".batch-*.partial"):
+    for entry in path.glob(".*.partial"):
         match = _PARTIAL.fullmatch(entry.name)
-        if match is not None and match[2] == _host() and not _alive(int(match[1])):
+        if match is None or match[3] != _host() or _alive(int(match[1]), match[2]):
+            continue
+        if entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                entry.unlink()
 
 
-def _alive(pid: int) -> bool:
+def _alive(pid: int, word: str) -> bool:
+    """Whether the process lives that drew this word; in a container an earlier one often had our own number."""
+    if pid == os.getpid():
+        return word == _WORD
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -247,14 +276,32 @@ def _alive(pid: int) -> bool:
     return True
 
 
+def _writer() -> str:
+    """A name for what this process writes next, which nothing else is called."""
+    return f"{os.getpid()}-{_WORD}-{next(_NUMBERS)}-{_host()}"
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{_writer()}.partial")
+
+
+def _write_first(path: Path, data: bytes) -> None:
+    """Put `data` at `path` whole, unless another process has put something there. Raises OSError, leaving no trace."""
+    partial = _partial(path)
+    try:
+        _write(partial, data)
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without hard links
+            partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)
-
-
-def _rename(partial: Path, final: Path) -> None:
-    """Give a batch its name, or that name with a number behind it where an earlier process of the same pid has taken it."""
-    names = chain([final], (final.with_name(f"{final.name}-{again}") for again in count(1)))
-    partial.rename(next(name for name in names if not name.exists()))
 
 
 def _remedy(batch: Path) -> str:

@@ -17,14 +17,8 @@ def unit_of(column: str) -> str:
     return _units()[column]
 
 
-def shown(column: str, value: float) -> tuple[float, str]:
-    """A value of `column` in the unit that people read: Mbit/s and ms."""
-    factor, unit = shown_unit(column)
-    return value * factor, unit
-
-
 def shown_unit(column: str) -> tuple[float, str]:
-    """The factor to, and the name of, the unit in which `column` is shown."""
+    """The factor to, and the name of, the unit in which people read `column`: Mbit/s and ms. Raises UnknownName."""
     return _SHOWN.get(unit_of(column), (1.0, unit_of(column)))
 
 

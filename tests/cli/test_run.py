@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_figures_are_drawn_when_asked_for_after_the_numbers(command: Command, sm
     done = command("run", small_file, *asked, "--out", tmp_path / "r")
     assert done.out.splitlines()[-1].startswith(f"figures in {tmp_path / 'r' / 'figures'}: queue-bottleneck, ")
     assert (tmp_path / "r" / "figures" / "queue-bottleneck.svg").exists()
+
+
+@pytest.mark.parametrize("asked", [["--plot"], ["--set", "record.plot=true"]])
+def test_figures_of_a_run_that_recorded_nothing_are_a_warning_after_the_numbers(
+    command: Command, small_file: Path, tmp_path: Path, asked: list[str]
+) -> None:
+    small_file.write_text(SMALL.split("[record]")[0])
+    done = command("run", small_file, *asked, "--out", tmp_path / "r")
+    assert (done.code, done.out.splitlines()[-1]) == (0, f"results in {tmp_path / 'r'}")
+    assert re.fullmatch(r"warning: record: no figure was drawn, .* --set 'record\.queue=10 ms'\n", done.err)
+    assert not (tmp_path / "r" / "figures").exists()
 
 
 def test_set_changes_the_scenario(command: Command, small_file: Path, tmp_path: Path) -> None:

@@ -1,3 +1,7 @@
+import math
+
+import numpy as np
+
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import Palette
@@ -11,6 +15,16 @@ def test_each_point_carries_its_interval() -> None:
     segments = axes.containers[0].lines[2][0].get_segments()
     assert [(segment[0][1], segment[1][1]) for segment in segments] == [(4.5, 5.5), (5.75, 6.25)]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["30", "60"]
+
+
+def test_a_point_without_an_interval_has_no_bar() -> None:
+    _, (axes,) = style.panels()
+    points = [Estimate(5.0, math.nan, math.nan, 1), Estimate(6.0, 1.0, 0.25, 4)]
+    with style.PLAIN.applied():
+        lines.draw(axes, [lines.Curve("ECN", [30, 60], points)], x_label="flows", y_label="goodput (Mbit/s)")
+    _, caps, (bars,) = axes.containers[0].lines
+    assert [len(segment) for segment in bars.get_segments()] == [0, 2]
+    assert [np.isfinite(np.asarray(cap.get_ydata(), float)).tolist() for cap in caps] == [[False, True]] * 2
 
 
 def test_a_scheme_has_its_colour_wherever_it_stands() -> None:

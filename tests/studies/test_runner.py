@@ -104,7 +104,7 @@ def test_a_report_is_the_same_bytes_again_and_says_what_was_run(study: Study, tm
     first, again = (run_study(study, tmp_path / name, [1, 2]).read_bytes() for name in ("a", "b"))
     assert first == again
     html = first.decode()
-    assert f"Engine {_core.VERSION} (build {_core.BUILD}), seeds 1 .. 2." in html
+    assert f"Engine {_core.VERSION} (build {_core.BUILD}), seeds 1,2." in html
     assert "<td><code>link.queue.max_p</code></td><td>0.1 | 0.5</td>" in html
 
 

@@ -51,7 +51,7 @@ fn packet_exact_case(case_json: &str) -> PyResult<String> {
 /// One table of several seeds as a Parquet file, with the column `seed` in front and `metadata` in its footer.
 #[pyfunction]
 fn write_parquet(py: Python<'_>, tables: Vec<(u64, Py<Table>)>, metadata: Vec<(String, String)>) -> PyResult<Cow<'static, [u8]>> {
-    let tables: Vec<(u64, &Table)> = tables.iter().map(|(seed, table)| (*seed, table.get())).collect();
+    let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
     let written = py.detach(|| parquet::write(&tables, metadata));
     written.map(Cow::Owned).map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -60,7 +60,7 @@ fn write_parquet(py: Python<'_>, tables: Vec<(u64, Py<Table>)>, metadata: Vec<(S
 #[pyfunction]
 fn read_parquet(py: Python<'_>, data: Vec<u8>) -> PyResult<Table> {
     let read = py.detach(|| fault::caught(|| parquet::read(data).map_err(|error| error.to_string())));
-    read.and_then(|table| table).map_err(PyOSError::new_err)
+    read.and_then(|table| table).map(Table).map_err(PyOSError::new_err)
 }
 
 #[pymodule]

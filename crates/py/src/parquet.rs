@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ecnlab_sim::measures::{Column, Table};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
@@ -16,8 +17,6 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
-
-use crate::table::{Column, Table};
 
 /// Rows from which on a file is compressed.
 const FEWEST_COMPRESSED: usize = 4096;
@@ -84,7 +83,7 @@ fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> Wr
     let mut builder = WriterProperties::builder().set_compression(compression).set_key_value_metadata(Some(metadata));
     for (name, column) in &table.columns {
         if matches!(column, Column::Real(_)) {
-            builder = builder.set_column_dictionary_enabled(ColumnPath::new(vec![name.clone()]), false);
+            builder = builder.set_column_dictionary_enabled(ColumnPath::new(vec![name.to_string()]), false);
         }
     }
     Arc::new(builder.build())
@@ -104,7 +103,7 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
             writer.write_batch(&signed, None, None)?;
         }
         (ColumnWriter::ByteArrayColumnWriter(writer), Column::Name { index, names }) => {
-            let texts: Vec<ByteArray> = names.iter().map(|name| ByteArray::from(name.as_str())).collect();
+            let texts: Vec<ByteArray> = names.iter().map(|name| ByteArray::from(&**name)).collect();
             for part in index.chunks(NAMES_AT_ONCE) {
                 let rows: Vec<ByteArray> = part.iter().map(|&at| texts[at as usize].clone()).collect();
                 writer.write_batch(&rows, None, None)?;
@@ -124,7 +123,7 @@ pub fn read(data: Vec<u8>) -> Result<Table> {
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let rows = reader.get_row_group(0)?;
     let height = usize::try_from(rows.metadata().num_rows())?;
-    let names = schema.columns().iter().map(|column| column.name().to_owned());
+    let names = schema.columns().iter().map(|column| column.name().to_owned().into());
     let columns = names.enumerate().map(|(at, name)| Ok((name, read_column(rows.as_ref(), at, height)?))).collect::<Result<_>>()?;
     Ok(Table { columns })
 }
@@ -163,7 +162,7 @@ fn names(texts: &[ByteArray]) -> Result<Column> {
         let next = names.len() as u32;
         let place = *places.entry(text.data()).or_insert(next);
         if place == next {
-            names.push(text.as_utf8()?.to_owned());
+            names.push(text.as_utf8()?.into());
         }
         index.push(place);
     }

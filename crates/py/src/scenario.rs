@@ -36,12 +36,12 @@ pub struct RunResult {
 impl Scenario {
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Sound::from_toml(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
+        Scenario::made(py, || Sound::from_toml(text, &overrides))
     }
 
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Sound::from_json(text, &overrides).map(Scenario).map_err(|problems| scenario_error(py, problems))
+        Scenario::made(py, || Sound::from_json(text, &overrides))
     }
 
     #[getter]
@@ -119,8 +119,13 @@ enum Ended {
 type Recorded = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
+    /// Reads it without the interpreter's lock: a large file takes seconds, and other threads are to hear Ctrl-C.
+    fn made(py: Python<'_>, read: impl FnOnce() -> Result<Sound, Vec<Problem>> + Send) -> PyResult<Scenario> {
+        py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
+    }
+
     fn finish(&self, seed: u64, watch: &mut Watch) -> Result<(Run, Recorded), Ended> {
-        let recording = self.recording();
+        let recording = self.0.record.recording();
         if recording == Recording::default() {
             let (run, Off) = self.execute(seed, Off, watch)?;
             return Ok((run, Vec::new()));
@@ -144,24 +149,13 @@ impl Scenario {
         }
         Ok(simulation.finish())
     }
-
-    fn recording(&self) -> Recording {
-        let record = &self.0.record;
-        Recording {
-            queue: record.queue.every(),
-            window: record.window.every(),
-            rates: record.rates,
-            events: record.events,
-            distributions: record.distributions,
-        }
-    }
 }
 
 impl RunResult {
     fn new(py: Python<'_>, seed: u64, run: Run, more: Recorded, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables.into_iter().chain(more) {
-            tables.set_item(name, Py::new(py, Table::from(table))?)?;
+            tables.set_item(name, Py::new(py, Table(table))?)?;
         }
         Ok(RunResult {
             seed,

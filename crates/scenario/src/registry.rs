@@ -158,3 +158,47 @@ fn property(parameter: &Parameter) -> Json {
 fn bounded(kind: &str, min: f64, max: f64) -> Json {
     if max.is_finite() { json!({ "type": kind, "minimum": min, "maximum": max }) } else { json!({ "type": kind, "minimum": min }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every table of parameters with the name that it goes by.
+    fn declared() -> Vec<(&'static str, &'static [Parameter])> {
+        let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
+        let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
+        let sources = source::SOURCES.iter().map(|entry| (entry.name, entry.parameters));
+        sections.chain(aqms).chain(sources).chain([("tcp", Settings::PARAMETERS)]).collect()
+    }
+
+    #[test]
+    fn every_default_and_every_value_that_switches_something_off_can_be_read() {
+        for (table, parameters) in declared() {
+            for parameter in parameters {
+                parameter.default_value();
+                parameter.off.iter().for_each(|(value, _)| assert!(parameter.read(value).is_ok(), "{table}.{}: {value}", parameter.name));
+            }
+        }
+    }
+
+    #[test]
+    fn every_condition_names_a_parameter_of_its_table_and_words_that_it_takes() {
+        for (table, parameters) in declared() {
+            for condition in parameters.iter().flat_map(|parameter| parameter.read_when) {
+                let other = parameters.iter().find(|other| other.name == condition.parameter);
+                let other = other.unwrap_or_else(|| panic!("{table} has no parameter {}", condition.parameter));
+                for &word in condition.values {
+                    assert_eq!(Ok(word.to_owned()), other.read(word).map(|value| value.to_string()), "{table}.{}", other.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_aqm_leaves_unread_is_a_parameter_of_its_table() {
+        for entry in AQMS {
+            let names: Vec<_> = entry.parameters.iter().map(|parameter| parameter.name).collect();
+            assert!(entry.unread.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread);
+        }
+    }
+}

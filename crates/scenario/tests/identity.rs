@@ -64,8 +64,20 @@ fn the_digest_covers_every_source_that_a_result_depends_on() {
     assert_eq!(BUILD, digest::digest(&crates()).unwrap(), "what is compiled in is the digest of these sources");
 }
 
+const LOCK: &str = r#"version = 4
+
+[[package]]
+name = "libm"
+version = "0.2.15"
+source = "registry"
+
+[[package]]
+name = "ecnlab-bench"
+version = "0.1.0"
+"#;
+
 #[test]
-fn a_change_of_one_source_changes_the_digest_and_a_change_of_line_endings_does_not() {
+fn the_digest_tells_sources_and_versions_apart_and_not_how_they_came_here() {
     let folder = std::env::temp_dir().join(format!("ecnlab-digest-{}", std::process::id()));
     let crates = folder.join("crates");
     for name in digest::CRATES {
@@ -73,14 +85,16 @@ fn a_change_of_one_source_changes_the_digest_and_a_change_of_line_endings_does_n
         std::fs::write(crates.join(name).join("Cargo.toml"), "[package]\n").unwrap();
         std::fs::write(crates.join(name).join("src/inner/mod.rs"), "//! A room.\nfn it() {}\n").unwrap();
     }
-    std::fs::write(folder.join("Cargo.lock"), "version = 4\n").unwrap();
-    let digest = || digest::digest(&crates).unwrap();
-    let before = digest();
-    std::fs::write(crates.join("queue/src/inner/mod.rs"), "//! A room.\r\nfn it() {}\r\n").unwrap();
-    assert_eq!(before, digest());
-    std::fs::write(crates.join("queue/src/inner/mod.rs"), "//! A room.\nfn it() { }\n").unwrap();
-    let changed = digest();
-    std::fs::write(folder.join("Cargo.lock"), "version = 5\n").unwrap();
-    assert!(before != changed && changed != digest());
+    let digest_of = |source: &str, lock: &str| {
+        std::fs::write(crates.join("queue/src/inner/mod.rs"), source).unwrap();
+        std::fs::write(folder.join("Cargo.lock"), lock).unwrap();
+        digest::digest(&crates).unwrap()
+    };
+    let before = digest_of("//! A room.\nfn it() {}\n", LOCK);
+    assert_eq!(before, digest_of("//! A room.\r\nfn it() {}\r\n", &LOCK.replace('\n', "\r\n")), "line endings");
+    let own = LOCK.find("\n[[package]]\nname = \"ecnlab-bench\"").unwrap();
+    assert_eq!(before, digest_of("//! A room.\nfn it() {}\n", &LOCK[..own]), "a crate of ours that a source distribution leaves out");
+    assert_ne!(before, digest_of("//! A room.\nfn it() { }\n", LOCK));
+    assert_ne!(before, digest_of("//! A room.\nfn it() {}\n", &LOCK.replace("0.2.15", "0.2.16")));
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -153,6 +153,8 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("\"two groups\"", "true", "name", 1, "must be a text in quotes, as in \"true\""),
         ("name = \"far\"", "name = \"far.away\"", "flows.far.away.name", 21, "must not contain a dot"),
         ("name = \"far\"", "name = \"\\u001b[31m\"", "flows.1.name", 21, "control characters"),
+        // What turns the direction of writing would turn that of the whole message.
+        ("name = \"far\"", "name = \"fa\\u202er\"", "flows.1.name", 21, "control characters"),
     ];
     for (old, new, place, line, said) in cases {
         let problem = only_problem(&with(old, new));

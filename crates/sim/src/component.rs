@@ -3,6 +3,8 @@
 //! The calendar of deadlines hands back what a deadline belongs to. Each kind counts its members for itself, so that another link or
 //! flow, also one that comes while the run goes on, renumbers nothing.
 
+use std::ops::RangeInclusive;
+
 /// A component's kind and its index among those of its kind, in one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component(u32);
@@ -30,8 +32,8 @@ const INDEX_BITS: u32 = 28;
 impl Component {
     /// # Panics
     /// If the index does not fit, at 268 million of one kind.
-    pub fn new(kind: ComponentKind, index: usize) -> Component {
-        assert!(index < 1 << INDEX_BITS, "at most 2^{INDEX_BITS} components of one kind");
+    pub const fn new(kind: ComponentKind, index: usize) -> Component {
+        assert!(index < 1 << INDEX_BITS, "at most 2^28 components of one kind");
         Component((kind as u32) << INDEX_BITS | index as u32)
     }
 
@@ -47,12 +49,19 @@ impl Component {
         }
     }
 
+    /// Whether it is of this kind and its index in this range, in one comparison.
+    #[inline(always)]
+    pub const fn is_of(self, kind: ComponentKind, indices: RangeInclusive<u32>) -> bool {
+        let first = (kind as u32) << INDEX_BITS | *indices.start();
+        self.0.wrapping_sub(first) <= *indices.end() - *indices.start()
+    }
+
     #[inline(always)]
     pub fn index(self) -> u32 {
         self.0 & ((1 << INDEX_BITS) - 1)
     }
 
-    /// ComponentKind and index as one number, for the fingerprint.
+    /// Kind and index as one number, for the fingerprint.
     #[inline(always)]
     pub fn number(self) -> u32 {
         self.0

@@ -8,23 +8,22 @@
 //! empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and changes nothing about
 //! their order.
 //!
-//! Where we differ from Brown: what is more than a lap of the buckets ahead waits in a second array, a bucket for each lap, until its
-//! lap begins (the hierarchy of Varghese and Lauck 1987), so that idle components are not met again at each lap. No step searches
-//! a list, so the work grows with the number of deadlines, also if all of them are at one instant.
+//! Where we differ from Brown: what is more than a lap of the buckets ahead waits in a heap, so that idle components are not met again at
+//! each lap. No step searches a list, so the work grows with the number of deadlines, by no more than its logarithm for those far ahead,
+//! also if all of them are at one instant.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ecnlab_units::Time;
 
-use crate::component::Component;
+use crate::component::{Component, ComponentKind};
 
-const NONE: u32 = u32::MAX;
+/// Ends a list. Nobody has this place: it takes what is written to a neighbour that is not there, which spares asking for one.
+const NONE: u32 = 0;
 const IDLE: u64 = u64::MAX;
 /// Up to this many entries are kept in order one by one.
 const FEW: usize = 16;
-/// Laps ahead that have a bucket of their own.
-const LAPS: usize = 1 << 10;
 /// Events before the width is fitted for the first time, and least events from one time to the next.
 const FIRST_FIT: u64 = 256;
 const FIT_EVERY: u64 = 4096;
@@ -39,14 +38,15 @@ pub struct Order {
 /// The deadlines of components, which may be added at any time.
 pub struct Deadlines {
     places: Vec<Place>,
-    /// The buckets up to a lap ahead of the one at hand, and the laps after.
+    /// The buckets up to a lap ahead of the one at hand.
     near: Buckets,
-    far: Buckets,
+    /// What is further ahead, with the time under which it was put here, and the first bucket of these.
+    far: BinaryHeap<Reverse<(u64, u32)>>,
+    first_far: u64,
     /// Bucket width is `1 << shift` picoseconds.
     shift: u32,
-    /// Numbers of the bucket at hand and of the last one of its lap, counted from time zero.
+    /// Number of the bucket at hand, counted from time zero.
     current: u64,
-    lap_ends: u64,
     /// What the bucket at hand held when it came up, the earliest last, and what has come into it since and is not among the next few.
     ready: Vec<Entry>,
     late: BinaryHeap<Reverse<Entry>>,
@@ -72,6 +72,18 @@ struct Place {
     previous: u32,
     owner: Component,
     list: List,
+}
+
+impl Place {
+    const IDLE: Place = Place {
+        due: IDLE,
+        order: Order { since: Time::ZERO, number: 0 },
+        held: IDLE,
+        next: NONE,
+        previous: NONE,
+        owner: Component::new(ComponentKind::Link, 0),
+        list: List::Ready,
+    };
 }
 
 /// What holds a component.
@@ -101,12 +113,13 @@ impl Entry {
 impl Deadlines {
     /// No deadlines yet, with room for about so many components.
     pub fn new(components: usize) -> Deadlines {
-        let near = Buckets::new(buckets_for(components));
+        let mut places = Vec::with_capacity(components + 1);
+        places.push(Place::IDLE);
         Deadlines {
-            places: Vec::with_capacity(components),
-            lap_ends: near.mask,
-            near,
-            far: Buckets::new(LAPS),
+            places,
+            near: Buckets::new(buckets_for(components)),
+            far: BinaryHeap::new(),
+            first_far: IDLE,
             shift: 27,
             current: 0,
             ready: Vec::new(),
@@ -123,7 +136,7 @@ impl Deadlines {
 
     /// Adds a component without a deadline; returns the place under which its deadline is set.
     pub fn add(&mut self, owner: Component) -> u32 {
-        self.places.push(Place { due: IDLE, order: Order::default(), held: IDLE, next: NONE, previous: NONE, owner, list: List::Ready });
+        self.places.push(Place { owner, ..Place::IDLE });
         (self.places.len() - 1) as u32
     }
 
@@ -183,16 +196,16 @@ impl Deadlines {
                     return Some(self.fire(component));
                 }
                 self.put_again(component);
-            } else if let Some(alone) = self.advance()? {
-                let place = &self.places[alone as usize];
-                if place.held > until.picos() {
-                    self.make_ready(alone);
-                    return None;
+            } else {
+                let first = self.advance()?;
+                let place = &self.places[first as usize];
+                if place.next != NONE || place.held > until.picos() {
+                    self.make_ready(first);
+                } else if place.held == place.due {
+                    return Some(self.fire(first));
+                } else {
+                    self.put_again(first);
                 }
-                if place.held == place.due {
-                    return Some(self.fire(alone));
-                }
-                self.put_again(alone);
             }
         }
     }
@@ -242,37 +255,75 @@ impl Deadlines {
             self.near.insert(bucket, component, &mut self.places);
         } else {
             place.list = List::Far;
-            self.far.insert(bucket >> self.near.bits(), component, &mut self.places);
+            self.put_far(component, due);
         }
     }
 
-    /// Takes a component out, to be put at an earlier time. What `ready` has of it is known by its time to be of no use.
+    #[cold]
+    #[inline(never)]
+    fn put_far(&mut self, component: u32, due: u64) {
+        self.far.push(Reverse((due, component)));
+        self.first_far = self.first_far.min(due >> self.shift);
+    }
+
+    /// Takes a component out, to be put at an earlier time. What `ready` and `far` have of it is known by its time to be of no use.
     fn take_out(&mut self, component: u32) {
         let Place { held, list, .. } = self.places[component as usize];
-        let bucket = held >> self.shift;
-        match list {
-            List::Ready => {}
-            List::Near => self.near.remove(bucket, component, &mut self.places),
-            List::Far => self.far.remove(bucket >> self.near.bits(), component, &mut self.places),
+        if list == List::Near {
+            self.near.remove(held >> self.shift, component, &mut self.places);
         }
     }
 
-    /// Goes to the next bucket that holds anything: a component that is alone there is handed out, several go into `ready`. `None` if
-    /// no deadline is set.
+    /// Goes to the next bucket that holds anything and empties it; returns the first of its list, which mostly is alone. `None` if no
+    /// deadline is set.
     #[inline]
-    fn advance(&mut self) -> Option<Option<u32>> {
-        let bucket = match self.near.next_occupied(self.current + 1, self.lap_ends) {
-            Some(bucket) => bucket,
-            None => self.next_in_other_lap()?,
+    fn advance(&mut self) -> Option<u32> {
+        let bucket = match self.near.next_occupied(self.current + 1, self.current + self.near.mask) {
+            Some(bucket) if bucket < self.first_far => bucket,
+            _ => self.advance_with_far()?,
         };
         self.current = bucket;
-        let first = self.near.take(bucket);
         self.look();
-        if self.places[first as usize].next == NONE {
-            return Some(Some(first));
+        Some(self.near.take(bucket))
+    }
+
+    /// The next bucket that holds anything once all of `far` that is less than a lap ahead of it has been put into the buckets.
+    #[cold]
+    #[inline(never)]
+    fn advance_with_far(&mut self) -> Option<u64> {
+        loop {
+            let next = self.near.next_occupied(self.current + 1, self.current + self.near.mask);
+            if let Some(bucket) = next
+                && bucket < self.first_far
+            {
+                return next;
+            }
+            if self.first_far == IDLE {
+                return None;
+            }
+            // Nothing is due before that.
+            self.current = self.current.max(next.unwrap_or(IDLE).min(self.first_far) - 1);
+            self.bring_far();
         }
-        self.make_ready(first);
-        Some(None)
+    }
+
+    /// Puts all of `far` that is less than a lap ahead into the buckets.
+    fn bring_far(&mut self) {
+        while let Some(&Reverse((held, component))) = self.far.peek() {
+            let bucket = held >> self.shift;
+            let place = &mut self.places[component as usize];
+            // Else it was put elsewhere since.
+            if place.list == List::Far && place.held == held {
+                if bucket > self.current + self.near.mask {
+                    break;
+                }
+                place.list = List::Near;
+                self.near.insert(bucket, component, &mut self.places);
+            }
+            self.look();
+            self.far.pop();
+        }
+        self.first_far = self.far.peek().map_or(IDLE, |&Reverse((held, _))| held >> self.shift);
     }
 
     /// Moves a list into `ready`.
@@ -308,61 +359,6 @@ impl Deadlines {
         self.late.push(Reverse(entry));
     }
 
-    /// The next bucket that holds anything, beyond the lap at hand.
-    #[cold]
-    fn next_in_other_lap(&mut self) -> Option<u64> {
-        loop {
-            let lap = match self.near.next_occupied(self.lap_ends + 1, self.current + self.near.count()) {
-                Some(_) => self.lap() + 1,
-                None => self.next_lap()?,
-            };
-            self.begin_lap(lap);
-            if let Some(bucket) = self.near.next_occupied(self.current + 1, self.lap_ends) {
-                return Some(bucket);
-            }
-        }
-    }
-
-    /// The next lap with a deadline, no bucket being occupied: the first of those in `far`, unless what is there belongs to the
-    /// same bucket of a later turn.
-    fn next_lap(&self) -> Option<u64> {
-        let next = self.far.next_occupied(self.lap() + 1, self.lap() + LAPS as u64)?;
-        if self.far.list(next, &self.places).any(|component| self.lap_of(component) == next) {
-            return Some(next);
-        }
-        (0..self.places.len() as u32).filter(|&component| self.places[component as usize].held != IDLE).map(|c| self.lap_of(c)).min()
-    }
-
-    /// Number of the lap at hand.
-    fn lap(&self) -> u64 {
-        self.lap_ends >> self.near.bits()
-    }
-
-    /// The lap in which a component's place comes up.
-    fn lap_of(&self, component: u32) -> u64 {
-        self.places[component as usize].held >> self.shift >> self.near.bits()
-    }
-
-    /// Goes to the beginning of a lap and spreads what waited for it over the buckets.
-    fn begin_lap(&mut self, lap: u64) {
-        self.current = (lap << self.near.bits()) - 1;
-        self.lap_ends = self.current + self.near.count();
-        let mut component = self.far.take(lap);
-        while component != NONE {
-            self.look();
-            let next = self.places[component as usize].next;
-            if self.lap_of(component) == lap {
-                let place = &mut self.places[component as usize];
-                place.list = List::Near;
-                let bucket = place.held >> self.shift;
-                self.near.insert(bucket, component, &mut self.places);
-            } else {
-                self.far.insert(lap, component, &mut self.places);
-            }
-            component = next;
-        }
-    }
-
     /// Fits the bucket width to the mean gap between events. A gap of nothing says nothing: it is a burst at one instant.
     #[cold]
     fn fit(&mut self, now: u64) {
@@ -382,12 +378,12 @@ impl Deadlines {
 
     fn rebuild(&mut self, shift: u32, now: u64) {
         self.near = Buckets::new(buckets_for(self.places.len()));
-        self.far = Buckets::new(LAPS);
+        self.far.clear();
+        self.first_far = IDLE;
         self.ready.clear();
         self.late.clear();
         self.shift = shift;
         self.current = now >> shift;
-        self.lap_ends = self.current | self.near.mask;
         for component in 0..self.places.len() as u32 {
             self.look();
             let place = &mut self.places[component as usize];
@@ -429,33 +425,19 @@ impl Buckets {
         Buckets { heads: vec![NONE; count], occupied: vec![0; count / 64], mask: count as u64 - 1 }
     }
 
-    fn count(&self) -> u64 {
-        self.mask + 1
-    }
-
-    /// Binary digits of a bucket's number in the ring.
-    fn bits(&self) -> u32 {
-        self.mask.trailing_ones()
-    }
-
     #[inline]
     fn insert(&mut self, bucket: u64, component: u32, places: &mut [Place]) {
         let index = (bucket & self.mask) as usize;
         let next = std::mem::replace(&mut self.heads[index], component);
-        if next == NONE {
-            self.occupied[index / 64] |= 1 << (index % 64);
-        } else {
-            places[next as usize].previous = component;
-        }
+        self.occupied[index / 64] |= 1 << (index % 64);
+        places[next as usize].previous = component;
         let place = &mut places[component as usize];
         (place.next, place.previous) = (next, NONE);
     }
 
     fn remove(&mut self, bucket: u64, component: u32, places: &mut [Place]) {
         let Place { next, previous, .. } = places[component as usize];
-        if next != NONE {
-            places[next as usize].previous = previous;
-        }
+        places[next as usize].previous = previous;
         if previous != NONE {
             places[previous as usize].next = next;
             return;
@@ -473,12 +455,6 @@ impl Buckets {
         let index = (bucket & self.mask) as usize;
         self.occupied[index / 64] &= !(1 << (index % 64));
         std::mem::replace(&mut self.heads[index], NONE)
-    }
-
-    /// The components of a bucket.
-    fn list<'a>(&self, bucket: u64, places: &'a [Place]) -> impl Iterator<Item = u32> + 'a {
-        let in_list = |component: u32| (component != NONE).then_some(component);
-        std::iter::successors(in_list(self.heads[(bucket & self.mask) as usize]), move |&at| in_list(places[at as usize].next))
     }
 
     /// The first bucket from `first` to `last` that holds anything.
@@ -503,15 +479,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::component::ComponentKind;
 
     fn at(picos: u64) -> Time {
         Time::from_picos(picos)
     }
 
+    /// Where a component is, by its number: the first place is nobody's.
+    fn place(component: u32) -> u32 {
+        component + 1
+    }
+
     fn deadlines(components: usize) -> Deadlines {
         let mut deadlines = Deadlines::new(components);
-        (0..components).for_each(|index| assert_eq!(index as u32, deadlines.add(Component::new(ComponentKind::Timer, index))));
+        (0..components).for_each(|index| assert_eq!(place(index as u32), deadlines.add(Component::new(ComponentKind::Timer, index))));
         deadlines
     }
 
@@ -523,7 +503,7 @@ mod tests {
     fn ties_come_in_the_order_in_which_they_were_set() {
         let mut deadlines = deadlines(3);
         for component in [2, 0, 1] {
-            deadlines.set(component, Time::ZERO, at(5));
+            deadlines.set(place(component), Time::ZERO, at(5));
         }
         assert_eq!([2, 0, 1], [(); 3].map(|()| popped(&mut deadlines).unwrap().1));
         assert_eq!(None, popped(&mut deadlines));
@@ -532,13 +512,13 @@ mod tests {
     #[test]
     fn setting_again_overwrites_and_clearing_forgets() {
         let mut deadlines = deadlines(2);
-        deadlines.set(0, Time::ZERO, at(1 << 40));
-        deadlines.set(0, Time::ZERO, at(1 << 50));
-        deadlines.set(1, Time::ZERO, at(1 << 45));
-        deadlines.set(1, Time::ZERO, at(7));
+        deadlines.set(place(0), Time::ZERO, at(1 << 40));
+        deadlines.set(place(0), Time::ZERO, at(1 << 50));
+        deadlines.set(place(1), Time::ZERO, at(1 << 45));
+        deadlines.set(place(1), Time::ZERO, at(7));
         assert_eq!(Some((at(7), 1)), popped(&mut deadlines));
-        deadlines.set(1, Time::ZERO, at(9));
-        deadlines.clear(1);
+        deadlines.set(place(1), Time::ZERO, at(9));
+        deadlines.clear(place(1));
         assert_eq!(Some((at(1 << 50), 0)), popped(&mut deadlines));
         assert_eq!(None, popped(&mut deadlines));
     }
@@ -558,11 +538,11 @@ mod tests {
                         let due = now + ((1u64 << magnitude) / 1000) * fraction;
                         order += 1;
                         list[component as usize] = Some((due, order));
-                        deadlines.set(component, at(now), at(due));
+                        deadlines.set(place(component), at(now), at(due));
                     }
                     2 => {
                         list[component as usize] = None;
-                        deadlines.clear(component);
+                        deadlines.clear(place(component));
                     }
                     _ => {
                         let first = list.iter().enumerate().filter_map(|(i, d)| d.map(|d| (d, i as u32))).min();
@@ -582,20 +562,20 @@ mod tests {
     fn looks(components: usize) -> u64 {
         let mut deadlines = deadlines(components);
         let all = 0..components as u32;
-        all.clone().for_each(|component| deadlines.set(component, Time::ZERO, at(1000)));
+        all.clone().for_each(|component| deadlines.set(place(component), Time::ZERO, at(1000)));
         while let Some((now, component)) = popped(&mut deadlines) {
-            deadlines.set(component, now, at(3_000_000_000_000));
+            deadlines.set(place(component), now, at(3_000_000_000_000));
             if component + 1 == all.end {
                 break;
             }
         }
-        all.clone().for_each(|component| deadlines.set(component, at(1000), at(200_000_000_000)));
+        all.clone().for_each(|component| deadlines.set(place(component), at(1000), at(200_000_000_000)));
         for _ in 0..components {
             let (now, component) = popped(&mut deadlines).unwrap();
-            deadlines.set(component, now, at(now.picos() + 50_000_000_000_000));
+            deadlines.set(place(component), now, at(now.picos() + 50_000_000_000_000));
         }
         for round in 0..components as u64 {
-            deadlines.set(0, at(200_000_000_000), at(200_000_000_000 + round * 1_000_000_000));
+            deadlines.set(place(0), at(200_000_000_000), at(200_000_000_000 + round * 1_000_000_000));
             assert_eq!(0, popped(&mut deadlines).unwrap().1);
         }
         deadlines.looks
@@ -613,9 +593,9 @@ mod tests {
     fn a_deadline_after_the_time_asked_for_stays() {
         let mut deadlines = deadlines(40);
         for component in 0..40 {
-            deadlines.set(component, Time::ZERO, at(1_000_000 + u64::from(component % 3)));
+            deadlines.set(place(component), Time::ZERO, at(1_000_000 + u64::from(component % 3)));
         }
-        deadlines.set(7, Time::ZERO, at(1 << 50));
+        deadlines.set(place(7), Time::ZERO, at(1 << 50));
         assert_eq!(None, deadlines.pop_until(at(999_999)));
         assert_eq!((0..40).map(|_| popped(&mut deadlines)).last(), Some(Some((at(1 << 50), 7))));
         assert_eq!(None, popped(&mut deadlines));

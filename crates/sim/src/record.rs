@@ -5,8 +5,9 @@
 
 use std::fmt;
 
+use ecnlab_queue::Cause;
 use ecnlab_transport::Window;
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Span, Time, words};
 
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
@@ -89,8 +90,8 @@ pub struct EventRow {
     time: Time,
     queue: u32,
     flow: u32,
-    kind: u32,
-    cause: u32,
+    kind: EventKind,
+    cause: EventCause,
 }
 
 pub struct LockoutRow {
@@ -100,11 +101,35 @@ pub struct LockoutRow {
 }
 
 pub struct DistributionRow {
-    quantity: u32,
+    quantity: Quantity,
     of: u32,
     low_s: f64,
     high_s: f64,
     count: u64,
+}
+
+words! {
+    /// What was done to a packet.
+    pub enum EventKind { Mark = "mark", Drop = "drop" }
+}
+
+words! {
+    /// What a mark or a drop came from.
+    pub enum EventCause {
+        Early = "early",
+        Forced = "forced",
+        Overflow = "overflow",
+        /// A loss before the queue.
+        Lost = "lost",
+        /// A drop before the queue because of ECN.
+        Ecn = "ecn",
+    }
+}
+
+words! {
+    /// What a distribution is of.
+    #[derive(PartialOrd, Ord)]
+    pub enum Quantity { Delay = "delay", Rtt = "rtt", Sojourn = "sojourn" }
 }
 
 pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
@@ -151,12 +176,12 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
         real("time_s", "s", "When it happened", |row| row.time.seconds()),
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         index("flow", "index", "The flow's number", |row| row.flow),
-        name("kind", Naming::Word(&["mark", "drop"]), "Mark or drop", |row| row.kind),
+        name("kind", Naming::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
         name(
             "cause",
-            Naming::Word(&["early", "forced", "overflow", "lost", "ecn"]),
+            Naming::Word(EventCause::WORDS),
             "What it came from: the random test, an average at or above its maximum, a full buffer, a loss before the queue, a drop before the queue because of ECN",
-            |row| row.cause,
+            |row| row.cause as u32,
         ),
     ]],
 };
@@ -177,9 +202,9 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
     columns: &[&[
         name(
             "quantity",
-            Naming::Word(&["delay", "rtt", "sojourn"]),
+            Naming::Word(Quantity::WORDS),
             "One-way delay or round-trip time of a group (as in `delay_mean_s` and `rtt_mean_s`), or wait in a queue (as in `sojourn_mean_s`)",
-            |row| row.quantity,
+            |row| row.quantity as u32,
         ),
         name("of", Naming::GroupOrQueue, "Name of the group or the link", |row| row.of),
         real("low_s", "s", "Least time that the cell counts", |row| row.low_s),
@@ -187,10 +212,6 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
         count("count", "samples", "Samples in the cell", |row| row.count),
     ]],
 };
-
-const DELAY: u32 = 0;
-const RTT: u32 = 1;
-const SOJOURN: u32 = 2;
 
 impl Recorder {
     /// Of a run that ends at `duration`.
@@ -239,15 +260,15 @@ impl Recorder {
     /// The rows of all distributions, queues counted on from the last group.
     fn distribution_rows(&mut self, groups: u32) -> Vec<DistributionRow> {
         for (group, rtt) in std::mem::take(&mut self.round_trips).iter().enumerate() {
-            self.add_distribution(RTT, group as u32, rtt);
+            self.add_distribution(Quantity::Rtt, group as u32, rtt);
         }
         let mut rows = std::mem::take(&mut self.distributions);
-        rows.iter_mut().filter(|row| row.quantity == SOJOURN).for_each(|row| row.of += groups);
+        rows.iter_mut().filter(|row| row.quantity == Quantity::Sojourn).for_each(|row| row.of += groups);
         rows.sort_by_key(|row| row.quantity);
         rows
     }
 
-    fn add_distribution(&mut self, quantity: u32, of: u32, times: &Histogram<8>) {
+    fn add_distribution(&mut self, quantity: Quantity, of: u32, times: &Histogram<8>) {
         self.distributions.extend(times.cells().map(|(low_s, high_s, count)| DistributionRow { quantity, of, low_s, high_s, count }));
     }
 
@@ -333,21 +354,29 @@ impl Probe for Recorder {
     fn distribution(&mut self, of: TimesOf, times: &Histogram<8>) {
         if self.recording.distributions {
             match of {
-                TimesOf::Delay { group } => self.add_distribution(DELAY, group, times),
-                TimesOf::Sojourn { queue } => self.add_distribution(SOJOURN, queue, times),
+                TimesOf::Delay { group } => self.add_distribution(Quantity::Delay, group, times),
+                TimesOf::Sojourn { queue } => self.add_distribution(Quantity::Sojourn, queue, times),
             }
         }
     }
 }
 
-/// Where the words of `kind` and `cause` stand in their columns; nothing for what a script did.
-fn kind_and_cause(what: MarkOrDrop) -> Option<(u32, u32)> {
+/// What an event says of a mark or a drop; nothing for what a script did.
+fn kind_and_cause(what: MarkOrDrop) -> Option<(EventKind, EventCause)> {
     match what {
-        MarkOrDrop::Marked(cause) => Some((0, cause as u32)),
-        MarkOrDrop::Dropped(cause) => Some((1, cause as u32)),
-        MarkOrDrop::Lost => Some((1, 3)),
-        MarkOrDrop::EcnRefused => Some((1, 4)),
+        MarkOrDrop::Marked(cause) => Some((EventKind::Mark, cause_of(cause))),
+        MarkOrDrop::Dropped(cause) => Some((EventKind::Drop, cause_of(cause))),
+        MarkOrDrop::Lost => Some((EventKind::Drop, EventCause::Lost)),
+        MarkOrDrop::EcnRefused => Some((EventKind::Drop, EventCause::Ecn)),
         MarkOrDrop::ScriptMarked | MarkOrDrop::ScriptDropped => None,
+    }
+}
+
+fn cause_of(cause: Cause) -> EventCause {
+    match cause {
+        Cause::Early => EventCause::Early,
+        Cause::Forced => EventCause::Forced,
+        Cause::Overflow => EventCause::Overflow,
     }
 }
 

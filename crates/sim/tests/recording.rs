@@ -70,7 +70,7 @@ fn every_table_of_a_run_is_declared_and_every_declared_one_can_be_had() {
     let declared = tables();
     assert_eq!(declared.iter().map(|table| table.name).collect::<Vec<_>>(), made.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     for (text, (name, table)) in declared.iter().zip(made) {
-        let columns: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
+        let columns: Vec<_> = table.columns.iter().map(|(name, _)| &**name).collect();
         assert_eq!(text.columns.iter().map(|column| column.name).collect::<Vec<_>>(), columns, "{name}");
         assert!(table.columns.iter().all(|(_, column)| column.len() == table.height()), "{name}");
         assert!(text.columns.iter().all(|column| !column.doc.is_empty() && (column.kind == "name") == column.unit.is_empty()), "{name}");

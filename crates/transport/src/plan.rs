@@ -25,30 +25,29 @@ pub struct Plan {
     /// The first segment that is not passed and carries less than a full payload.
     first_short: u64,
     segments: u64,
+    /// What an endless flow has none of, so that it takes no room among what every segment reads.
+    ends: Option<Box<Ends>>,
     /// Bytes of application data in a full segment.
     full: u32,
     syn: bool,
     has_fin: bool,
+}
+
+/// The ends of transfers and of the connection.
+#[derive(Clone, Debug, Default)]
+struct Ends {
     fin: Option<u64>,
-    /// Segments that are not passed and carry less, with what they carry: ends of transfers and the FIN. The SYN needs no entry.
+    /// Segments that are not passed and carry less, with what they carry: the last ones of transfers and the FIN. The SYN needs no entry.
     short: VecDeque<(u64, u32)>,
-    /// By how much the SYN and the short segments that are passed fall short of full ones, in bytes.
+    /// By how much the short segments that are passed fall short of full ones, in bytes.
     shortfall: u64,
 }
 
 impl Plan {
     pub fn new(settings: &Settings, demand: &Demand) -> Plan {
         let (syn, full) = (settings.syn(), settings.payload());
-        let mut plan = Plan {
-            first_short: if syn { 0 } else { NEVER },
-            segments: u64::from(syn),
-            full,
-            syn,
-            has_fin: settings.fin,
-            fin: None,
-            short: VecDeque::new(),
-            shortfall: if syn { u64::from(full) } else { 0 },
-        };
+        let mut plan =
+            Plan { first_short: if syn { 0 } else { NEVER }, segments: u64::from(syn), ends: None, full, syn, has_fin: settings.fin };
         plan.add(demand);
         plan
     }
@@ -57,11 +56,12 @@ impl Plan {
     pub fn add(&mut self, demand: &Demand) {
         self.segments = self.segments.saturating_add(demand.segments);
         if let Some(payload) = demand.last_payload {
-            self.short.push_back((self.segments - 1, payload));
+            self.ends.get_or_insert_default().short.push_back((self.segments - 1, payload));
         }
         if demand.closes && self.has_fin {
-            self.fin = Some(self.segments);
-            self.short.push_back((self.segments, 0));
+            let ends = self.ends.get_or_insert_default();
+            ends.fin = Some(self.segments);
+            ends.short.push_back((self.segments, 0));
             self.segments += 1;
         }
         if self.first_short == NEVER {
@@ -92,21 +92,22 @@ impl Plan {
         if self.syn && seq == 0 {
             return 0;
         }
-        self.short.iter().find(|&&(short, _)| short == seq).map_or(self.full, |&(_, payload)| payload)
+        self.short().find(|&&(short, _)| short == seq).map_or(self.full, |&(_, payload)| payload)
     }
 
     /// Bytes of application data in all segments before one that is not passed.
     pub fn bytes_before(&self, seq: u64) -> u64 {
-        let short = self.short.iter().take_while(|&&(short, _)| short < seq);
-        let shortfall: u64 = short.map(|&(_, payload)| u64::from(self.full - payload)).sum();
-        (seq * u64::from(self.full)).saturating_sub(self.shortfall + shortfall)
+        let ahead = self.short().take_while(|&&(short, _)| short < seq).map(|&(_, payload)| u64::from(self.full - payload));
+        let syn = if self.syn { u64::from(self.full) } else { 0 };
+        let passed = self.ends.as_ref().map_or(0, |ends| ends.shortfall);
+        (seq * u64::from(self.full)).saturating_sub(syn + passed + ahead.sum::<u64>())
     }
 
     /// What a segment does to the connection.
     pub fn role(&self, seq: u64) -> Role {
         match seq {
             0 if self.syn => Role::Syn,
-            _ if self.fin == Some(seq) => Role::Fin,
+            _ if self.ends.as_ref().is_some_and(|ends| ends.fin == Some(seq)) => Role::Fin,
             _ => Role::Plain,
         }
     }
@@ -121,13 +122,20 @@ impl Plan {
 
     #[cold]
     fn pass_short(&mut self, next: u64) {
-        let passed = self.short.partition_point(|&(seq, _)| seq < next);
-        self.shortfall += self.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
+        if let Some(ends) = &mut self.ends {
+            let passed = ends.short.partition_point(|&(seq, _)| seq < next);
+            ends.shortfall += ends.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
+        }
         self.find_first_short();
     }
 
     fn find_first_short(&mut self) {
-        self.first_short = self.short.front().map_or(NEVER, |&(seq, _)| seq);
+        let first = self.short().next().map_or(NEVER, |&(seq, _)| seq);
+        self.first_short = first;
+    }
+
+    fn short(&self) -> impl Iterator<Item = &(u64, u32)> {
+        self.ends.iter().flat_map(|ends| &ends.short)
     }
 }
 

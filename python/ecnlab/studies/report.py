@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.errors import ResultsError
+from ecnlab.seeds import listed_seeds
 from ecnlab.store import write_atomically
 from ecnlab.studies.model import Drawing, Item, Study
 
@@ -53,7 +54,7 @@ def render(study: Study, sections: Sequence[Section], results: Sequence[Result],
         summary=study.summary,
         source=study.source,
         engine=_engine(results[0].header),
-        seeds=_seeds(seeds),
+        seeds=listed_seeds(seeds),
         sections=sections,
         runs=[_run(result) for result in results],
         settings=_settings(results),
@@ -70,13 +71,6 @@ def write(path: Path, html: str) -> None:
 
 def _engine(header: Mapping[str, Any]) -> str:
     return f"{header['engine']} (build {header['build']})"
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    run = list(range(seeds[0], seeds[0] + len(seeds)))
-    if len(seeds) == 1:
-        return str(seeds[0])
-    return f"{seeds[0]} .. {seeds[-1]}" if list(seeds) == run else ", ".join(map(str, seeds))
 
 
 def _run(result: Result) -> dict[str, Any]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ecnlab.analysis.stats import welch_half_width
+from ecnlab.analysis.stats import estimate, welch_half_width
 
 CONFIDENCE = 0.99
 TOLERANCE = 0.01
@@ -42,5 +40,5 @@ def from_row(row: Mapping[str, str], column: str) -> Sample:
 
 def over_seeds(values: Sequence[float]) -> Sample:
     """The sample of our values, one a seed."""
-    data = np.asarray(values)
-    return Sample(float(data.mean()), float(data.std(ddof=1)) if len(data) > 1 else 0.0, len(data))
+    found = estimate(values)
+    return Sample(found.mean, found.sd if found.n > 1 else 0.0, found.n)

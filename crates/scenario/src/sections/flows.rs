@@ -19,7 +19,7 @@ pub const MAX_FLOWS: u64 = 1_000_000;
 
 parameters! {
     /// A group's own keys.
-    struct Keys {
+    struct GroupKeys {
         /// Unique; names the group in results, and its flows' random streams.
         #[must be given]
         pub name: String = "flows";
@@ -62,7 +62,7 @@ pub const FLOWS: Section = Section {
     name: "flows",
     title: "A group of flows",
     doc: "A group of TCP connections that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
-    keys: Keys::PARAMETERS,
+    keys: GroupKeys::PARAMETERS,
     tables: &[
         Inner {
             key: "access",
@@ -176,7 +176,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let tcp = tcp(reader, &given);
     let app = app(reader, &given);
     let (values, tcp, (app, app_values, app_described), route) = (reading.sound()?, tcp?, app?, route?);
-    let keys = Keys::of(values);
+    let keys = GroupKeys::of(values);
     let settings = Settings::of(&tcp.values);
     let mut described = described(values);
     if let Some(access) = &beginning.access {

@@ -16,7 +16,7 @@ const MAX_BYTES: f64 = 1e13;
 
 parameters! {
     /// A link's own keys.
-    pub struct Keys {
+    pub struct LinkKeys {
         /// Unique; names the queue in results, and its random stream.
         #[must be given]
         pub name: String = "bottleneck";
@@ -58,7 +58,7 @@ parameters! {
 }
 
 const IMPAIRED: usize = impairment::Settings::PARAMETERS.len();
-const LINK_KEYS: [Parameter; Keys::PARAMETERS.len() + IMPAIRED] = joined(&[Keys::PARAMETERS, impairment::Settings::PARAMETERS]);
+const LINK_KEYS: [Parameter; LinkKeys::PARAMETERS.len() + IMPAIRED] = joined(&[LinkKeys::PARAMETERS, impairment::Settings::PARAMETERS]);
 const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] = joined(&[Back::PARAMETERS, impairment::Settings::PARAMETERS]);
 
 pub const LINK: Section = Section {
@@ -149,7 +149,7 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
 /// The link's two directions, unless something of it has a problem.
 fn sound_link(reading: &Reading, queue: Option<Queue>, back: Option<(LinkSpec, Map<String, Json>)>) -> Option<SoundLink> {
     let (values, queue, (back, back_described)) = (reading.sound()?, queue?, back?);
-    let keys = Keys::of(values);
+    let keys = LinkKeys::of(values);
     let mut described = described(values);
     described.insert("queue".to_owned(), Json::Object(queue.described));
     described.insert("reverse".to_owned(), Json::Object(back_described));

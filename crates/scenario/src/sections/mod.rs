@@ -8,7 +8,7 @@ pub mod root;
 
 use std::collections::BTreeMap;
 
-use ecnlab_units::{Parameter, Value, Values};
+use ecnlab_units::{Kind, Parameter, Value, Values};
 use serde_json::{Map, Value as Json, json};
 
 use crate::read::{Given, Reader};
@@ -85,7 +85,7 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     let mut taken = BTreeMap::new();
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
-        let name = node.text("name").filter(|name| is_plain(name));
+        let name = node.text("name").filter(|name| NAME.read(name).is_ok());
         let given = Given::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
         check_name(reader, &given, key, &mut taken, at);
         sections.push(given);
@@ -93,10 +93,8 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     sections
 }
 
-/// Whether a name can stand in a place as it is.
-fn is_plain(name: &str) -> bool {
-    name.len() <= 100 && !name.chars().any(char::is_control)
-}
+/// What a name has to be to stand in a place as it is: one that a member may have. All others go by their number.
+const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::PLAIN };
 
 /// Names of members are steps of overrides, so they hold no dot and are unique.
 fn check_name<'a>(reader: &mut Reader, given: &Given<'a>, key: &str, taken: &mut BTreeMap<&'a str, usize>, at: usize) {

@@ -1,6 +1,6 @@
 //! `[record]`: what is recorded besides the measures. It changes no result and no key of one.
 
-use ecnlab_sim::record;
+use ecnlab_sim::{Recording, record};
 use ecnlab_units::parameter::{Kind, Typed};
 use ecnlab_units::{Span, Value, Values, parameters};
 
@@ -65,6 +65,12 @@ pub struct Extent {
 }
 
 impl Record {
+    /// What a run is to record.
+    pub fn recording(&self) -> Recording {
+        let Record { queue, window, rates, events, distributions, plot: _ } = *self;
+        Recording { queue: queue.every(), window: window.every(), rates, events, distributions }
+    }
+
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.
     pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
@@ -102,7 +108,7 @@ pub fn check(reader: &mut Reader, root: &Given, record: &Record, extent: &Extent
         "window" => format!("sample every {} or more, or fewer flows", longer(record.window, total)),
         _ => "run shorter, or with fewer groups".to_owned(),
     };
-    let message = format!("would take about {} a seed, and at most 1 GiB is recorded: {remedy}", size(total));
+    let message = format!("would take about {} a seed, and at most {} is recorded: {remedy}", size(total), size(BOUND));
     reader.report(&given, largest.0, message);
 }
 
@@ -115,7 +121,7 @@ fn longer(interval: Interval, total: f64) -> String {
 }
 
 fn size(bytes: f64) -> String {
-    format!("{:.1} GiB", bytes / BOUND)
+    format!("{:.1} GiB", bytes / f64::from(1 << 30))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::read::{Given, Reader};
 
 parameters! {
     /// What stands at the top of the file.
-    pub struct Keys {
+    pub struct RootKeys {
         /// Title of the scenario; it is shown and changes no result.
         #[must be given]
         pub name: String = "my scenario";
@@ -23,7 +23,7 @@ pub const ROOT: Section = Section {
     name: "scenario",
     title: "The top of the file",
     doc: "Title, times, and the sections below.",
-    keys: Keys::PARAMETERS,
+    keys: RootKeys::PARAMETERS,
     tables: &[
         Inner { key: "link", holds: Holds::Many(&link::LINK), required: true, doc: "The links, one section or more.", example: "[[link]]" },
         Inner {
@@ -47,11 +47,11 @@ pub const ROOT: Section = Section {
 const BIN: Span = Span::from_secs(1);
 
 /// Reads the top of the file; nothing if something of it has a problem.
-pub fn read(reader: &mut Reader, root: &Given) -> Option<(Keys, Values)> {
+pub fn read(reader: &mut Reader, root: &Given) -> Option<(RootKeys, Values)> {
     reader.only(root, ROOT.names());
     let reading = reader.keys(root, ROOT.keys);
     let values = reading.sound()?;
-    let keys = Keys::of(values);
+    let keys = RootKeys::of(values);
     if keys.duration == Span::ZERO {
         reader.report(root, "duration", "0 s must be above 0: nothing would happen".to_owned());
         return None;

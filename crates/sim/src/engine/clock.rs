@@ -17,8 +17,9 @@ const SAMPLE_WINDOWS: u32 = 3;
 pub const CLOCKS: usize = 4;
 
 /// Whether an event only looks at the run: it is no part of what the fingerprint says.
+#[inline(always)]
 pub fn only_looks(component: Component) -> bool {
-    component.kind() == ComponentKind::Clock && matches!(component.index(), SAMPLE_QUEUES | SAMPLE_WINDOWS)
+    component.is_of(ComponentKind::Clock, SAMPLE_QUEUES..=SAMPLE_WINDOWS)
 }
 
 impl<P: Probe> Simulation<P> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ecnlab_transport::SendCounters;
-use ecnlab_transport::settings::EchoStyle;
 use ecnlab_transport::source::{Next, Source};
 use ecnlab_transport::{Demand, Receiver, Sender, Settings};
 use ecnlab_units::{Dialect, Span, Time};
@@ -22,7 +21,7 @@ pub struct Flow {
     pub group: u32,
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
-    /// What the ECN field of its packets means: what its receiver reads there.
+    /// What the ECN field of its packets means.
     pub dialect: Dialect,
     pub started: bool,
     /// Places in the calendar: of the start and the sender's timer, and of the receiver.
@@ -73,7 +72,7 @@ impl Flow {
             back,
             group: spec.group,
             connection: 0,
-            dialect: if tcp.ecn_echo == EchoStyle::Mecn { Dialect::Mecn } else { Dialect::Classic },
+            dialect: tcp.dialect(),
             started: false,
             timer,
             receiver_deadline,

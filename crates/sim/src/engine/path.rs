@@ -33,7 +33,7 @@ impl<P: Probe> Simulation<P> {
         if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
     }
 
-    /// A packet comes to a link with a measured queue, or with a impairment.
+    /// A packet comes to a link with a measured queue, or with an impairment.
     fn enter_special(&mut self, at: u32, id: PacketId) {
         let Link { queue, ref impairment, .. } = self.links[at as usize];
         if impairment.is_some() && !self.impair(at, id) {

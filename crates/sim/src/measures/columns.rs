@@ -43,7 +43,7 @@ pub struct Times {
 
 /// What rows of flows, of groups and of all flows have in common.
 #[derive(Clone, Debug)]
-pub struct Transfers {
+pub struct Common {
     pub sums: Sums,
     pub delay: Times,
     pub transaction: Times,
@@ -55,17 +55,17 @@ pub struct FlowRow {
     pub base_rtt_s: f64,
     pub rtt_min_s: f64,
     pub completion_s: f64,
-    pub transfers: Transfers,
+    pub common: Common,
 }
 
 pub struct GroupRow {
     pub group: u32,
     pub flows: u64,
-    pub transfers: Transfers,
+    pub common: Common,
 }
 
 pub struct TotalRow {
-    pub transfers: Transfers,
+    pub common: Common,
     /// Over throughput, goodput and first-time goodput.
     pub jain: [f64; 3],
     pub jain_1s: [f64; 3],
@@ -210,7 +210,7 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
 /// The columns that flows, groups and the total share.
 struct Shared<R>(PhantomData<R>);
 
-impl<R: AsRef<Transfers> + 'static> Shared<R> {
+impl<R: AsRef<Common> + 'static> Shared<R> {
     const SUMS: &'static [ColumnSpec<R>] = &[
         real("throughput_bps", "bit/s", THROUGHPUT, |row| sums(row).rate_bps(0)),
         real("goodput_bps", "bit/s", GOODPUT, |row| sums(row).rate_bps(1)),
@@ -253,7 +253,7 @@ impl<R: AsRef<Transfers> + 'static> Shared<R> {
     ];
 }
 
-fn sums<R: AsRef<Transfers>>(row: &R) -> &Sums {
+fn sums<R: AsRef<Common>>(row: &R) -> &Sums {
     &row.as_ref().sums
 }
 
@@ -292,7 +292,7 @@ impl Sums {
 
 impl TotalRow {
     fn power(&self) -> f64 {
-        self.transfers.sums.rate_bps(1) / self.transfers.delay.mean_s
+        self.common.sums.rate_bps(1) / self.common.delay.mean_s
     }
 }
 
@@ -302,20 +302,20 @@ impl QueueRow {
     }
 }
 
-impl AsRef<Transfers> for FlowRow {
-    fn as_ref(&self) -> &Transfers {
-        &self.transfers
+impl AsRef<Common> for FlowRow {
+    fn as_ref(&self) -> &Common {
+        &self.common
     }
 }
 
-impl AsRef<Transfers> for GroupRow {
-    fn as_ref(&self) -> &Transfers {
-        &self.transfers
+impl AsRef<Common> for GroupRow {
+    fn as_ref(&self) -> &Common {
+        &self.common
     }
 }
 
-impl AsRef<Transfers> for TotalRow {
-    fn as_ref(&self) -> &Transfers {
-        &self.transfers
+impl AsRef<Common> for TotalRow {
+    fn as_ref(&self) -> &Common {
+        &self.common
     }
 }

@@ -3,7 +3,7 @@
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
-use super::columns::{FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow, Transfers};
+use super::columns::{Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
 use super::fairness::{FairnessBins, Jain};
 use super::table::{Column, Filling, NetworkNames, Table};
 use super::{FlowMeasures, Histogram, QueueMeasures};
@@ -86,14 +86,14 @@ impl<'a> Reporter<'a> {
             let row = flow_row(flow as u32, &at_end, self.seconds);
             let (flows, sums) = &mut members[row.group as usize];
             *flows += 1;
-            sums.add(&row.transfers.sums);
-            total.add(&row.transfers.sums, &at_end);
+            sums.add(&row.common.sums);
+            total.add(&row.common.sums, &at_end);
             rows.push(&row);
         }
         let gap = max_min_gap(&members);
         let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
-            let transfers = Transfers { sums, delay: times(at_end.delay), transaction: times(at_end.transfers) };
-            GroupRow { group: group as u32, flows, transfers }
+            let common = Common { sums, delay: times(at_end.delay), transaction: times(at_end.transfers) };
+            GroupRow { group: group as u32, flows, common }
         });
         let queue_rows = queues.enumerate().map(|(queue, at_end)| queue_row(queue as u32, &at_end, self.to));
         Report {
@@ -131,19 +131,19 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         base_rtt_s: at_end.base_rtt_s,
         rtt_min_s: at_end.min_rtt_s,
         completion_s: measures.completed.map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
-        transfers: Transfers { sums, delay: times(&measures.delay), transaction: times(&measures.transfers) },
+        common: Common { sums, delay: times(&measures.delay), transaction: times(&measures.transfers) },
     }
 }
 
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
     let (measures, counters, before) = (at_end.measures, &at_end.counters, &at_end.measures.before);
-    let signals = |of: fn(&ecnlab_queue::Counters) -> u64| of(counters) - of(before);
+    let counted = |of: fn(&ecnlab_queue::Counters) -> u64| of(counters) - of(before);
     let drops = [0, 1, 2].map(|cause| counters.dropped[cause].packets - before.dropped[cause].packets);
     QueueRow {
         queue,
-        arrivals: signals(|counted| counted.arrived.packets) + at_end.lost.lost + at_end.lost.ecn,
-        departures: signals(|counted| counted.departed.packets),
-        marks: signals(|counted| counted.marked.iter().sum()),
+        arrivals: counted(|all| all.arrived.packets) + at_end.lost.lost + at_end.lost.ecn,
+        departures: counted(|all| all.departed.packets),
+        marks: counted(|all| all.marked.iter().sum()),
         drops,
         lost: at_end.lost.lost,
         refused_for_ecn: at_end.lost.ecn,
@@ -186,7 +186,7 @@ impl Total {
             transfers.merge(group.transfers);
         }
         TotalRow {
-            transfers: Transfers { sums: self.sums, delay: times(&delay), transaction: times(&transfers) },
+            common: Common { sums: self.sums, delay: times(&delay), transaction: times(&transfers) },
             jain: self.jain.map(|shares| shares.index()),
             jain_1s: fairness.means(),
             max_min_gap,

@@ -4,15 +4,16 @@
 //! declarations of its columns alone, so none can be filled without being declared, nor declared without being filled. The pages of the
 //! documentation and the units that Python shows come from the same place ([`TableText`]).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Names that a column of names points into.
 pub type Names = Arc<[Arc<str>]>;
 
-/// Columns of equal length, by name.
+/// Columns of equal length, by name: a declared one, or that of a table that was stored.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    pub columns: Vec<(&'static str, Column)>,
+    pub columns: Vec<(Cow<'static, str>, Column)>,
 }
 
 /// The values of a column.
@@ -113,10 +114,14 @@ pub const fn name<R>(name: &'static str, naming: Naming, doc: &'static str, of: 
 }
 
 impl Table {
+    pub fn find(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column)
+    }
+
     /// # Panics
     /// If there is no such column.
     pub fn column(&self, name: &str) -> &Column {
-        &self.columns.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no column {name}")).1
+        self.find(name).unwrap_or_else(|| panic!("no column {name}"))
     }
 
     /// How many rows there are.
@@ -245,7 +250,7 @@ impl<R> Filling<R> {
             FillingColumn::Index(_, values) => Column::Index(values),
             FillingColumn::Name(naming, _, index) => Column::Name { index, names: naming.names(names) },
         };
-        Table { columns: self.spec.columns().map(|spec| spec.name).zip(self.columns.into_iter().map(column)).collect() }
+        Table { columns: self.spec.columns().map(|spec| spec.name.into()).zip(self.columns.into_iter().map(column)).collect() }
     }
 }
 
@@ -269,7 +274,7 @@ mod tests {
     #[test]
     fn a_table_is_filled_by_its_declaration() {
         let table = (&SQUARES as &'static TableSpec<u32>).table(&no_names(), 1..=3);
-        let names: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = table.columns.iter().map(|(name, _)| &**name).collect();
         assert_eq!(vec!["number", "parity", "square"], names);
         assert_eq!(Column::Count(vec![1, 4, 9]), *table.column("square"));
         assert_eq!(Column::Name { index: vec![1, 0, 1], names: ["even".into(), "odd".into()].into() }, *table.column("parity"));

@@ -105,7 +105,7 @@ macro_rules! narrow {
     };
 }
 
-narrow!(u32, u16, u8);
+narrow!(u32, u8);
 
 impl<T: Typed> Typed for Option<T> {
     const KIND: Kind = T::KIND;

@@ -76,11 +76,8 @@ impl Parameter {
 
     /// The bounds in words, for the documentation.
     pub fn bounds(&self) -> String {
-        match self.word {
-            Some(word) if self.kind.bounds().is_empty() => word.to_owned(),
-            Some(word) => format!("{} or {word}", self.kind.bounds()),
-            None => self.kind.bounds(),
-        }
+        let bounds = self.kind.bounds();
+        self.word.map_or_else(|| bounds.clone(), |word| format!("{bounds} or {word}"))
     }
 
     /// The unit in words, empty where there is none.
