@@ -94,9 +94,15 @@ pub fn read(reader: &mut Reader, root: &Given) -> Option<Values> {
     reading.sound().cloned()
 }
 
-/// Refuses series that would not fit into memory.
+/// Refuses series that would not fit into memory, and warns of those with a single sample.
 pub fn check(reader: &mut Reader, root: &Given, record: &Record, extent: &Extent) {
     let Some(given) = root.node.get("record").map(|node| Given::new(node, "record")) else { return };
+    for (key, interval) in [("queue", record.queue), ("window", record.window)] {
+        if interval.every().is_some_and(|every| every >= extent.duration) {
+            let duration = extent.duration.seconds();
+            reader.warn(&given, key, format!("takes one sample, at the start: sample more often, duration {duration} s"));
+        }
+    }
     let bytes = record.bytes(extent);
     let total: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
     if total <= BOUND {
