@@ -100,6 +100,11 @@ fn rate() -> Rate {
     Rate::from_bps(10_000_000).unwrap()
 }
 
+/// Whether a mark of classic ECN would change a packet.
+fn is_unmarked(packet: &Packet) -> bool {
+    matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1)
+}
+
 /// The flow queue of a packet as the AQM has it: none, one for all, or AECN's three.
 fn class(entry: &AqmEntry, packet: &Packet) -> Option<u32> {
     match entry.name {
@@ -161,7 +166,7 @@ impl Checked {
             Outcome::Marked(place, _) => {
                 self.shadow.push_back(packet);
                 assert_eq!(self.expected_mark(&packet), place, "the mark's place");
-                assert!(self.shadow[place].ecn.is_unmarked(), "only an ECN-capable packet that is not marked yet is marked");
+                assert!(is_unmarked(&self.shadow[place]), "only an ECN-capable packet that is not marked yet is marked");
                 self.shadow[place].ecn = Ecn::Ce;
             }
             Outcome::Dropped(lost, cause) => self.dropped(packet, lost, cause),
@@ -193,7 +198,7 @@ impl Checked {
     fn expected_mark(&self, arriving: &Packet) -> usize {
         let last = self.shadow.len() - 1;
         let Some(group) = class(self.entry, arriving) else { return last };
-        let fits = |packet: &Packet| packet.ecn.is_unmarked() && class(self.entry, packet) == Some(group);
+        let fits = |packet: &Packet| is_unmarked(packet) && class(self.entry, packet) == Some(group);
         self.shadow.iter().position(fits).unwrap_or(last)
     }
 

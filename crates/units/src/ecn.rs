@@ -18,11 +18,6 @@ impl Ecn {
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct
     }
-
-    /// Whether a mark would still change this packet.
-    pub fn is_unmarked(self) -> bool {
-        matches!(self, Ecn::Ect0 | Ecn::Ect1)
-    }
 }
 
 /// How loud a router's congestion signal is. Classic ECN knows the loud one only; MECN calls it moderate.
