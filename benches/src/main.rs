@@ -2,7 +2,7 @@
 //!
 //! Set-up and run are timed apart; the run's time is that of this process's CPU, so that other load on the machine counts less.
 
-use ecnlab_scenario::Scenario;
+use ecnlab_scenario::{Registry, Scenario};
 use ecnlab_sim::{Off, Options, Simulation};
 use ecnlab_units::Time;
 
@@ -12,7 +12,7 @@ fn main() {
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
-    let scenario = Scenario::from_toml(&text, &overrides).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+    let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
     let duration = Time::ZERO + scenario.duration;
     let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, Off);
     let set_up = cpu_seconds() - start;

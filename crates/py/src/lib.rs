@@ -9,7 +9,7 @@ mod watch;
 
 use std::borrow::Cow;
 
-use ecnlab_scenario::{packet_exact, registry};
+use ecnlab_scenario::{Registry, packet_exact, registry};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -23,12 +23,12 @@ const FORMAT: u32 = 3;
 #[pyfunction]
 #[pyo3(name = "registry")]
 fn registry_text() -> String {
-    registry::registry().to_string()
+    registry::registry(&Registry::builtin()).to_string()
 }
 
 #[pyfunction]
 fn schema() -> String {
-    registry::schema().to_string()
+    registry::schema(&Registry::builtin()).to_string()
 }
 
 #[pyfunction]

@@ -1,7 +1,7 @@
 //! A sound scenario, and one run of it under a seed.
 
 use cpu_time::ThreadTime;
-use ecnlab_scenario::{Problem, Scenario as Sound};
+use ecnlab_scenario::{Problem, Registry, Scenario as Sound};
 use ecnlab_sim::measures;
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, RecordingFull, Run, Simulation};
 use ecnlab_units::Time;
@@ -36,12 +36,12 @@ pub struct RunResult {
 impl Scenario {
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Scenario::made(py, || Sound::from_toml(text, &overrides))
+        Scenario::made(py, || Sound::from_toml(text, &overrides, &Registry::builtin()))
     }
 
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Scenario::made(py, || Sound::from_json(text, &overrides))
+        Scenario::made(py, || Sound::from_json(text, &overrides, &Registry::builtin()))
     }
 
     #[getter]

@@ -1,12 +1,14 @@
 //! Queues: what decides (`aqm`) and what stores (`discipline`).
 //!
-//! An AQM sees a [`Glimpse`] of each arriving packet and returns a [`Wish`]. It owns no packet, reads no clock and
-//! draws from the stream that it is handed, so the same code serves the simulator and a live router. The
-//! discipline stores the packets and does the deed in one place, [`discipline::Fifo::offer`].
+//! An AQM sees a [`Glimpse`] of each packet and answers with a wish. It owns no packet, reads no clock and draws from the stream that it is
+//! handed, so the same code serves the simulator and a live router. The discipline stores the packets, does the deeds and tells them.
 
 pub mod aqm;
+pub mod composition;
 pub mod discipline;
 pub mod registry;
 
-pub use aqm::{Aqm, Cause, Glimpse, Target, Victim, Wish};
-pub use discipline::{Counters, Fifo, Frame, Limit, Outcome};
+pub use aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Glimpse, Needs, Target, Victim, Wish};
+pub use composition::{AqmChoice, Composition, Inside};
+pub use discipline::{ByCause, Counters, Deed, Discipline, Fifo, Frame, Limit, Queue, Take};
+pub use registry::Registry;

@@ -1,11 +1,26 @@
-//! The AQMs by name. Adding one is one file in `aqm/` and one entry here.
+//! What there is, by name: AQMs, and the disciplines that hold them. Adding one is one file and one entry here.
+//!
+//! A [`Registry`] is a value that scenarios are read against: the built-in entries, and those of AQMs that a user brings.
 
 use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Parameter, Rate};
+use ecnlab_units::{Level, Parameter, Rate};
 
+use crate::aqm::law::red as law;
 use crate::aqm::red::Mode;
 use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
+use crate::discipline::Limit;
+
+/// Makes an AQM of values that were read for its entry, for a line.
+pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
+
+/// The line that an AQM stands before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub rate: Rate,
+    /// How much may wait.
+    pub limit: Limit,
+}
 
 /// An AQM as users meet it: its name, what it is, its parameters and how it is made.
 pub struct AqmEntry {
@@ -16,68 +31,196 @@ pub struct AqmEntry {
     pub parameters: &'static [Parameter],
     /// Parameters of a shared table that this algorithm never reads.
     pub unread: &'static [&'static str],
-    /// Whether it marks packets under these values.
-    pub marks: fn(&Values) -> bool,
+    /// What it shows of itself.
+    pub gauges: &'static [Gauge],
+    /// The quietest mark that it writes under these values; nothing if it marks no packet.
+    pub marks: fn(&Values) -> Option<Level>,
     /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
     pub check: fn(&Values, Amount) -> Vec<(&'static str, String)>,
-    pub make: fn(&Values, Rate) -> Box<dyn Aqm>,
+    /// Values under which it signals often in a buffer of 20 packets: those that tests are run under.
+    pub busy: &'static [(&'static str, &'static str)],
+    /// A digest of the source, of an AQM that is not part of this crate.
+    pub digest: &'static str,
+    pub make: MakeAqm,
 }
 
-pub const AQMS: &[AqmEntry] = &[
+/// A value that an AQM or a discipline shows while it works.
+#[derive(Clone, Copy, Debug)]
+pub struct Gauge {
+    pub name: &'static str,
+    pub unit: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// A discipline as users meet it.
+pub struct DisciplineEntry {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+    pub parameters: &'static [Parameter],
+    pub holds: Holds,
+    /// What it shows of itself, beside what its one AQM shows.
+    pub gauges: &'static [Gauge],
+    /// The bands that its packets are served in, where there are several.
+    pub bands: &'static [&'static str],
+    /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
+    pub check: fn(&Values, Amount) -> Vec<(&'static str, String)>,
+    pub kind: DisciplineKind,
+}
+
+/// What stands inside a discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// An AQM, by default this one, and a buffer with a limit.
+    Aqm(&'static str),
+}
+
+/// Which discipline an entry makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisciplineKind {
+    Fifo,
+}
+
+/// What a scenario may name.
+#[derive(Clone)]
+pub struct Registry {
+    aqms: Vec<&'static AqmEntry>,
+}
+
+impl Registry {
+    /// What this crate has.
+    pub fn builtin() -> Registry {
+        Registry { aqms: AQMS.iter().collect() }
+    }
+
+    /// With another AQM.
+    ///
+    /// # Errors
+    /// If the name is taken.
+    pub fn with(mut self, entry: &'static AqmEntry) -> Result<Registry, String> {
+        if self.aqm(entry.name).is_some() {
+            return Err(format!("there is an AQM \"{}\" already: choose another name", entry.name));
+        }
+        self.aqms.push(entry);
+        Ok(self)
+    }
+
+    pub fn aqms(&self) -> &[&'static AqmEntry] {
+        &self.aqms
+    }
+
+    pub fn disciplines(&self) -> &'static [DisciplineEntry] {
+        DISCIPLINES
+    }
+
+    pub fn aqm(&self, name: &str) -> Option<&'static AqmEntry> {
+        self.aqms.iter().copied().find(|entry| entry.name == name)
+    }
+
+    pub fn discipline(&self, name: &str) -> Option<&'static DisciplineEntry> {
+        DISCIPLINES.iter().find(|entry| entry.name == name)
+    }
+}
+
+impl AqmEntry {
+    /// Its parameters as tests and tables of duties run it.
+    ///
+    /// # Panics
+    /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
+    pub fn busy_values(&self) -> Values {
+        let mut values = Values::defaults(self.parameters);
+        for (name, text) in self.busy {
+            values.read(name, text).unwrap_or_else(|why| panic!("{}: {name} = {text}: {why}", self.name));
+        }
+        values
+    }
+}
+
+/// What may be left out of an entry.
+const PLAIN: AqmEntry = AqmEntry {
+    name: "",
+    title: "",
+    summary: "",
+    source: "",
+    parameters: &[],
+    unread: &[],
+    gauges: &[],
+    marks: |_| None,
+    check: |_, _| Vec::new(),
+    busy: &[],
+    digest: "",
+    make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+};
+
+const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
+
+/// Values under which algorithms of RED's law signal often.
+const BUSY_RED: &[(&str, &str)] = &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")];
+
+pub static AQMS: &[AqmEntry] = &[
     AqmEntry {
         name: "droptail",
         title: "Drop-tail",
         summary: "No signal before the buffer is full; then the arriving or the oldest packet is dropped.",
         source: "RFC 7567, section 2",
         parameters: droptail::Settings::PARAMETERS,
-        unread: &[],
-        marks: |_| false,
-        check: |_, _| Vec::new(),
-        make: |values, _| Box::new(droptail::DropTail::new(&droptail::Settings::of(values))),
+        make: &|values, _| Box::new(droptail::DropTail::new(&droptail::Settings::of(values))),
+        ..PLAIN
     },
     AqmEntry {
         name: "red",
         title: "RED",
         summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
         source: "Floyd and Jacobson 1993",
-        parameters: red::Settings::PARAMETERS,
+        parameters: law::Settings::PARAMETERS,
         unread: &["mark_limit"],
-        marks: |_| false,
-        check: |values, limit| red::Settings::of(values).check(limit),
-        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::Drop, rate)),
+        check: |values, limit| law::Settings::of(values).check(limit),
+        busy: BUSY_RED,
+        gauges: law::GAUGES,
+        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::Drop, line.rate)),
+        ..PLAIN
     },
     AqmEntry {
         name: "ecn",
         title: "ECN",
         summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
         source: "Floyd 1994; RFC 3168",
-        parameters: red::Settings::PARAMETERS,
-        unread: &[],
-        marks: |_| true,
-        check: |values, limit| red::Settings::of(values).check(limit),
-        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::Mark, rate)),
+        parameters: law::Settings::PARAMETERS,
+        marks: CONGESTED,
+        check: |values, limit| law::Settings::of(values).check(limit),
+        busy: BUSY_RED,
+        gauges: law::GAUGES,
+        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::Mark, line.rate)),
+        ..PLAIN
     },
     AqmEntry {
         name: "ecnm",
         title: "ECNM",
         summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
         source: "Zheng 2001, section 4.2.2",
-        parameters: red::Settings::PARAMETERS,
+        parameters: law::Settings::PARAMETERS,
         unread: &["mark_limit"],
-        marks: |_| true,
-        check: |values, limit| red::Settings::of(values).check(limit),
-        make: |values, rate| Box::new(red::Red::new(red::Settings::of(values), Mode::MarkAll, rate)),
+        marks: CONGESTED,
+        check: |values, limit| law::Settings::of(values).check(limit),
+        busy: BUSY_RED,
+        gauges: law::GAUGES,
+        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::MarkAll, line.rate)),
+        ..PLAIN
     },
     AqmEntry {
         name: "mark-front",
         title: "Mark-front ECN",
         summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
         source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
-        parameters: red::Settings::PARAMETERS,
-        unread: &[],
-        marks: |_| true,
-        check: |values, limit| red::Settings::of(values).check(limit),
-        make: |values, rate| Box::new(mark_front::MarkFront::new(red::Settings::of(values), rate)),
+        parameters: law::Settings::PARAMETERS,
+        marks: CONGESTED,
+        check: |values, limit| law::Settings::of(values).check(limit),
+        busy: BUSY_RED,
+        gauges: law::GAUGES,
+        make: &|values, line| Box::new(mark_front::MarkFront::new(law::Settings::of(values), line.rate)),
+        ..PLAIN
     },
     AqmEntry {
         name: "aecn",
@@ -85,16 +228,28 @@ pub const AQMS: &[AqmEntry] = &[
         summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group's flow queue (AECN, AECN2, AECN3, AECN4).",
         source: "Zheng 2001, chapter 5 and appendix B",
         parameters: aecn::Settings::PARAMETERS,
-        unread: &[],
-        marks: |_| true,
+        marks: CONGESTED,
         check: |values, limit| aecn::Settings::of(values).check(limit),
-        make: |values, rate| Box::new(aecn::Aecn::new(aecn::Settings::of(values), rate)),
+        busy: BUSY_RED,
+        gauges: aecn::GAUGES,
+        make: &|values, line| Box::new(aecn::Aecn::new(aecn::Settings::of(values), line.rate)),
+        ..PLAIN
     },
 ];
 
-pub fn find(name: &str) -> Option<&'static AqmEntry> {
-    AQMS.iter().find(|entry| entry.name == name)
-}
+/// The disciplines; the first is what a queue is if nothing else is said.
+pub static DISCIPLINES: &[DisciplineEntry] = &[DisciplineEntry {
+    name: "fifo",
+    title: "First in, first out",
+    summary: "One buffer for all packets, with an AQM.",
+    source: "RFC 7567, section 2",
+    parameters: &[],
+    holds: Holds::Aqm("droptail"),
+    gauges: &[],
+    bands: &[],
+    check: |_, _| Vec::new(),
+    kind: DisciplineKind::Fifo,
+}];
 
 #[cfg(test)]
 mod tests {
@@ -105,14 +260,37 @@ mod tests {
         for entry in AQMS {
             let values = Values::defaults(entry.parameters);
             assert!((entry.check)(&values, Amount::Packets(100.0)).is_empty(), "{}", entry.name);
+            entry.busy_values();
         }
     }
 
     #[test]
-    fn names_are_unique() {
-        let mut names: Vec<_> = AQMS.iter().map(|entry| entry.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(AQMS.len(), names.len());
+    fn names_are_unique_among_aqms_and_among_disciplines() {
+        let names = [AQMS.iter().map(|entry| entry.name).collect::<Vec<_>>(), DISCIPLINES.iter().map(|entry| entry.name).collect()];
+        for mut names in names {
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(all, names.len(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn an_aqm_shows_the_gauges_that_its_entry_declares() {
+        let line = Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };
+        for entry in AQMS {
+            let mut shown = Vec::new();
+            (entry.make)(&Values::defaults(entry.parameters), &line).gauges(&mut |name, _| shown.push(name));
+            assert_eq!(entry.gauges.iter().map(|gauge| gauge.name).collect::<Vec<_>>(), shown, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn a_users_aqm_may_not_take_a_name() {
+        static MINE: AqmEntry = AqmEntry { name: "mine", ..PLAIN };
+        static RED: AqmEntry = AqmEntry { name: "red", ..PLAIN };
+        assert!(Registry::builtin().with(&RED).is_err());
+        let registry = Registry::builtin().with(&MINE).unwrap();
+        assert!(registry.aqm("mine").is_some() && registry.with(&MINE).is_err());
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_queue::registry::{AQMS, AqmEntry, find};
-use ecnlab_queue::{Aqm, Cause, Fifo, Frame, Glimpse, Limit, Outcome, Target, Victim, Wish};
+use ecnlab_queue::registry::{AQMS, AqmEntry, Line};
+use ecnlab_queue::{Aqm, Arrival, Cause, Deed, Discipline, Fifo, Frame, Glimpse, Limit, Needs, Registry, Take, Target, Victim, Wish};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -36,16 +36,85 @@ impl Frame for Packet {
         self.ecn = self.dialect.mark(self.ecn, level);
     }
 
+    fn flow(&self) -> u64 {
+        self.number % 7
+    }
+
     fn rtt(&self) -> Span {
         self.rtt
     }
+}
+
+/// What became of an arriving packet and the queue that it met, put together from what the queue told.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Queued,
+    /// The waiting packet at this place was marked.
+    Marked(usize, Cause),
+    Dropped(Packet, Cause),
+}
+
+/// A queue as the tests use it: what it tells is put together, and what it must not tell is refused.
+trait Watched {
+    fn offered(&mut self, packet: Packet, now: Time, rng: &mut Rng) -> Outcome;
+    fn taken(&mut self, now: Time) -> Option<Packet>;
+    fn list(&self) -> Vec<Packet>;
+}
+
+impl Watched for Fifo<Packet> {
+    fn offered(&mut self, packet: Packet, now: Time, rng: &mut Rng) -> Outcome {
+        let (mut stored, mut outcome) = (false, None);
+        let mut told = |seen| assert!(outcome.replace(seen).is_none(), "one packet at most is marked or dropped at an arrival");
+        self.offer(packet, now, rng, &mut |deed| match deed {
+            Deed::Stored(frame) => {
+                assert_eq!(packet, *frame, "the arriving packet is stored as it is");
+                stored = true;
+            }
+            Deed::Marked(frame, cause) => told((*frame, cause, true)),
+            Deed::Dropped(frame, cause) => told((frame, cause, false)),
+        });
+        let list = self.list();
+        match outcome {
+            None => Outcome::Queued,
+            Some((frame, cause, true)) => {
+                let place = list.iter().position(|waiting| waiting.number == frame.number).expect("a marked packet waits");
+                assert_eq!(list[place], frame, "a mark is told with the packet as it is then");
+                Outcome::Marked(place, cause)
+            }
+            Some((frame, cause, false)) => {
+                assert_eq!(stored, frame.number != packet.number, "the arriving packet is stored or dropped");
+                Outcome::Dropped(frame, cause)
+            }
+        }
+    }
+
+    fn taken(&mut self, now: Time) -> Option<Packet> {
+        match self.take(now, &mut Rng::for_role(1, "taken"), &mut |deed| panic!("nothing is done at this departure: {deed:?}")) {
+            Take::Packet { frame, .. } => Some(frame),
+            Take::Later(_) | Take::Empty => None,
+        }
+    }
+
+    fn list(&self) -> Vec<Packet> {
+        let mut list = Vec::new();
+        self.frames(&mut |frame| list.push(*frame));
+        list
+    }
+}
+
+fn find(name: &str) -> &'static AqmEntry {
+    Registry::builtin().aqm(name).unwrap()
+}
+
+fn line(limit: Limit) -> Line {
+    Line { rate: Rate::from_bps(10_000_000).unwrap(), limit }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Offer { size: u32, ecn: Ecn, rtt_ms: u64 },
     Take,
-    Idle,
+    Empty,
     Wait { micros: u64 },
 }
 
@@ -59,7 +128,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let operation = prop_oneof![
         6 => offer,
         4 => Just(Operation::Take),
-        1 => Just(Operation::Idle),
+        1 => Just(Operation::Empty),
         2 => (0u64..20_000).prop_map(|micros| Operation::Wait { micros }),
     ];
     prop::collection::vec(operation, 1..400)
@@ -96,17 +165,13 @@ fn queues() -> impl Strategy<Value = (&'static str, Values, Limit)> {
     })
 }
 
-fn rate() -> Rate {
-    Rate::from_bps(10_000_000).unwrap()
-}
-
 /// Whether a mark of classic ECN would change a packet.
 fn is_unmarked(packet: &Packet) -> bool {
     matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1)
 }
 
-/// The flow queue of a packet as the AQM has it: none, one for all, or AECN's three.
-fn class(entry: &AqmEntry, packet: &Packet) -> Option<u32> {
+/// The group of a packet as the AQM has it: none, one for all, or AECN's three.
+fn group_of(entry: &AqmEntry, packet: &Packet) -> Option<u32> {
     match entry.name {
         "mark-front" => Some(0),
         "aecn" if packet.rtt >= Span::from_millis(150) => Some(2),
@@ -130,11 +195,11 @@ struct Checked {
 
 impl Checked {
     fn new(name: &str, values: &Values, limit: Limit) -> Checked {
-        let entry = find(name).unwrap();
+        let entry = find(name);
         Checked {
             entry,
             drop: values.value("drop").to_string(),
-            fifo: Fifo::new((entry.make)(values, rate()), limit),
+            fifo: Fifo::new((entry.make)(values, &line(limit)), limit),
             shadow: VecDeque::new(),
             limit,
             rng: Rng::for_role(7, "properties"),
@@ -149,10 +214,8 @@ impl Checked {
                 self.numbers += 1;
                 self.offer(Packet { number: self.numbers, size, ecn, rtt: Span::from_millis(rtt_ms), ..PACKET });
             }
-            Operation::Take => assert_eq!(self.shadow.pop_front(), self.fifo.take(self.now).map(|(packet, _)| packet)),
-            // A link finds nothing to send only where nothing waits.
-            Operation::Idle if self.shadow.is_empty() => self.fifo.idle(self.now),
-            Operation::Idle => {}
+            Operation::Take => assert_eq!(self.shadow.pop_front(), self.fifo.taken(self.now)),
+            Operation::Empty => while self.fifo.taken(self.now).is_some_and(|packet| Some(packet) == self.shadow.pop_front()) {},
             Operation::Wait { micros } => self.now += Span::from_micros(micros),
         }
         self.assert_sound();
@@ -160,7 +223,7 @@ impl Checked {
 
     fn offer(&mut self, packet: Packet) {
         let full = !self.fits(&packet);
-        let outcome = self.fifo.offer(packet, self.now, &mut self.rng);
+        let outcome = self.fifo.offered(packet, self.now, &mut self.rng);
         match outcome {
             Outcome::Queued => self.shadow.push_back(packet),
             Outcome::Marked(place, _) => {
@@ -197,8 +260,8 @@ impl Checked {
     /// A plain search for the packet that a mark belongs to, the arriving one standing last already.
     fn expected_mark(&self, arriving: &Packet) -> usize {
         let last = self.shadow.len() - 1;
-        let Some(group) = class(self.entry, arriving) else { return last };
-        let fits = |packet: &Packet| is_unmarked(packet) && class(self.entry, packet) == Some(group);
+        let Some(group) = group_of(self.entry, arriving) else { return last };
+        let fits = |packet: &Packet| is_unmarked(packet) && group_of(self.entry, packet) == Some(group);
         self.shadow.iter().position(fits).unwrap_or(last)
     }
 
@@ -226,9 +289,7 @@ impl Checked {
         assert_eq!(self.bytes(), self.fifo.bytes());
         assert_eq!(self.shadow.len(), self.fifo.len());
         assert_eq!(self.shadow.is_empty(), self.fifo.is_empty());
-        for (place, packet) in self.shadow.iter().enumerate() {
-            assert_eq!(packet, self.fifo.frame(place), "place {place}");
-        }
+        assert_eq!(Vec::from(self.shadow.clone()), self.fifo.list());
         match self.limit {
             Limit::Packets(limit) => assert!(self.fifo.len() <= limit as usize, "more packets wait than may"),
             Limit::Bytes(limit) => assert!(self.fifo.bytes() <= limit, "more bytes wait than may"),
@@ -258,7 +319,7 @@ proptest! {
             second.act(operation);
             prop_assert_eq!(&first.shadow, &second.shadow);
         }
-        prop_assert_eq!(first.fifo.counters(), second.fifo.counters());
+        prop_assert_eq!(first.fifo.total(), second.fifo.total());
     }
 }
 
@@ -266,28 +327,27 @@ const PACKET: Packet = Packet { number: 0, size: 1000, ecn: Ecn::Ect0, dialect: 
 
 /// Every AQM with its defaults and a buffer of 20 packets.
 fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
-    let fifo = |entry: &'static AqmEntry| Fifo::new((entry.make)(&Values::defaults(entry.parameters), rate()), Limit::Packets(20));
+    let fifo = |entry: &'static AqmEntry| {
+        Fifo::new((entry.make)(&Values::defaults(entry.parameters), &line(Limit::Packets(20))), Limit::Packets(20))
+    };
     AQMS.iter().map(move |entry| (entry.name, fifo(entry), Rng::for_role(1, entry.name)))
 }
 
 /// Every AQM that signals, signalling often: w_q 1, thresholds 2 and 12.
 fn every_busy_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
     AQMS.iter().filter(|entry| entry.name != "droptail").map(|entry| {
-        let mut values = Values::defaults(entry.parameters);
-        for (name, text) in [("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")] {
-            values.read(name, text).unwrap();
-        }
-        (entry.name, Fifo::new((entry.make)(&values, rate()), Limit::Packets(20)), Rng::for_role(1, entry.name))
+        let values = entry.busy_values();
+        (entry.name, Fifo::new((entry.make)(&values, &line(Limit::Packets(20))), Limit::Packets(20)), Rng::for_role(1, entry.name))
     })
 }
 
 /// Keeps ten packets waiting for 500 arrivals and returns what became of them.
-fn keep_busy(fifo: &mut Fifo<Packet>, rng: &mut Rng, ecn: Ecn) -> Vec<Outcome<Packet>> {
+fn keep_busy(fifo: &mut Fifo<Packet>, rng: &mut Rng, ecn: Ecn) -> Vec<Outcome> {
     let offer = |number| {
         while fifo.len() >= 10 {
-            fifo.take(Time::ZERO);
+            fifo.taken(Time::ZERO);
         }
-        fifo.offer(Packet { number, ecn, ..PACKET }, Time::ZERO, rng)
+        fifo.offered(Packet { number, ecn, ..PACKET }, Time::ZERO, rng)
     };
     (0..500).map(offer).collect()
 }
@@ -295,14 +355,14 @@ fn keep_busy(fifo: &mut Fifo<Packet>, rng: &mut Rng, ecn: Ecn) -> Vec<Outcome<Pa
 #[test]
 fn every_aqm_passes_the_first_packet_to_an_empty_queue() {
     for (name, mut fifo, mut rng) in every_aqm() {
-        assert_eq!(Outcome::Queued, fifo.offer(PACKET, Time::ZERO, &mut rng), "{name}");
+        assert_eq!(Outcome::Queued, fifo.offered(PACKET, Time::ZERO, &mut rng), "{name}");
     }
 }
 
 #[test]
 fn every_aqm_drops_at_a_full_buffer() {
     for (name, mut fifo, mut rng) in every_aqm() {
-        let dropped = (0..100).filter(|_| matches!(fifo.offer(PACKET, Time::ZERO, &mut rng), Outcome::Dropped(..))).count();
+        let dropped = (0..100).filter(|_| matches!(fifo.offered(PACKET, Time::ZERO, &mut rng), Outcome::Dropped(..))).count();
         assert_eq!((20, 80), (fifo.len(), dropped), "{name}");
     }
 }
@@ -330,24 +390,23 @@ fn every_signalling_aqm_but_red_marks_ecn_capable_packets_and_drops_none_below_m
 fn every_aqm_lets_an_emptied_queue_fill_again() {
     for (name, mut fifo, mut rng) in every_busy_aqm() {
         keep_busy(&mut fifo, &mut rng, Ecn::NotEct);
-        while fifo.take(Time::ZERO).is_some() {}
-        fifo.idle(Time::ZERO);
+        while fifo.taken(Time::ZERO).is_some() {}
         let later = Time::ZERO + Span::from_secs(60);
-        assert_eq!(Outcome::Queued, fifo.offer(PACKET, later, &mut rng), "{name}");
+        assert_eq!(Outcome::Queued, fifo.offered(PACKET, later, &mut rng), "{name}");
     }
 }
 
 #[test]
 fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
-    let entry = find("droptail").unwrap();
+    let entry = find("droptail");
     let mut values = Values::defaults(entry.parameters);
     values.read("drop", "front").unwrap();
-    let mut fifo = Fifo::new((entry.make)(&values, rate()), Limit::Packets(3));
+    let mut fifo = Fifo::new((entry.make)(&values, &line(Limit::Packets(3))), Limit::Packets(3));
     let mut rng = Rng::for_role(1, "front");
-    let outcomes: Vec<_> = (0..5).map(|number| fifo.offer(Packet { number, ..PACKET }, Time::ZERO, &mut rng)).collect();
+    let outcomes: Vec<_> = (0..5).map(|number| fifo.offered(Packet { number, ..PACKET }, Time::ZERO, &mut rng)).collect();
     let lost = |number| Outcome::Dropped(Packet { number, ..PACKET }, Cause::Overflow);
     assert_eq!(vec![Outcome::Queued, Outcome::Queued, Outcome::Queued, lost(0), lost(1)], outcomes);
-    let left: Vec<u64> = std::iter::from_fn(|| fifo.take(Time::ZERO)).map(|(packet, _)| packet.number).collect();
+    let left: Vec<u64> = std::iter::from_fn(|| fifo.taken(Time::ZERO)).map(|packet| packet.number).collect();
     assert_eq!(vec![2, 3, 4], left);
 }
 
@@ -355,19 +414,19 @@ fn drop_from_front_takes_the_oldest_and_keeps_the_newest() {
 struct Whimsical {
     wishes: Vec<Wish>,
     next: usize,
-    class: u8,
+    group: u8,
 }
 
 impl Aqm for Whimsical {
-    fn classes(&self) -> usize {
-        2
+    fn needs(&self) -> Needs {
+        Needs { groups: 2, departures: false }
     }
 
-    fn classify(&self, _rtt: Span) -> u8 {
-        self.class
+    fn group(&self, _packet: &Glimpse) -> u8 {
+        self.group
     }
 
-    fn arrive(&mut self, _glimpse: &Glimpse, _rng: &mut Rng) -> Wish {
+    fn arrive(&mut self, _arrival: &Arrival, _rng: &mut Rng) -> Wish {
         self.next += 1;
         self.wishes[self.next % self.wishes.len()]
     }
@@ -389,41 +448,42 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
 proptest! {
     #[test]
     fn no_wish_loses_a_packet_overfills_the_buffer_or_writes_a_mark_that_changes_nothing(
-        wishes in wishes(), class in 0u8..4, limit in prop_oneof![(0u32..20).prop_map(Limit::Packets), (0u64..9_000).prop_map(Limit::Bytes)],
+        wishes in wishes(), group in 0u8..4, limit in prop_oneof![(0u32..20).prop_map(Limit::Packets), (0u64..9_000).prop_map(Limit::Bytes)],
         arrivals in prop::collection::vec((1u32..1500, select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]), any::<bool>(), 0u8..3), 1..200)
     ) {
-        let mut fifo = Fifo::new(Box::new(Whimsical { wishes, next: 0, class }), limit);
+        let mut fifo = Fifo::new(Box::new(Whimsical { wishes, next: 0, group }), limit);
         let mut rng = Rng::for_role(1, "whimsical");
         let mut marks = 0;
         for (number, (size, ecn, mecn, takes)) in (0..).zip(arrivals) {
             let dialect = if mecn { Dialect::Mecn } else { Dialect::Classic };
-            marks += u64::from(matches!(fifo.offer(Packet { number, size, ecn, dialect, rtt: Span::ZERO }, Time::ZERO, &mut rng), Outcome::Marked(..)));
+            marks += u64::from(matches!(fifo.offered(Packet { number, size, ecn, dialect, rtt: Span::ZERO }, Time::ZERO, &mut rng), Outcome::Marked(..)));
             fifo.assert_conservation();
             match limit {
                 Limit::Packets(limit) => prop_assert!(fifo.len() <= limit as usize),
                 Limit::Bytes(limit) => prop_assert!(fifo.bytes() <= limit),
             }
             for _ in 1..takes {
-                fifo.take(Time::ZERO);
+                fifo.taken(Time::ZERO);
             }
         }
-        prop_assert_eq!(marks, fifo.counters().marked.iter().sum::<u64>());
+        prop_assert_eq!(marks, fifo.total().marked_packets());
     }
 }
 
 /// A queue whose AQM signals every packet at this level.
 fn always(level: Level, target: Target) -> Fifo<Packet> {
     let wishes = vec![Wish::Signal { level, target, cause: Cause::Early }];
-    Fifo::new(Box::new(Whimsical { wishes, next: 0, class: 0 }), Limit::Packets(20))
+    Fifo::new(Box::new(Whimsical { wishes, next: 0, group: 0 }), Limit::Packets(20))
 }
 
 #[test]
 fn a_packet_that_is_marked_already_is_not_marked_again() {
     let mut fifo = always(Level::Congested, Target::Arriving);
     let mut rng = Rng::for_role(1, "again");
-    let outcomes = [Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|ecn| fifo.offer(Packet { ecn, ..PACKET }, Time::ZERO, &mut rng));
+    let outcomes = [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect1)]
+        .map(|(number, ecn)| fifo.offered(Packet { number, ecn, ..PACKET }, Time::ZERO, &mut rng));
     let marked = |place| Outcome::Marked(place, Cause::Early);
-    assert_eq!(([marked(0), Outcome::Queued, marked(2)], [2, 0, 0]), (outcomes, fifo.counters().marked));
+    assert_eq!(([marked(0), Outcome::Queued, marked(2)], 2), (outcomes, fifo.total().marked[Cause::Early]));
 }
 
 #[test]
@@ -431,18 +491,23 @@ fn an_incipient_signal_is_written_only_where_the_network_knows_it() {
     let mut rng = Rng::for_role(1, "incipient");
     for target in [Target::Arriving, Target::FrontUnmarked(0)] {
         let mut fifo = always(Level::Incipient, target);
-        let offers = [(Dialect::Classic, Ecn::Ect0), (Dialect::Mecn, Ecn::Ect0), (Dialect::Mecn, Ecn::Ect1), (Dialect::Classic, Ecn::Ect1)];
-        let outcomes = offers.map(|(dialect, ecn)| fifo.offer(Packet { dialect, ecn, ..PACKET }, Time::ZERO, &mut rng));
+        let offers = [
+            (0, Dialect::Classic, Ecn::Ect0),
+            (1, Dialect::Mecn, Ecn::Ect0),
+            (2, Dialect::Mecn, Ecn::Ect1),
+            (3, Dialect::Classic, Ecn::Ect1),
+        ];
+        let outcomes = offers.map(|(number, dialect, ecn)| fifo.offered(Packet { number, dialect, ecn, ..PACKET }, Time::ZERO, &mut rng));
         assert_eq!([Outcome::Queued, Outcome::Marked(1, Cause::Early), Outcome::Queued, Outcome::Queued], outcomes, "{target:?}");
-        let left: Vec<Ecn> = (0..4).map(|place| fifo.frame(place).ecn).collect();
+        let left: Vec<Ecn> = fifo.list().iter().map(|packet| packet.ecn).collect();
         assert_eq!(vec![Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Ect1], left);
     }
 }
 
 #[test]
 fn an_aqm_that_knows_no_overflow_gets_the_arriving_packet_dropped() {
-    let mut fifo = Fifo::new(Box::new(Whimsical { wishes: vec![Wish::Pass], next: 0, class: 0 }), Limit::Packets(1));
+    let mut fifo = Fifo::new(Box::new(Whimsical { wishes: vec![Wish::Pass], next: 0, group: 0 }), Limit::Packets(1));
     let mut rng = Rng::for_role(1, "overflow");
-    let outcomes = [0, 1].map(|number| fifo.offer(Packet { number, ..PACKET }, Time::ZERO, &mut rng));
+    let outcomes = [0, 1].map(|number| fifo.offered(Packet { number, ..PACKET }, Time::ZERO, &mut rng));
     assert_eq!([Outcome::Queued, Outcome::Dropped(Packet { number: 1, ..PACKET }, Cause::Overflow)], outcomes);
 }

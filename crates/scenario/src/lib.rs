@@ -13,31 +13,32 @@ mod sections;
 mod tree;
 mod warnings;
 
+pub use ecnlab_queue::Registry;
 pub use problem::Problem;
 pub use scenario::{BUILD, Scenario};
 pub use sections::record::Record;
 use tree::Node;
 
 impl Scenario {
-    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`.
+    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`; the registry says what it may name.
     ///
     /// # Errors
     /// Every problem at once, with its place and line.
-    pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_toml(text), overrides)
+    pub fn from_toml(text: &str, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_toml(text), overrides, registry)
     }
 
     /// As [`Scenario::from_toml`], from JSON.
     ///
     /// # Errors
     /// Every problem at once, with its place.
-    pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_json(text), overrides)
+    pub fn from_json(text: &str, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_json(text), overrides, registry)
     }
 
-    fn with(root: Result<Node, Problem>, overrides: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
+    fn with(root: Result<Node, Problem>, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
         let problems = overrides::write(&mut root, overrides);
-        if problems.is_empty() { Scenario::read(&root) } else { Err(problems) }
+        if problems.is_empty() { Scenario::read(&root, registry) } else { Err(problems) }
     }
 }

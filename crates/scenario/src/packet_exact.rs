@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_queue::{Limit, registry};
+use ecnlab_queue::{Composition, Limit, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
 use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
 use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation};
@@ -140,8 +140,9 @@ fn segments(scenario: &Json, syn: bool) -> u64 {
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.
 fn droptail(limit: u32) -> Buffer {
-    let aqm = registry::find("droptail").expect("drop-tail is registered");
-    Buffer::Queue(Box::new(QueueSpec { name: String::new(), aqm, values: Values::defaults(aqm.parameters), limit: Limit::Packets(limit) }))
+    let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
+    let of = Composition::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
+    Buffer::Queue(Box::new(QueueSpec { name: String::new(), of }))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.

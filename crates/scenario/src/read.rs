@@ -1,5 +1,6 @@
 //! Reads tables of a scenario against their declarations and gathers every problem on the way.
 
+use ecnlab_queue::Registry;
 use ecnlab_units::parameter::Typed;
 use ecnlab_units::{Kind, Parameter, Value, Values};
 
@@ -7,8 +8,9 @@ use crate::problem::{Problem, suggestion};
 use crate::tree::{Form, Node, Scalar};
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
-#[derive(Default)]
-pub struct Reader {
+pub struct Reader<'r> {
+    /// What the scenario may name.
+    pub registry: &'r Registry,
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
@@ -28,6 +30,12 @@ pub struct Reading {
 impl<'a> Given<'a> {
     pub fn new(node: &'a Node, place: impl Into<String>) -> Given<'a> {
         Given { node, place: place.into() }
+    }
+
+    /// A table that is left out.
+    pub fn nothing(place: String) -> Given<'static> {
+        static EMPTY: Node = Node::EMPTY;
+        Given { node: &EMPTY, place }
     }
 
     pub fn at(&self, key: &str) -> String {
@@ -56,7 +64,11 @@ impl Reading {
     }
 }
 
-impl Reader {
+impl<'r> Reader<'r> {
+    pub fn new(registry: &'r Registry) -> Reader<'r> {
+        Reader { registry, problems: Vec::new(), warnings: Vec::new() }
+    }
+
     /// Notes a problem of a member, at its line if it stands there.
     pub fn report(&mut self, given: &Given, key: &str, message: String) {
         self.problems.push(Problem { place: given.at(key), line: given.line(key), message });

@@ -1,23 +1,24 @@
 //! What there is, in its own words: the text behind `list`, `show` and the schema, made from the declarations.
 
-use ecnlab_queue::registry::AQMS;
+use ecnlab_queue::Registry;
+use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Gauge, Holds as Inside};
 use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_transport::{Settings, profile, source};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sections::{Holds, Inner, SECTIONS, Section, json_of, link, root};
+use crate::sections::{Holds, Inner, SECTIONS, Section, json_of, queue, root};
 
-/// Sections of a scenario, AQMs, TCP profiles, TCP variants and traffic sources with all their parameters.
-pub fn registry() -> Json {
-    let aqms: Vec<_> =
-        AQMS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, &[link::QUEUE.keys, e.parameters].concat(), &[])).collect();
+/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants and traffic sources with all their parameters.
+pub fn registry(known: &Registry) -> Json {
+    let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
+    let disciplines: Vec<_> = known.disciplines().iter().map(discipline_text).collect();
     let tcp: Vec<_> =
         profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
-    json!({ "section": sections, "aqm": aqms, "tcp": tcp, "variant": variants, "app": apps })
+    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps })
 }
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
@@ -29,6 +30,30 @@ pub fn columns() -> Json {
         json!({ "name": table.name, "doc": table.doc, "columns": columns })
     };
     ecnlab_sim::tables().iter().map(table).collect()
+}
+
+fn aqm_text(aqm: &AqmEntry) -> Json {
+    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, aqm.parameters].concat(), &[]);
+    text["gauges"] = gauges(aqm.gauges);
+    text
+}
+
+fn discipline_text(discipline: &DisciplineEntry) -> Json {
+    let parameters = [buffer(discipline), discipline.parameters].concat();
+    let mut text = entry(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
+    text["gauges"] = gauges(discipline.gauges);
+    text
+}
+
+/// The buffer's keys, of a discipline that has a buffer.
+fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
+    match discipline.holds {
+        Inside::Aqm(_) => queue::QUEUE.keys,
+    }
+}
+
+fn gauges(gauges: &[Gauge]) -> Json {
+    gauges.iter().map(|gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc })).collect()
 }
 
 fn section_text(section: &Section) -> Json {
@@ -74,28 +99,24 @@ fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
 }
 
 /// The JSON Schema of a scenario file.
-pub fn schema() -> Json {
-    let mut schema = section(&root::ROOT);
+pub fn schema(known: &Registry) -> Json {
+    let mut schema = section(&root::ROOT, known);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("ecnlab scenario");
     schema
 }
 
-fn section(section: &Section) -> Json {
-    let inner: Vec<_> = section.tables.iter().map(|inner| (inner.key, described(held(inner.holds), inner.doc), inner.required)).collect();
+fn section(section: &Section, known: &Registry) -> Json {
+    let inner: Vec<_> =
+        section.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required)).collect();
     table(&inner, section.keys)
 }
 
-fn held(holds: Holds) -> Json {
+fn held(holds: Holds, known: &Registry) -> Json {
     match holds {
-        Holds::One(one) => section(one),
-        Holds::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one) }),
-        Holds::Queue => {
-            let queue = |e: &ecnlab_queue::registry::AqmEntry| {
-                table(&[("aqm", json!({ "const": e.name }), true)], &[link::QUEUE.keys, e.parameters].concat())
-            };
-            json!({ "oneOf": AQMS.iter().map(queue).collect::<Vec<_>>() })
-        }
+        Holds::One(one) => section(one, known),
+        Holds::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
+        Holds::Queue => queue_schema(known),
         Holds::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::PROFILES.iter().map(|p| p.name).collect());
@@ -108,6 +129,24 @@ fn held(holds: Holds) -> Json {
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
     }
+}
+
+/// A FIFO with its AQM flat, or a discipline with its AQM by name or as a table.
+fn queue_schema(known: &Registry) -> Json {
+    let of = |key: &'static str, aqm: &AqmEntry, beside: &[Parameter]| {
+        table(&[(key, json!({ "const": aqm.name }), true)], &[beside, aqm.parameters].concat())
+    };
+    let flat = known.aqms().iter().map(|aqm| of("aqm", aqm, queue::QUEUE.keys));
+    let names: Vec<_> = known.aqms().iter().map(|aqm| aqm.name).collect();
+    let tables: Vec<_> = known.aqms().iter().map(|aqm| of("name", aqm, &[])).collect();
+    let aqm = json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() });
+    let discipline = |entry: &DisciplineEntry| {
+        let name = ("discipline", json!({ "const": entry.name }), true);
+        match entry.holds {
+            Inside::Aqm(_) => table(&[name, ("aqm", aqm.clone(), false)], &[buffer(entry), entry.parameters].concat()),
+        }
+    };
+    json!({ "oneOf": flat.chain(known.disciplines().iter().map(discipline)).collect::<Vec<_>>() })
 }
 
 fn described(mut schema: Json, doc: &str) -> Json {
@@ -161,14 +200,17 @@ fn bounded(kind: &str, min: f64, max: f64) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_queue::registry::{AQMS, DISCIPLINES};
+
     use super::*;
 
     /// Every table of parameters with the name that it goes by.
     fn declared() -> Vec<(&'static str, &'static [Parameter])> {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
+        let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
         let sources = source::SOURCES.iter().map(|entry| (entry.name, entry.parameters));
-        sections.chain(aqms).chain(sources).chain([("tcp", Settings::PARAMETERS)]).collect()
+        sections.chain(aqms).chain(disciplines).chain(sources).chain([("tcp", Settings::PARAMETERS)]).collect()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ecnlab_queue::Registry;
 use ecnlab_sim::{Direction, FlowSpec, Network};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
@@ -33,14 +34,16 @@ pub struct Scenario {
     pub queues: Vec<String>,
     /// Every parameter in force. It can be read as a scenario again, and then is the same one.
     pub resolved: Json,
+    /// Digests of the AQMs that the user brought.
+    brought: Vec<&'static str>,
     /// What the user hardly meant.
     pub warnings: Vec<Problem>,
 }
 
 impl Scenario {
     /// Reads and checks a scenario; all problems at once.
-    pub fn read(node: &Node) -> Result<Scenario, Vec<Problem>> {
-        let mut reader = Reader::default();
+    pub fn read(node: &Node, registry: &Registry) -> Result<Scenario, Vec<Problem>> {
+        let mut reader = Reader::new(registry);
         let given = Given::new(node, "");
         let top = root::read(&mut reader, &given);
         let record = record::read(&mut reader, &given);
@@ -54,6 +57,7 @@ impl Scenario {
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
         warnings::of_the_whole(&mut reader, &links, &groups, keys.duration);
         let queues = links.iter().flatten().map(|link| link.name.clone()).collect();
+        let brought = links.iter().flatten().flat_map(|link| link.brought.iter().copied()).collect();
         let sound: Vec<SoundLink> = links.into_iter().filter_map(|link: Option<Link>| link?.sound).collect();
         let mut resolved = described(&top);
         resolved.insert("link".to_owned(), sound.iter().map(|link| link.described.clone()).collect());
@@ -68,17 +72,19 @@ impl Scenario {
             network: assemble(sound, groups),
             queues,
             resolved: Json::Object(resolved),
+            brought,
             warnings: reader.warnings,
         })
     }
 
-    /// A key of what results depend on: the engine's sources, and all of the scenario but its title and what is recorded on top.
+    /// A key of what results depend on: the engine's sources, those of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.
     /// 128-bit FNV-1a, in hexadecimal.
     pub fn hash(&self) -> String {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
-        let hash = std::iter::once(format!("{BUILD}\n")).chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
+        let sources = std::iter::once(BUILD).chain(self.brought.iter().copied()).map(|digest| format!("{digest}\n"));
+        let hash = sources.chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
         format!("{hash:032x}")
     }
 }

@@ -37,6 +37,9 @@ pub enum Form {
 }
 
 impl Node {
+    /// A table without members.
+    pub const EMPTY: Node = Node { value: Tree::Table(Vec::new()), line: None };
+
     /// Reads TOML.
     pub fn from_toml(text: &str) -> Result<Node, Problem> {
         let lines = Lines::of(text);

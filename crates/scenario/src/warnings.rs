@@ -34,7 +34,7 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
 
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
 fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
-    let marking = group.route.iter().map(|&link| links[link]).find(|link| link.marks);
+    let marking = group.route.iter().map(|&link| links[link]).find(|link| link.marks.is_some());
     let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
     let Some(tcp) = tcp else { return };
     match marking {

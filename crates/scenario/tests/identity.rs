@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ecnlab_scenario::{BUILD, Scenario};
+use ecnlab_scenario::{BUILD, Registry, Scenario};
 
 #[path = "../digest.rs"]
 mod digest;
@@ -19,7 +19,7 @@ fn crates() -> PathBuf {
 
 fn key(overrides: &[(&str, &str)]) -> String {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(SMALL, &overrides).unwrap().hash()
+    Scenario::from_toml(SMALL, &overrides, &Registry::builtin()).unwrap().hash()
 }
 
 #[test]
@@ -36,8 +36,9 @@ fn what_is_in_force_reads_as_the_same_scenario() {
     let examples = crates().join("../examples");
     for entry in std::fs::read_dir(examples).unwrap() {
         let path = entry.unwrap().path();
-        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[]).unwrap();
-        let again = Scenario::from_json(&scenario.resolved.to_string(), &[]).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
+        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin()).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin())
+            .unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{}", path.display());
     }
 }

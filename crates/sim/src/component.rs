@@ -24,6 +24,8 @@ pub enum ComponentKind {
     Clock,
     /// A traffic source that acts over time.
     Source,
+    /// What a measured queue does at its own times.
+    QueueTimer,
 }
 
 /// Bits of the index.
@@ -45,7 +47,8 @@ impl Component {
             2 => ComponentKind::Timer,
             3 => ComponentKind::Receiver,
             4 => ComponentKind::Clock,
-            _ => ComponentKind::Source,
+            5 => ComponentKind::Source,
+            _ => ComponentKind::QueueTimer,
         }
     }
 
@@ -81,6 +84,7 @@ mod tests {
             ComponentKind::Receiver,
             ComponentKind::Clock,
             ComponentKind::Source,
+            ComponentKind::QueueTimer,
         ] {
             let component = Component::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));

@@ -29,8 +29,8 @@ use measures::table::TableText;
 
 /// Every table that a run can give, as data: the measures, then what can be recorded.
 pub fn tables() -> Vec<TableText> {
-    let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text()];
-    let series = [record::QUEUE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
+    let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text(), columns::BANDS.text()];
+    let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
     let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text()];
     measured.into_iter().chain(series).chain(others).collect()
 }

@@ -4,7 +4,7 @@
 //! cache lines; the second is read for what few packets need: a transmission time with a fraction of a picosecond, a pipe that may be
 //! full, a measured queue, an impairment.
 
-use ecnlab_queue::{Fifo, Frame};
+use ecnlab_queue::{self as queue, Frame};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
@@ -180,11 +180,13 @@ impl Link {
 
 /// A measured queue as it runs.
 pub struct Queue {
-    pub fifo: Fifo<Waiting>,
+    pub discipline: queue::Queue<Waiting>,
     pub rng: Rng,
     pub link: u32,
     /// The transmitter's place in the calendar.
     pub deadline: u32,
+    /// The place in the calendar of the discipline's own deadline, or `NONE` if it has none.
+    pub timer: u32,
     pub transmitting: bool,
     pub measures: QueueMeasures,
 }
@@ -193,10 +195,27 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub packet: PacketId,
-    pub size: u32,
-    pub rtt_us: u32,
-    pub ecn: Ecn,
-    pub dialect: Dialect,
+    size: u32,
+    flow: u32,
+    rtt_us: u32,
+    ecn: Ecn,
+    dialect: Dialect,
+    is_ack: bool,
+}
+
+impl Waiting {
+    #[inline]
+    pub fn new(id: PacketId, packet: &Packet) -> Waiting {
+        Waiting {
+            packet: id,
+            size: packet.size,
+            flow: packet.flow,
+            rtt_us: packet.rtt_us(),
+            ecn: packet.ecn,
+            dialect: packet.dialect(),
+            is_ack: packet.is_ack(),
+        }
+    }
 }
 
 impl Frame for Waiting {
@@ -214,6 +233,10 @@ impl Frame for Waiting {
 
     fn mark(&mut self, level: Level) {
         self.ecn = self.dialect.mark(self.ecn, level);
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.flow) << 1 | u64::from(self.is_ack)
     }
 
     fn rtt(&self) -> Span {

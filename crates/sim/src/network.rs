@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::AqmEntry;
+use ecnlab_queue::Composition;
 use ecnlab_transport::{Settings, Traffic};
-use ecnlab_units::{Rate, Span, Time, Values};
+use ecnlab_units::{Rate, Span, Time};
 
 use crate::impairment::ImpairmentSpec;
 
@@ -54,18 +53,17 @@ pub enum Direction {
 pub enum Buffer {
     /// A plain drop-tail buffer that is not measured: one event a packet, for access links and return paths.
     Pipe { limit: u32 },
-    /// A measured queue with an AQM.
+    /// A measured queue.
     Queue(Box<QueueSpec>),
 }
 
 /// A measured queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct QueueSpec {
     /// Names the queue's random stream.
     pub name: String,
-    pub aqm: &'static AqmEntry,
-    pub values: Values,
-    pub limit: Limit,
+    /// What it is made of.
+    pub of: Composition,
 }
 
 /// A connection and its routes.
@@ -116,11 +114,5 @@ impl fmt::Display for LinkName {
             LinkName::Shared { name, direction } => write!(f, "{} {name}", way(direction)),
             LinkName::Access { group, member, direction } => write!(f, "access {} {member} {group}", way(direction)),
         }
-    }
-}
-
-impl fmt::Debug for QueueSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {:?}", self.aqm.name, self.name, self.limit)
     }
 }

@@ -70,6 +70,8 @@ pub trait Probe {
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}
     fn queue_sample(&mut self, _now: Time, _queue: u32, _packets: u32, _average: Option<f64>) {}
+    /// What a queue's discipline or AQM shows of itself, by name; told after its [`Probe::queue_sample`].
+    fn gauge_sample(&mut self, _now: Time, _queue: u32, _gauge: &'static str, _value: f64) {}
     /// `alpha` is DCTCP's, where there is one.
     fn window_sample(&mut self, _now: Time, _flow: u32, _window: &Window, _alpha: Option<f64>) {}
     /// The measured interval begins.

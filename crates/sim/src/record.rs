@@ -39,6 +39,8 @@ pub struct Recorder {
     duration: Time,
     room: Room,
     queues: Filling<QueueSample>,
+    gauges: Filling<GaugeSample>,
+    gauge_names: Vec<&'static str>,
     windows: Filling<WindowSample>,
     rates: Filling<RateRow>,
     events: Filling<EventRow>,
@@ -72,6 +74,14 @@ pub struct QueueSample {
     queue: u32,
     length_packets: u32,
     average: Option<f64>,
+}
+
+pub struct GaugeSample {
+    time: Time,
+    queue: u32,
+    /// Its place among the names of gauges.
+    gauge: u32,
+    value: f64,
 }
 
 pub struct WindowSample {
@@ -140,6 +150,17 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         index("length_packets", "packets", "Packets that wait", |row| row.length_packets),
         real("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
+    ]],
+};
+
+pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
+    name: "series_gauge",
+    doc: "each gauge of each declared link at every interval of `record.queue`: what its AQM shows of itself, such as a probability",
+    columns: &[&[
+        real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        name("gauge", Naming::Gauge, "Name of the gauge; `ecnlab show` with the AQM's name says what it is", |row| row.gauge),
+        real("value", "its own", "Its value, in the gauge's own unit", |row| row.value),
     ]],
 };
 
@@ -221,6 +242,8 @@ impl Recorder {
             duration,
             room: Room { most_bytes: MOST_BYTES, bytes: 0, full_at: None },
             queues: Filling::new(&QUEUE_SAMPLES),
+            gauges: Filling::new(&GAUGE_SAMPLES),
+            gauge_names: Vec::new(),
             windows: Filling::new(&WINDOW_SAMPLES),
             rates: Filling::new(&RATES),
             events: Filling::new(&EVENTS),
@@ -245,9 +268,12 @@ impl Recorder {
             return Err(full);
         }
         let distributions = self.distribution_rows(names.groups.len() as u32);
+        let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
+        let names = &NetworkNames { gauges, ..names.clone() };
         let Recording { queue, window, rates, events, distributions: cells } = self.recording;
         let all = [
             (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
+            (queue.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
             (window.is_some(), WINDOW_SAMPLES.name, self.windows.finish(names)),
             (rates, RATES.name, self.rates.finish(names)),
             (events, EVENTS.name, self.events.finish(names)),
@@ -276,6 +302,7 @@ impl Recorder {
     fn largest(&self) -> &'static str {
         let tables = [
             (self.queues.bytes(), QUEUE_SAMPLES.name),
+            (self.gauges.bytes(), GAUGE_SAMPLES.name),
             (self.windows.bytes(), WINDOW_SAMPLES.name),
             (self.rates.bytes(), RATES.name),
             (self.events.bytes(), EVENTS.name),
@@ -329,6 +356,15 @@ impl Probe for Recorder {
 
     fn queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
         self.room.store(&mut self.queues, &QueueSample { time, queue, length_packets, average }, time);
+    }
+
+    fn gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
+        let known = self.gauge_names.iter().position(|&name| name == gauge);
+        let gauge = known.unwrap_or_else(|| {
+            self.gauge_names.push(gauge);
+            self.gauge_names.len() - 1
+        });
+        self.room.store(&mut self.gauges, &GaugeSample { time, queue, gauge: gauge as u32, value }, time);
     }
 
     fn window_sample(&mut self, time: Time, flow: u32, window: &Window, alpha: Option<f64>) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off, run_with};
 
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::{AQMS, find};
+use ecnlab_queue::registry::AQMS;
+use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::EcnPath;
 use ecnlab_sim::{
     Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
@@ -153,12 +153,7 @@ fn network(hops: &[Hop], draws: &[Draw]) -> Network {
 impl Hop {
     fn link(&self, at: usize) -> LinkSpec {
         let entry = &AQMS[self.aqm];
-        let mut values = Values::defaults(entry.parameters);
-        if entry.name != "droptail" {
-            for (name, text) in [("w_q", "0.05"), ("min_th", "2"), ("max_th", "8")] {
-                values.read(name, text).unwrap();
-            }
-        }
+        let values = entry.busy_values();
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
         let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
@@ -362,7 +357,7 @@ proptest! {
 /// One Reno flow over a drop-tail bottleneck of 10 Mbps, 100 ms there and back, with a buffer of `f` BDP.
 fn one_reno_flow(f: f64) -> Network {
     const BDP_PACKETS: f64 = 125.0;
-    let aqm = find("droptail").unwrap();
+    let aqm = Registry::builtin().aqm("droptail").unwrap();
     let limit = Limit::Packets((f * BDP_PACKETS).round() as u32);
     let mut values = Values::defaults(Settings::PARAMETERS);
     values.read("max_window", "100000").unwrap();

@@ -6,8 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off};
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::find;
+use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::EcnPath;
 use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Run};
 use ecnlab_transport::source::ENDLESS;
@@ -20,7 +19,7 @@ fn impaired(there: ImpairmentSpec, back: ImpairmentSpec) -> Run {
 }
 
 fn impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec) -> Run {
-    let aqm = find("ecn").unwrap();
+    let aqm = Registry::builtin().aqm("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
     for (name, text) in [("min_th", "2"), ("max_th", "8"), ("w_q", "0.1")] {
         values.read(name, text).unwrap();

@@ -6,8 +6,8 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
-use ecnlab_queue::registry::{AqmEntry, find};
-use ecnlab_queue::{Aqm, Cause, Glimpse, Limit, Target, Victim, Wish};
+use ecnlab_queue::registry::{AqmEntry, MakeAqm};
+use ecnlab_queue::{Aqm, Arrival, Cause, Limit, Registry, Target, Victim, Wish};
 use ecnlab_sim::probe::{MarkOrDrop, Touch};
 use ecnlab_sim::{FlowSpec, LinkSpec, Network, Probe, Run};
 use ecnlab_transport::settings::ResponseName;
@@ -18,12 +18,12 @@ use ecnlab_units::{Ecn, Level, Rng, Span, Time, Values};
 struct SignalAll;
 
 impl Aqm for SignalAll {
-    fn arrive(&mut self, glimpse: &Glimpse, _rng: &mut Rng) -> Wish {
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
         let cause = Cause::Early;
-        if glimpse.full {
+        if arrival.full {
             return Wish::Drop { victim: Victim::Front, cause };
         }
-        if glimpse.packets == 0 {
+        if arrival.backlog.packets == 0 {
             return Wish::Pass;
         }
         Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
@@ -34,16 +34,16 @@ impl Aqm for SignalAll {
 struct KnowsNothing;
 
 impl Aqm for KnowsNothing {
-    fn arrive(&mut self, glimpse: &Glimpse, _rng: &mut Rng) -> Wish {
-        assert_eq!(Span::ZERO, glimpse.rtt, "an acknowledgement reports no round-trip time");
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        assert_eq!(Span::ZERO, arrival.packet.rtt, "an acknowledgement reports no round-trip time");
         Wish::Pass
     }
 }
 
-static SIGNAL_ALL: AqmEntry = entry(|_, _| Box::new(SignalAll));
-static KNOWS_NOTHING: AqmEntry = entry(|_, _| Box::new(KnowsNothing));
+static SIGNAL_ALL: AqmEntry = entry(&|_, _| Box::new(SignalAll));
+static KNOWS_NOTHING: AqmEntry = entry(&|_, _| Box::new(KnowsNothing));
 
-const fn entry(make: fn(&Values, ecnlab_units::Rate) -> Box<dyn Aqm>) -> AqmEntry {
+const fn entry(make: MakeAqm) -> AqmEntry {
     AqmEntry {
         name: "test",
         title: "",
@@ -51,8 +51,11 @@ const fn entry(make: fn(&Values, ecnlab_units::Rate) -> Box<dyn Aqm>) -> AqmEntr
         source: "",
         parameters: &[],
         check: |_, _| Vec::new(),
-        marks: |_| true,
+        marks: |_| Some(Level::Congested),
         unread: &[],
+        gauges: &[],
+        busy: &[],
+        digest: "",
         make,
     }
 }
@@ -132,7 +135,7 @@ fn a_probe_is_shown_the_ecn_field_as_it_is_at_that_moment() {
 fn an_acknowledgement_in_a_queue_has_no_round_trip_time_and_bears_no_mark() {
     for profile in ["ns2", "linux"] {
         let tcp = Settings { max_window: 30, ..profile::settings(profile) };
-        let lossy = || vec![queue(1_000, "there", find("droptail").unwrap(), 5)];
+        let lossy = || vec![queue(1_000, "there", Registry::builtin().aqm("droptail").unwrap(), 5)];
         let (_, seen) = run(tcp.clone(), lossy(), vec![queue(100, "back", &KNOWS_NOTHING, 100)]);
         assert!(seen.acks > 50 && !seen.dropped.is_empty(), "{profile}: acknowledgements came back, some with SACK blocks");
         let (run, _) = run(tcp, lossy(), vec![queue(20, "back", &SIGNAL_ALL, 100)]);

@@ -6,8 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::find;
+use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
 use ecnlab_transport::source::ENDLESS;
@@ -19,7 +18,7 @@ const EVERYTHING: Recording =
 
 /// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
 fn network() -> Network {
-    let aqm = find("droptail").unwrap();
+    let aqm = Registry::builtin().aqm("droptail").unwrap();
     let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
     link.impairment = Some(Box::new(ImpairmentSpec { loss: 0.01, ..ImpairmentSpec::default() }));
     let flow = |group, member| FlowSpec {
@@ -60,7 +59,7 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(Vec::<&str>::new(), names(Recording::default()));
     assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
-    assert_eq!(6, names(EVERYTHING).len());
+    assert_eq!(7, names(EVERYTHING).len());
 }
 
 #[test]

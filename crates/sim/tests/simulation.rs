@@ -6,8 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::find;
+use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Direction, FlowSpec, LinkName, LinkSpec, Network, Off, Options, Recorder, Recording, Run, Simulation};
 use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
@@ -20,7 +19,7 @@ const WAY_BACK: u32 = 1;
 
 /// A marking bottleneck and its way back, without flows.
 fn bottleneck() -> Network {
-    let aqm = find("ecn").unwrap();
+    let aqm = Registry::builtin().aqm("ecn").unwrap();
     let mut values = Values::defaults(aqm.parameters);
     for (name, text) in [("min_th", "5"), ("max_th", "15"), ("w_q", "0.01")] {
         values.read(name, text).unwrap();

@@ -21,8 +21,9 @@
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
 
-use super::red::{self, Average, Count, Ramp};
-use super::{Aqm, Cause, Glimpse, Target, Wish};
+use super::law::red::{self, Average, Count, Ramp};
+use super::{Aqm, Arrival, Cause, Glimpse, Needs, Target, Wish};
+use crate::registry::Gauge;
 
 const ROBUST: usize = 0;
 const AVERAGE: usize = 1;
@@ -89,6 +90,9 @@ impl Settings {
     }
 }
 
+/// What it shows.
+pub const GAUGES: &[Gauge] = &[red::GAUGES[0]];
+
 pub struct Aecn {
     settings: Settings,
     average: Average,
@@ -111,11 +115,11 @@ impl Aecn {
     }
 
     /// The group's line, from its own `min_th` to the common `max_th`.
-    fn ramp(&self, group: usize, glimpse: &Glimpse) -> Ramp {
+    fn ramp(&self, group: usize, arrival: &Arrival) -> Ramp {
         let Settings { law, alpha, beta, balance, .. } = &self.settings;
         let (alpha, beta) = match balance {
             Balance::Fixed => (*alpha, *beta),
-            Balance::Population => population_balance(group, glimpse),
+            Balance::Population => population_balance(group, arrival),
         };
         let max_p = match group {
             ROBUST => law.max_p * beta,
@@ -125,29 +129,29 @@ impl Aecn {
         Ramp::new(self.min_th[group], law.max_th, max_p.min(1.0), law.gentle)
     }
 
-    fn wish(&mut self, group: usize, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
+    fn wish(&mut self, group: usize, arrival: &Arrival, rng: &mut Rng) -> Wish {
         let average = self.average.value();
-        let ramp = self.ramp(group, glimpse);
-        self.count(group).arrival(glimpse.size);
-        if glimpse.full {
+        let ramp = self.ramp(group, arrival);
+        self.count(group).arrival(arrival.packet.size);
+        if arrival.full {
             self.count(group).restart();
-            return Wish::Drop { victim: self.settings.law.drop.victim(glimpse, rng), cause: Cause::Overflow };
+            return Wish::Drop { victim: self.settings.law.drop.victim(arrival, rng), cause: Cause::Overflow };
         }
-        if average < ramp.min_th || glimpse.packets <= self.settings.law.floor {
+        if average < ramp.min_th || arrival.backlog.packets <= self.settings.law.floor {
             self.router_count.below();
             return Wish::Pass;
         }
         if average >= ramp.end() {
             self.count(group).restart();
-            return Wish::Drop { victim: self.settings.law.drop.victim(glimpse, rng), cause: Cause::Forced };
+            return Wish::Drop { victim: self.settings.law.drop.victim(arrival, rng), cause: Cause::Forced };
         }
         let p_b = ramp.probability(average);
         let law = self.settings.law;
-        if self.router_count.enters() || !self.count(group).test(p_b, &law, glimpse.size, rng) {
+        if self.router_count.enters() || !self.count(group).test(p_b, &law, arrival.packet.size, rng) {
             return Wish::Pass;
         }
         if p_b > law.mark_limit {
-            return Wish::Drop { victim: law.drop.victim(glimpse, rng), cause: Cause::Early };
+            return Wish::Drop { victim: law.drop.victim(arrival, rng), cause: Cause::Early };
         }
         Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(group as u8), cause: Cause::Early }
     }
@@ -162,11 +166,12 @@ impl Aecn {
 }
 
 impl Aqm for Aecn {
-    fn classes(&self) -> usize {
-        3
+    fn needs(&self) -> Needs {
+        Needs { groups: 3, departures: false }
     }
 
-    fn classify(&self, rtt: Span) -> u8 {
+    fn group(&self, packet: &Glimpse) -> u8 {
+        let rtt = packet.rtt;
         let Settings { robust_rtt, average_rtt, fragile_rtt, .. } = self.settings;
         let group = if rtt >= fragile_rtt {
             FRAGILE
@@ -178,9 +183,9 @@ impl Aqm for Aecn {
         group as u8
     }
 
-    fn arrive(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
-        let idle = self.average.update(glimpse);
-        let wish = self.wish(usize::from(self.classify(glimpse.rtt)), glimpse, rng);
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        let idle = self.average.update(arrival);
+        let wish = self.wish(usize::from(self.group(&arrival.packet)), arrival, rng);
         self.average.resume_idle_if_dropped(idle, &wish);
         wish
     }
@@ -189,16 +194,24 @@ impl Aqm for Aecn {
         self.average.set_idle(now);
     }
 
+    fn retune(&mut self, rate: Rate) {
+        self.average.retune(rate);
+    }
+
     fn average(&self) -> Option<f64> {
         Some(self.average.value())
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("average", self.average.value());
     }
 }
 
 /// AECN2's alpha and beta (Zheng 2001, algorithm 5.2). The arriving packet counts as standing in its flow queue, not yet in the router's.
-fn population_balance(arriving: usize, glimpse: &Glimpse) -> (f64, f64) {
-    let length = |group: usize| f64::from(glimpse.class_packets[group] + u32::from(group == arriving));
+fn population_balance(arriving: usize, arrival: &Arrival) -> (f64, f64) {
+    let length = |group: usize| f64::from(arrival.groups[group].packets + u32::from(group == arriving));
     let [robust, average, fragile] = [ROBUST, AVERAGE, FRAGILE].map(length);
-    let average = if average == 0.0 { f64::from(glimpse.packets) } else { average };
+    let average = if average == 0.0 { f64::from(arrival.backlog.packets) } else { average };
     let alpha = if fragile == 0.0 { 1.0 } else { average / fragile };
     (alpha, robust / average)
 }
@@ -208,6 +221,7 @@ mod tests {
     use ecnlab_units::Values;
 
     use super::*;
+    use crate::aqm::Backlog;
 
     fn aecn(settings: &[(&str, &str)]) -> Aecn {
         let mut values = Values::defaults(Settings::PARAMETERS);
@@ -217,14 +231,14 @@ mod tests {
         Aecn::new(Settings::of(&values), Rate::from_bps(10_000_000).unwrap())
     }
 
-    fn glimpse(rtt: Span, packets: u32, class_packets: &[u32]) -> Glimpse<'_> {
-        Glimpse { now: Time::ZERO, size: 1000, rtt, packets, bytes: u64::from(packets) * 1000, class_packets, full: false }
+    fn arrival(rtt: Span, packets: u32, groups: &[Backlog]) -> Arrival<'_> {
+        Arrival { packet: Glimpse { rtt, ..Glimpse::PLAIN }, backlog: Backlog::of(packets), groups, ..Arrival::PLAIN }
     }
 
     #[test]
     fn the_round_trip_time_picks_the_group_with_the_thesis_bounds() {
         let aecn = aecn(&[]);
-        let group = |micros| usize::from(aecn.classify(Span::from_micros(micros)));
+        let group = |micros| usize::from(aecn.group(&Glimpse { rtt: Span::from_micros(micros), ..Glimpse::PLAIN }));
         assert_eq!([AVERAGE, AVERAGE, ROBUST, ROBUST], [0, 499, 500, 74_999].map(group));
         assert_eq!([AVERAGE, AVERAGE, FRAGILE], [75_000, 149_999, 150_000].map(group));
     }
@@ -232,30 +246,31 @@ mod tests {
     #[test]
     fn robust_flows_are_marked_more_and_fragile_ones_less() {
         let aecn = aecn(&[]);
-        let p = |group| aecn.ramp(group, &glimpse(Span::ZERO, 20, &[0; 3])).probability(20.0);
+        let p = |group| aecn.ramp(group, &arrival(Span::ZERO, 20, &[Backlog::NONE; 3])).probability(20.0);
         assert_eq!([0.5, 0.25, 0.1], [ROBUST, AVERAGE, FRAGILE].map(p));
     }
 
     #[test]
     fn aecn2_takes_alpha_and_beta_from_the_lengths_of_the_flow_queues() {
-        assert_eq!((2.0, 3.0), population_balance(ROBUST, &glimpse(Span::ZERO, 17, &[11, 4, 2])));
-        assert_eq!((1.0, 0.5), population_balance(ROBUST, &glimpse(Span::ZERO, 12, &[5, 0, 0])));
-        assert_eq!((4.0, 0.75), population_balance(FRAGILE, &glimpse(Span::ZERO, 7, &[3, 4, 0])));
+        assert_eq!((2.0, 3.0), population_balance(ROBUST, &arrival(Span::ZERO, 17, &[11, 4, 2].map(Backlog::of))));
+        assert_eq!((1.0, 0.5), population_balance(ROBUST, &arrival(Span::ZERO, 12, &[5, 0, 0].map(Backlog::of))));
+        assert_eq!((4.0, 0.75), population_balance(FRAGILE, &arrival(Span::ZERO, 7, &[3, 4, 0].map(Backlog::of))));
     }
 
     #[test]
     fn aecn3_starts_the_robust_line_at_its_own_threshold() {
         let aecn = aecn(&[("robust_min_th", "2")]);
-        let ramp = aecn.ramp(ROBUST, &glimpse(Span::ZERO, 9, &[0; 3]));
+        let ramp = aecn.ramp(ROBUST, &arrival(Span::ZERO, 9, &[Backlog::NONE; 3]));
         assert_eq!(0.25, ramp.probability(9.0));
-        assert_eq!(10.0, aecn.ramp(FRAGILE, &glimpse(Span::ZERO, 9, &[0; 3])).min_th);
+        assert_eq!(10.0, aecn.ramp(FRAGILE, &arrival(Span::ZERO, 9, &[Backlog::NONE; 3])).min_th);
     }
 
     #[test]
     fn a_hit_points_at_the_front_of_the_group_of_the_arriving_packet() {
         let mut aecn = aecn(&[]);
         let mut rng = Rng::for_role(1, "aecn");
-        let wishes: Vec<Wish> = (0..50).map(|_| aecn.arrive(&glimpse(Span::from_millis(200), 25, &[9, 9, 7]), &mut rng)).collect();
+        let wishes: Vec<Wish> =
+            (0..50).map(|_| aecn.arrive(&arrival(Span::from_millis(200), 25, &[9, 9, 7].map(Backlog::of)), &mut rng)).collect();
         let marked = Wish::Signal { level: Level::Congested, target: Target::FrontUnmarked(FRAGILE as u8), cause: Cause::Early };
         assert!(wishes.contains(&marked));
         assert!(wishes.iter().all(|&wish| wish == marked || wish == Wish::Pass));

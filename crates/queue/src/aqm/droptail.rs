@@ -3,7 +3,7 @@
 
 use ecnlab_units::{Rng, parameters, words};
 
-use super::{Aqm, Cause, Glimpse, Victim, Wish};
+use super::{Aqm, Arrival, Cause, Victim, Wish};
 
 parameters! {
     /// Drop-tail as a scenario sets it.
@@ -34,7 +34,7 @@ impl DropTail {
 }
 
 impl Aqm for DropTail {
-    fn arrive(&mut self, glimpse: &Glimpse, _rng: &mut Rng) -> Wish {
-        if glimpse.full { Wish::Drop { victim: self.victim, cause: Cause::Overflow } } else { Wish::Pass }
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        if arrival.full { Wish::Drop { victim: self.victim, cause: Cause::Overflow } } else { Wish::Pass }
     }
 }

@@ -1,12 +1,13 @@
 //! Mark-front (Liu and Jain 2001): ECN that writes its mark on the oldest unmarked packet instead of the arriving one,
 //! so that the sender learns of congestion a queueing delay sooner.
 //!
-//! RED decides when; one flow queue for all packets names the target.
+//! RED decides when; one group of all packets names the target.
 
 use ecnlab_units::{Rate, Rng, Time};
 
-use super::red::{Mode, Red, Settings};
-use super::{Aqm, Glimpse, Target, Wish};
+use super::law::red::Settings;
+use super::red::{Mode, Red};
+use super::{Aqm, Arrival, Needs, Target, Wish};
 
 pub struct MarkFront(Red);
 
@@ -17,12 +18,12 @@ impl MarkFront {
 }
 
 impl Aqm for MarkFront {
-    fn classes(&self) -> usize {
-        1
+    fn needs(&self) -> Needs {
+        Needs { groups: 1, departures: false }
     }
 
-    fn arrive(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish {
-        match self.0.arrive(glimpse, rng) {
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        match self.0.arrive(arrival, rng) {
             Wish::Signal { level, cause, .. } => Wish::Signal { level, target: Target::FrontUnmarked(0), cause },
             wish => wish,
         }
@@ -32,7 +33,15 @@ impl Aqm for MarkFront {
         self.0.idle(now);
     }
 
+    fn retune(&mut self, rate: Rate) {
+        self.0.retune(rate);
+    }
+
     fn average(&self) -> Option<f64> {
         self.0.average()
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        self.0.gauges(show);
     }
 }

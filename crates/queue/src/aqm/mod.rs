@@ -1,28 +1,70 @@
 //! One file per active queue management algorithm, and the words in which they speak.
+//!
+//! An AQM is asked at each arrival, and at each departure if it says so ([`Needs`]); it may have one deadline. It sees glimpses of packets
+//! and the state of the queue, and answers with a wish. The discipline that holds the packets carries the wish out, so an AQM can neither
+//! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
 pub mod droptail;
+pub mod law;
 pub mod mark_front;
 pub mod red;
 
-use ecnlab_units::{Level, Rng, Span, Time};
+use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
 
-/// What an AQM may know about an arriving packet and the queue that it meets.
-#[derive(Clone, Copy, Debug)]
-pub struct Glimpse<'a> {
-    pub now: Time,
+/// What an AQM may see of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glimpse {
     /// Size on the wire in bytes.
     pub size: u32,
+    /// The ECN field as it is now.
+    pub ecn: Ecn,
+    /// Which flow it belongs to: packets of one flow have the same number, those of two flows differ.
+    pub flow: u64,
     /// The round-trip time that the packet carries or the router measured; zero if unknown.
     pub rtt: Span,
-    /// Packets waiting before this arrival, the one in transmission not counted.
+}
+
+/// How much waits, the packet in transmission not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
     pub packets: u32,
-    /// Bytes waiting before this arrival.
     pub bytes: u64,
-    /// Packets waiting in each flow queue of this AQM, empty if it keeps none.
-    pub class_packets: &'a [u32],
+}
+
+/// A packet that arrives, and the queue that it meets.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    pub now: Time,
+    pub packet: Glimpse,
+    /// What waits before this arrival.
+    pub backlog: Backlog,
+    /// How long the next packet to leave has waited; zero if none waits.
+    pub head_waited: Span,
+    /// What waits in each group of this AQM, empty if it keeps none.
+    pub groups: &'a [Backlog],
     /// Whether this packet would exceed the buffer.
     pub full: bool,
+}
+
+/// A packet that is about to leave, and the queue that it leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    pub now: Time,
+    pub packet: Glimpse,
+    /// How long it has waited.
+    pub waited: Span,
+    /// What waits behind it.
+    pub backlog: Backlog,
+}
+
+/// The queue when an AQM's deadline has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    pub now: Time,
+    pub backlog: Backlog,
+    /// How long the next packet to leave has waited; zero if none waits.
+    pub head_waited: Span,
 }
 
 /// What an AQM wants done about an arriving packet.
@@ -42,11 +84,25 @@ pub enum Wish {
     },
 }
 
+/// What an AQM wants done about a packet that is about to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    /// Write the level on it, or drop it if it is not ECN-capable.
+    Signal {
+        level: Level,
+        cause: Cause,
+    },
+    Drop {
+        cause: Cause,
+    },
+}
+
 /// The packet that a signal is written on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Arriving,
-    /// The first waiting packet of the flow queue that the mark would change, the arriving one last.
+    /// The first waiting packet of the group that the mark would change, the arriving one last.
     FrontUnmarked(u8),
 }
 
@@ -59,38 +115,90 @@ pub enum Victim {
     Waiting(u32),
 }
 
-/// Why a packet was marked or dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// By the random test.
-    Early = 0,
-    /// Because the average is at or above its maximum.
-    Forced = 1,
-    /// Because the buffer is full.
-    Overflow = 2,
+words! {
+    /// Why a packet was marked or dropped.
+    pub enum Cause {
+        /// By the AQM's law, before the queue is beyond what it tolerates.
+        Early = "early",
+        /// Because the queue is beyond what the AQM tolerates.
+        Forced = "forced",
+        /// Because the buffer is full.
+        Overflow = "overflow",
+    }
+}
+
+/// What an AQM asks of the discipline that holds it; it is asked for once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// How many groups of packets are counted, each with a list of its packets that could still be marked.
+    pub groups: usize,
+    /// Whether [`Aqm::depart`] is to be asked.
+    pub departures: bool,
 }
 
 /// An active queue management algorithm.
 pub trait Aqm: Send {
-    /// How many flow queues the discipline shall keep for this AQM.
-    fn classes(&self) -> usize {
-        0
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
-    /// The flow queue of a packet, below [`Aqm::classes`].
-    fn classify(&self, _rtt: Span) -> u8 {
+    /// The group of a packet, below [`Needs::groups`].
+    fn group(&self, _packet: &Glimpse) -> u8 {
         0
     }
 
     /// Judges an arriving packet, before it is stored. At a full buffer every wish but a drop becomes a drop of the arriving packet.
-    fn arrive(&mut self, glimpse: &Glimpse, rng: &mut Rng) -> Wish;
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish;
 
-    /// Told when the link finds nothing to send.
+    /// Judges the packet that is about to leave. If it is dropped, the next one is judged at once.
+    fn depart(&mut self, _departure: &Departure, _rng: &mut Rng) -> Fate {
+        Fate::Pass
+    }
+
+    /// Told when the link finds nothing to send, once for each idle spell.
     fn idle(&mut self, _now: Time) {}
 
-    /// The average queue length in packets, if the algorithm keeps one.
+    /// When it wants to be woken next. Only [`Aqm::expire`] may change it.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// Its deadline has come. It sets a later one or none.
+    fn expire(&mut self, _expiry: &Expiry, _rng: &mut Rng) {}
+
+    /// The link has another rate from now on.
+    fn retune(&mut self, _rate: Rate) {}
+
+    /// Its own average queue length in packets, if it keeps one; every arrival is measured with it.
     fn average(&self) -> Option<f64> {
         None
     }
+
+    /// Shows the values that its entry in the registry declares as gauges, by name.
+    fn gauges(&self, _show: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+impl Glimpse {
+    /// A packet of 1000 bytes that is ECN-capable and of which nothing else is known: for tests and examples.
+    pub const PLAIN: Glimpse = Glimpse { size: 1000, ecn: Ecn::Ect0, flow: 0, rtt: Span::ZERO };
+}
+
+impl Backlog {
+    pub const NONE: Backlog = Backlog { packets: 0, bytes: 0 };
+
+    /// So many packets of 1000 bytes: for tests and examples.
+    pub fn of(packets: u32) -> Backlog {
+        Backlog { packets, bytes: u64::from(packets) * 1000 }
+    }
+}
+
+impl Arrival<'_> {
+    /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
+    pub const PLAIN: Arrival<'static> =
+        Arrival { now: Time::ZERO, packet: Glimpse::PLAIN, backlog: Backlog::NONE, head_waited: Span::ZERO, groups: &[], full: false };
+}
+
+impl Departure {
+    /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
+    pub const PLAIN: Departure = Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE };
 }

@@ -1,11 +1,11 @@
-//! First in, first out, with the flow queues that some AQMs ask for.
+//! First in, first out: a buffer with an AQM, and the groups of packets that some AQMs ask for.
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{Level, Rng, Span, Time};
+use ecnlab_units::{Level, Rate, Rng, Span, Time};
 
-use super::{Counters, Frame, Limit, Outcome};
-use crate::aqm::{Aqm, Cause, Glimpse, Target, Victim, Wish};
+use super::{Counters, Deed, Discipline, Frame, Limit, Take};
+use crate::aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target, Victim, Wish};
 
 /// The level that every ECN-capable packet can carry, and beyond which there is none.
 const LOUDEST: Level = Level::Congested;
@@ -13,177 +13,154 @@ const LOUDEST: Level = Level::Congested;
 /// A FIFO buffer with an AQM.
 pub struct Fifo<F> {
     aqm: Box<dyn Aqm>,
+    needs: Needs,
     limit: Limit,
     waiting: VecDeque<Stored<F>>,
     bytes: u64,
     /// Packets that ever left the front; the n-th waiting packet has number `gone + n`.
     gone: u64,
-    classes: Vec<Class>,
-    class_packets: Vec<u32>,
+    groups: Vec<Group>,
+    group_backlogs: Vec<Backlog>,
+    /// Whether the AQM has been told that nothing is left to send, and nothing has been sent since.
+    idle: bool,
     counters: Counters,
 }
 
-/// A waiting packet, its flow queue and since when it waits.
+/// A waiting packet, its group and since when it waits.
 struct Stored<F> {
     frame: F,
-    class: u8,
+    group: u8,
     arrived: Time,
 }
 
-/// A flow queue: the numbers of the packets of one group that could still be marked, in order.
+/// The numbers of the packets of one group that could still be marked, in order.
 #[derive(Default)]
-struct Class {
+struct Group {
     unmarked: VecDeque<u64>,
 }
 
 impl<F: Frame> Fifo<F> {
     pub fn new(aqm: Box<dyn Aqm>, limit: Limit) -> Fifo<F> {
-        let classes = aqm.classes();
+        let needs = aqm.needs();
         Fifo {
             aqm,
+            needs,
             limit,
             waiting: VecDeque::new(),
             bytes: 0,
             gone: 0,
-            classes: (0..classes).map(|_| Class::default()).collect(),
-            class_packets: vec![0; classes],
+            groups: (0..needs.groups).map(|_| Group::default()).collect(),
+            group_backlogs: vec![Backlog::NONE; needs.groups],
+            idle: true,
             counters: Counters::default(),
         }
     }
 
-    /// Takes an arriving packet: asks the AQM, stores, marks or drops.
-    pub fn offer(&mut self, frame: F, now: Time, rng: &mut Rng) -> Outcome<F> {
-        self.counters.arrived.add(frame.size());
-        let class = if self.classes.is_empty() { 0 } else { self.aqm.classify(frame.rtt()) };
-        let full = self.is_full(frame.size());
-        let glimpse = Glimpse {
-            now,
-            size: frame.size(),
-            rtt: frame.rtt(),
-            packets: self.waiting.len() as u32,
-            bytes: self.bytes,
-            class_packets: &self.class_packets,
-            full,
-        };
-        let wish = self.aqm.arrive(&glimpse, rng);
-        let wish = if full { at_full_buffer(wish) } else { wish };
-        self.settle(wish, Stored { frame, class, arrived: now })
+    /// Drops the next packet to leave, if there is one: what a discipline does whose buffers share one limit.
+    pub fn drop_front(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
+        let Some(front) = self.pop() else { return false };
+        self.drop_frame(front.frame, cause, tell);
+        true
     }
 
-    /// The next packet to send and how long it waited.
-    pub fn take(&mut self, now: Time) -> Option<(F, Span)> {
-        let front = self.remove(0)?;
-        self.counters.departed.add(front.frame.size());
-        Some((front.frame, now.since(front.arrived)))
+    /// The next packet to leave.
+    pub fn head(&self) -> Option<&F> {
+        self.waiting.front().map(|stored| &stored.frame)
     }
 
-    /// Tells the AQM that the link found nothing to send.
-    pub fn idle(&mut self, now: Time) {
-        self.aqm.idle(now);
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }
 
-    /// Packets waiting.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
+    fn head_waited(&self, now: Time) -> Span {
+        self.waiting.front().map_or(Span::ZERO, |front| now.since(front.arrived))
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Asks the AQM about the packet at the exit; nothing if it was dropped.
+    #[inline(never)]
+    fn judge(&mut self, mut leaving: Stored<F>, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Option<Stored<F>> {
+        let departure = Departure { now, packet: leaving.frame.glimpse(), waited: now.since(leaving.arrived), backlog: self.backlog() };
+        match self.aqm.depart(&departure, rng) {
+            Fate::Pass => {}
+            Fate::Signal { level, cause } if leaving.frame.ecn().is_capable() => {
+                if leaving.frame.takes(level) {
+                    leaving.frame.mark(level);
+                    self.counters.marked[cause] += 1;
+                    tell(Deed::Marked(&leaving.frame, cause));
+                }
+            }
+            Fate::Signal { cause, .. } | Fate::Drop { cause } => {
+                self.drop_frame(leaving.frame, cause, tell);
+                return None;
+            }
+        }
+        Some(leaving)
     }
 
-    /// Bytes waiting.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The `place`-th waiting packet, 0 being the next to leave.
-    ///
-    /// # Panics
-    /// If fewer packets wait.
-    pub fn frame(&self, place: usize) -> &F {
-        &self.waiting[place].frame
-    }
-
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// The AQM's average queue length in packets, if it keeps one.
-    pub fn average(&self) -> Option<f64> {
-        self.aqm.average()
-    }
-
-    /// # Panics
-    /// If a packet or a byte was lost or made: arrived = departed + dropped + waiting.
-    pub fn assert_conservation(&self) {
-        let Counters { arrived, departed, dropped, .. } = &self.counters;
-        let packets = departed.packets + dropped.iter().map(|d| d.packets).sum::<u64>() + self.waiting.len() as u64;
-        let bytes = departed.bytes + dropped.iter().map(|d| d.bytes).sum::<u64>() + self.bytes;
-        assert_eq!(arrived.packets, packets, "packets arrived = departed + dropped + waiting");
-        assert_eq!(arrived.bytes, bytes, "bytes arrived = departed + dropped + waiting");
-        assert_eq!(self.bytes, self.waiting.iter().map(|stored| u64::from(stored.frame.size())).sum::<u64>());
+    #[inline(never)]
+    fn drop_frame(&mut self, frame: F, cause: Cause, tell: &mut impl FnMut(Deed<F>)) {
+        self.counters.dropped[cause].add(frame.size());
+        tell(Deed::Dropped(frame, cause));
     }
 
     /// The one place where a wish becomes a deed.
-    fn settle(&mut self, wish: Wish, arriving: Stored<F>) -> Outcome<F> {
+    #[inline]
+    fn settle(&mut self, wish: Wish, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
         match wish {
-            Wish::Pass => {
-                self.push(arriving);
-                Outcome::Queued
-            }
-            Wish::Signal { level, target, cause } => self.signal(level, target, cause, arriving),
-            Wish::Drop { victim, cause } => self.discard(victim, cause, arriving),
+            Wish::Pass => self.store(arriving, tell),
+            Wish::Signal { level, target, cause } => self.signal(level, target, cause, arriving, tell),
+            Wish::Drop { victim, cause } => self.discard(victim, cause, arriving, tell),
         }
     }
 
-    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Stored<F>) -> Outcome<F> {
+    #[inline(never)]
+    fn signal(&mut self, level: Level, target: Target, cause: Cause, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
         let waiting = match target {
             Target::Arriving => None,
-            Target::FrontUnmarked(class) => self.first_to_take(level, class),
+            Target::FrontUnmarked(group) => self.first_to_take(level, group),
         };
         if waiting.is_none() && !arriving.frame.ecn().is_capable() {
-            return self.discard(Victim::Arriving, cause, arriving);
+            return self.drop_frame(arriving.frame, cause, tell);
         }
-        self.push(arriving);
-        self.mark(waiting.unwrap_or(self.waiting.len() - 1), level, cause)
+        self.store(arriving, tell);
+        self.mark(waiting.unwrap_or(self.waiting.len() - 1), level, cause, tell);
     }
 
-    /// The first waiting packet of a flow queue that a mark would change.
-    fn first_to_take(&self, level: Level, class: u8) -> Option<usize> {
-        let unmarked = &self.classes.get(usize::from(class))?.unmarked;
+    /// The first waiting packet of a group that a mark would change.
+    fn first_to_take(&self, level: Level, group: u8) -> Option<usize> {
+        let unmarked = &self.groups.get(usize::from(group))?.unmarked;
         unmarked.iter().map(|number| (number - self.gone) as usize).find(|&place| self.waiting[place].frame.takes(level))
     }
 
     /// Marks a waiting packet. A mark that it does not take leaves it as it is and counts as none.
-    fn mark(&mut self, place: usize, level: Level, cause: Cause) -> Outcome<F> {
-        let Stored { frame, class, .. } = &mut self.waiting[place];
+    fn mark(&mut self, place: usize, level: Level, cause: Cause, tell: &mut impl FnMut(Deed<F>)) {
+        let Stored { frame, group, .. } = &mut self.waiting[place];
         if !frame.takes(level) {
-            return Outcome::Queued;
+            return;
         }
         frame.mark(level);
-        if let Some(class) = self.classes.get_mut(usize::from(*class)).filter(|_| !frame.takes(LOUDEST)) {
-            class.forget_marked(self.gone + place as u64);
+        if let Some(group) = self.groups.get_mut(usize::from(*group)).filter(|_| !frame.takes(LOUDEST)) {
+            group.forget_marked(self.gone + place as u64);
         }
-        self.counters.marked[cause as usize] += 1;
-        Outcome::Marked(place, cause)
+        self.counters.marked[cause] += 1;
+        tell(Deed::Marked(frame, cause));
     }
 
-    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Stored<F>) -> Outcome<F> {
+    #[inline(never)]
+    fn discard(&mut self, victim: Victim, cause: Cause, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
         let place = match victim {
             Victim::Arriving => self.waiting.len(),
             Victim::Front => 0,
             Victim::Waiting(place) => place as usize,
         };
         let place = if self.makes_room(place, arriving.frame.size()) { place } else { self.waiting.len() };
-        let dropped = match self.remove(place) {
+        match self.remove(place) {
             Some(waiting) => {
-                self.push(arriving);
-                waiting.frame
+                self.drop_frame(waiting.frame, cause, tell);
+                self.store(arriving, tell);
             }
-            None => arriving.frame,
-        };
-        self.counters.dropped[cause as usize].add(dropped.size());
-        Outcome::Dropped(dropped, cause)
+            None => self.drop_frame(arriving.frame, cause, tell),
+        }
     }
 
     /// Whether `size` bytes fit once the packet at `place` is gone. A smaller victim would leave a buffer of bytes overfull;
@@ -195,12 +172,17 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
-    fn push(&mut self, arriving: Stored<F>) {
-        self.bytes += u64::from(arriving.frame.size());
+    #[inline]
+    fn store(&mut self, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
+        tell(Deed::Stored(&arriving.frame));
+        let size = arriving.frame.size();
+        self.bytes += u64::from(size);
         let number = self.gone + self.waiting.len() as u64;
-        let class = usize::from(arriving.class);
-        if let Some(queue) = self.classes.get_mut(class) {
-            self.class_packets[class] += 1;
+        let group = usize::from(arriving.group);
+        if let Some(queue) = self.groups.get_mut(group) {
+            let backlog = &mut self.group_backlogs[group];
+            backlog.packets += 1;
+            backlog.bytes += u64::from(size);
             if arriving.frame.takes(LOUDEST) {
                 queue.unmarked.push_back(number);
             }
@@ -208,20 +190,37 @@ impl<F: Frame> Fifo<F> {
         self.waiting.push_back(arriving);
     }
 
+    /// Takes the packet at the front out.
+    #[inline]
+    fn pop(&mut self) -> Option<Stored<F>> {
+        let front = self.waiting.pop_front()?;
+        self.bytes -= u64::from(front.frame.size());
+        if !self.groups.is_empty() {
+            self.leave_group(&front, self.gone, 0);
+        }
+        self.gone += 1;
+        Some(front)
+    }
+
+    /// Takes a waiting packet out, wherever it stands.
     fn remove(&mut self, place: usize) -> Option<Stored<F>> {
-        let removed = if place == 0 { self.waiting.pop_front()? } else { self.waiting.remove(place)? };
-        self.bytes -= u64::from(removed.frame.size());
-        let number = self.gone + place as u64;
-        for class in &mut self.classes {
-            class.forget(number, place);
-        }
-        if let Some(packets) = self.class_packets.get_mut(usize::from(removed.class)) {
-            *packets -= 1;
-        }
         if place == 0 {
-            self.gone += 1;
+            return self.pop();
         }
+        let removed = self.waiting.remove(place)?;
+        self.bytes -= u64::from(removed.frame.size());
+        self.leave_group(&removed, self.gone + place as u64, place);
         Some(removed)
+    }
+
+    fn leave_group(&mut self, gone: &Stored<F>, number: u64, place: usize) {
+        for group in &mut self.groups {
+            group.forget(number, place);
+        }
+        if let Some(backlog) = self.group_backlogs.get_mut(usize::from(gone.group)) {
+            backlog.packets -= 1;
+            backlog.bytes -= u64::from(gone.frame.size());
+        }
     }
 
     fn is_full(&self, size: u32) -> bool {
@@ -232,7 +231,82 @@ impl<F: Frame> Fifo<F> {
     }
 }
 
-impl Class {
+impl<F: Frame> Discipline<F> for Fifo<F> {
+    #[inline]
+    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+        self.counters.arrived.add(frame.size());
+        let packet = frame.glimpse();
+        let group = if self.groups.is_empty() { 0 } else { self.aqm.group(&packet) };
+        let full = self.is_full(packet.size);
+        let arrival =
+            Arrival { now, packet, backlog: self.backlog(), head_waited: self.head_waited(now), groups: &self.group_backlogs, full };
+        let wish = self.aqm.arrive(&arrival, rng);
+        let wish = if full { at_full_buffer(wish) } else { wish };
+        self.settle(wish, Stored { frame, group, arrived: now }, tell);
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        while let Some(front) = self.pop() {
+            let leaving = if self.needs.departures { self.judge(front, now, rng, tell) } else { Some(front) };
+            if let Some(leaving) = leaving {
+                self.idle = false;
+                self.counters.departed.add(leaving.frame.size());
+                return Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 };
+            }
+        }
+        if !std::mem::replace(&mut self.idle, true) {
+            self.aqm.idle(now);
+        }
+        Take::Empty
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.aqm.deadline()
+    }
+
+    fn expire(&mut self, now: Time, rng: &mut Rng) {
+        let expiry = Expiry { now, backlog: self.backlog(), head_waited: self.head_waited(now) };
+        self.aqm.expire(&expiry, rng);
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        self.aqm.retune(rate);
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn frames(&self, show: &mut dyn FnMut(&F)) {
+        self.waiting.iter().for_each(|stored| show(&stored.frame));
+    }
+
+    fn counters(&self, _band: u8) -> &Counters {
+        &self.counters
+    }
+
+    #[inline]
+    fn average(&self) -> Option<f64> {
+        self.aqm.average()
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.gauges(show);
+    }
+
+    fn assert_conservation(&self) {
+        self.counters.assert_conservation(self.waiting.len(), self.bytes);
+        assert_eq!(self.bytes, self.waiting.iter().map(|stored| u64::from(stored.frame.size())).sum::<u64>());
+    }
+}
+
+impl Group {
     /// Takes packet `number` off the list. From the front this is one step; from the middle the later packets move up by one.
     fn forget(&mut self, number: u64, place: usize) {
         if place == 0 {

@@ -1,12 +1,15 @@
 //! What stores packets. A discipline holds the frames, keeps the counts and carries out what its AQM wishes.
+//!
+//! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
+//! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
 mod fifo;
 
-use ecnlab_units::{Ecn, Level, Span};
+use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
 pub use fifo::Fifo;
 
-use crate::aqm::Cause;
+use crate::aqm::{Cause, Glimpse};
 
 /// A packet as a queue handles it: a handle of the simulator, or a real buffer.
 pub trait Frame {
@@ -17,8 +20,16 @@ pub trait Frame {
     fn takes(&self, level: Level) -> bool;
     /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
     fn mark(&mut self, level: Level);
+    /// Which flow it belongs to; the two directions of a connection are two flows.
+    fn flow(&self) -> u64;
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;
+
+    /// What an AQM may see of it.
+    #[inline]
+    fn glimpse(&self) -> Glimpse {
+        Glimpse { size: self.size(), ecn: self.ecn(), flow: self.flow(), rtt: self.rtt() }
+    }
 }
 
 /// How much may wait; the packet in transmission is not counted.
@@ -28,15 +39,176 @@ pub enum Limit {
     Bytes(u64),
 }
 
-/// What became of an arriving packet and the queue that it met.
+/// What a queue did to a packet, told as it happens.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Outcome<F> {
-    /// The arriving packet was queued and no packet changed.
-    Queued,
-    /// The arriving packet was queued, and the waiting packet at this place (0 is the front) was marked: its ECN field has changed.
-    Marked(usize, Cause),
-    /// This packet was dropped; if it is not the arriving one, the arriving one was queued.
+pub enum Deed<'a, F> {
+    /// The arriving packet waits now.
+    Stored(&'a F),
+    /// A packet was marked; it is shown as it is now.
+    Marked(&'a F, Cause),
+    /// A packet is out of the queue and will not be sent.
     Dropped(F, Cause),
+}
+
+/// What a queue answers when it is asked for the next packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Take<F> {
+    Packet {
+        frame: F,
+        /// How long it waited.
+        waited: Span,
+        /// Which of the queue's bands it comes from.
+        band: u8,
+    },
+    /// Packets wait, and none may leave before this time.
+    Later(Time),
+    Empty,
+}
+
+/// What stores packets before a link.
+pub trait Discipline<F: Frame> {
+    /// Takes an arriving packet: asks the AQM, then stores, marks or drops. A buffer is never overfilled, whatever the AQM wishes.
+    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>));
+
+    /// The next packet to send.
+    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F>;
+
+    /// When it wants to be woken next. Only [`Discipline::expire`] changes it, so nobody needs to ask after every packet.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Its deadline has come.
+    fn expire(&mut self, now: Time, rng: &mut Rng);
+
+    /// The link has another rate from now on.
+    fn retune(&mut self, rate: Rate);
+
+    /// Packets waiting.
+    fn len(&self) -> usize;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes waiting.
+    fn bytes(&self) -> u64;
+
+    /// Shows every waiting packet; those of one flow in the order in which they will leave.
+    fn frames(&self, show: &mut dyn FnMut(&F));
+
+    /// How many bands packets are served in; the discipline's entry in the registry names them where there are several.
+    fn bands(&self) -> u8 {
+        1
+    }
+
+    /// What a band has counted.
+    fn counters(&self, band: u8) -> &Counters;
+
+    /// What each band has counted.
+    fn counters_by_band(&self) -> Vec<Counters> {
+        (0..self.bands()).map(|band| *self.counters(band)).collect()
+    }
+
+    /// What all bands have counted.
+    fn total(&self) -> Counters {
+        (0..self.bands()).fold(Counters::default(), |total, band| total.plus(self.counters(band)))
+    }
+
+    /// The AQM's own average queue length in packets, if there is one AQM and it keeps one.
+    fn average(&self) -> Option<f64>;
+
+    /// Shows the gauges by name.
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64));
+
+    /// # Panics
+    /// If a packet or a byte was lost or made: arrived = departed + dropped + waiting.
+    fn assert_conservation(&self);
+}
+
+macro_rules! queues {
+    ($($(#[$doc:meta])* $Variant:ident($Type:ident)),+ $(,)?) => {
+        /// A queue: one of the disciplines.
+        pub enum Queue<F> {
+            $($(#[$doc])* $Variant($Type<F>)),+
+        }
+
+        /// Asks whichever discipline it is.
+        macro_rules! each {
+            ($queue:expr, $it:ident => $ask:expr) => {
+                match $queue {
+                    $(Queue::$Variant($it) => $ask),+
+                }
+            };
+        }
+
+        $(impl<F> From<$Type<F>> for Queue<F> {
+            fn from(queue: $Type<F>) -> Queue<F> {
+                Queue::$Variant(queue)
+            }
+        })+
+    };
+}
+
+queues! {
+    /// One buffer, first in, first out.
+    Fifo(Fifo),
+}
+
+impl<F: Frame> Discipline<F> for Queue<F> {
+    #[inline]
+    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+        each!(self, queue => queue.offer(frame, now, rng, tell));
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        each!(self, queue => queue.take(now, rng, tell))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        each!(self, queue => queue.deadline())
+    }
+
+    fn expire(&mut self, now: Time, rng: &mut Rng) {
+        each!(self, queue => queue.expire(now, rng));
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        each!(self, queue => queue.retune(rate));
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        each!(self, queue => queue.len())
+    }
+
+    fn bytes(&self) -> u64 {
+        each!(self, queue => queue.bytes())
+    }
+
+    fn frames(&self, show: &mut dyn FnMut(&F)) {
+        each!(self, queue => queue.frames(show));
+    }
+
+    fn bands(&self) -> u8 {
+        each!(self, queue => queue.bands())
+    }
+
+    fn counters(&self, band: u8) -> &Counters {
+        each!(self, queue => queue.counters(band))
+    }
+
+    #[inline]
+    fn average(&self) -> Option<f64> {
+        each!(self, queue => queue.average())
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        each!(self, queue => queue.gauges(show));
+    }
+
+    fn assert_conservation(&self) {
+        each!(self, queue => queue.assert_conservation());
+    }
 }
 
 /// What a queue has seen, in packets and bytes; `arrived = departed + dropped + waiting` always holds.
@@ -44,10 +216,9 @@ pub enum Outcome<F> {
 pub struct Counters {
     pub arrived: Tally,
     pub departed: Tally,
-    /// Dropped, by [`Cause`].
-    pub dropped: [Tally; 3],
-    /// Marks written, by [`Cause`].
-    pub marked: [u64; 3],
+    pub dropped: ByCause<Tally>,
+    /// Marks written, in packets.
+    pub marked: ByCause<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +227,75 @@ pub struct Tally {
     pub bytes: u64,
 }
 
+/// One count for each cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByCause<T>([T; Cause::ALL.len()]);
+
 impl Tally {
     pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
+    }
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl<T> ByCause<T> {
+    /// The count of each cause.
+    pub fn of(count: impl Fn(Cause) -> T) -> ByCause<T> {
+        ByCause(std::array::from_fn(|cause| count(Cause::ALL[cause])))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+}
+
+impl<T> std::ops::Index<Cause> for ByCause<T> {
+    type Output = T;
+    fn index(&self, cause: Cause) -> &T {
+        &self.0[cause as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<Cause> for ByCause<T> {
+    fn index_mut(&mut self, cause: Cause) -> &mut T {
+        &mut self.0[cause as usize]
+    }
+}
+
+impl Counters {
+    /// The sum of these counts and others.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        let mut sum = *self;
+        sum.arrived += other.arrived;
+        sum.departed += other.departed;
+        for &cause in Cause::ALL {
+            sum.dropped[cause] += other.dropped[cause];
+            sum.marked[cause] += other.marked[cause];
+        }
+        sum
+    }
+
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped.iter().map(|dropped| dropped.packets).sum()
+    }
+
+    pub fn marked_packets(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+
+    /// # Panics
+    /// If this much cannot wait after these counts.
+    pub fn assert_conservation(&self, packets: usize, bytes: u64) {
+        let dropped_bytes: u64 = self.dropped.iter().map(|dropped| dropped.bytes).sum();
+        let accounted = self.departed.packets + self.dropped_packets() + packets as u64;
+        assert_eq!(self.arrived.packets, accounted, "packets arrived = departed + dropped + waiting");
+        assert_eq!(self.arrived.bytes, self.departed.bytes + dropped_bytes + bytes, "bytes arrived = departed + dropped + waiting");
     }
 }

@@ -1,18 +1,15 @@
 //! `[[link]]`: a direction with its measured queue, and the way back.
 
-use ecnlab_queue::Limit;
-use ecnlab_queue::registry::{AQMS, AqmEntry};
 use ecnlab_sim::{Buffer, Direction, ImpairmentSpec, LinkName, LinkSpec, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, joined};
-use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Rate, Span, Values, parameters};
+use ecnlab_units::{Level, Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
+use super::queue::{self, Queue};
 use super::{Holds, Inner, Section, described, members};
 use crate::read::{Given, Reader, Reading};
 
 pub const MAX_PACKETS: u64 = 100_000_000;
-const MAX_BYTES: f64 = 1e13;
 
 parameters! {
     /// A link's own keys.
@@ -32,16 +29,6 @@ parameters! {
         /// Propagation delay.
         #[must be given]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
-    }
-}
-
-parameters! {
-    /// What a queue has beside its AQM's parameters.
-    struct Buffering {
-        /// Buffer: how much may wait, the packet in transmission not counted.
-        #[source("ns-2 2.35, queue-limit")]
-        #[must be given]
-        pub limit: Amount = "120";
     }
 }
 
@@ -84,14 +71,6 @@ pub const LINK: Section = Section {
     ],
 };
 
-pub const QUEUE: Section = Section {
-    name: "link.queue",
-    title: "The queue of a link",
-    doc: "An AQM, aqm = NAME, with its parameters and the buffer, which every AQM has.",
-    keys: Buffering::PARAMETERS,
-    tables: &[],
-};
-
 pub const REVERSE: Section = Section {
     name: "link.reverse",
     title: "The way back of a link",
@@ -106,8 +85,10 @@ pub struct Link<'a> {
     pub from: String,
     pub to: String,
     pub given: Given<'a>,
-    /// Whether its queue marks, as far as is known.
-    pub marks: bool,
+    /// The quietest mark that its queue writes, as far as is known; nothing if it marks no packet.
+    pub marks: Option<Level>,
+    /// Digests of the AQMs in it that a user brought.
+    pub brought: Vec<&'static str>,
     pub sound: Option<SoundLink>,
 }
 
@@ -116,12 +97,6 @@ pub struct SoundLink {
     pub forward: LinkSpec,
     pub back: LinkSpec,
     pub described: Json,
-}
-
-/// A queue that is known to be sound, and as it can be read again.
-struct Queue {
-    spec: QueueSpec,
-    described: Map<String, Json>,
 }
 
 /// The links in the order of the file; nothing for one without name and ends.
@@ -139,11 +114,12 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     reader.warn_unheeded(&given, &reading.values, &[]);
     let name = ends[0].as_deref().unwrap_or_default();
     let back = back(reader, &given, name, &reading);
-    let queue = queue(reader, &given, name);
-    let marks = queue.as_ref().is_none_or(|queue| (queue.spec.aqm.marks)(&queue.spec.values));
+    let queue = queue(reader, &given);
+    let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
+    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.digests());
     let sound = sound_link(&reading, queue, back);
     let [name, from, to] = ends;
-    Some(Link { name: name?, from: from?, to: to?, given, marks, sound })
+    Some(Link { name: name?, from: from?, to: to?, given, marks, brought, sound })
 }
 
 /// The link's two directions, unless something of it has a problem.
@@ -157,7 +133,7 @@ fn sound_link(reading: &Reading, queue: Option<Queue>, back: Option<(LinkSpec, M
         name: LinkName::shared(&keys.name, Direction::Forward),
         rate: keys.rate,
         delay: keys.delay,
-        buffer: Buffer::Queue(Box::new(queue.spec)),
+        buffer: Buffer::Queue(Box::new(QueueSpec { name: keys.name.clone(), of: queue.of })),
         spread: Span::ZERO,
         impairment: ImpairmentSpec::new(impairment::Settings::of(values)),
     };
@@ -190,7 +166,7 @@ fn back(reader: &mut Reader, link: &Given, name: &str, reading: &Reading) -> Opt
     Some((spec, described))
 }
 
-fn queue(reader: &mut Reader, link: &Given, name: &str) -> Option<Queue> {
+fn queue(reader: &mut Reader, link: &Given) -> Option<Queue> {
     let inner = LINK.inner("queue");
     let Some(given) = reader.table(link, "queue", inner.example) else {
         if !link.gives("queue") {
@@ -198,51 +174,5 @@ fn queue(reader: &mut Reader, link: &Given, name: &str) -> Option<Queue> {
         }
         return None;
     };
-    let aqm = reader.entry(&given, "aqm", "AQM", AQMS, |entry| entry.name)?;
-    only_of(reader, &given, aqm);
-    let buffering = reader.keys(&given, Buffering::PARAMETERS);
-    let reading = reader.keys(&given, aqm.parameters);
-    let amount: Amount = buffering.get("limit")?;
-    let limit = limit(reader, &given, amount)?;
-    let values = reading.sound()?;
-    for (parameter, message) in (aqm.check)(values, amount) {
-        reader.report(&given, parameter, message);
-    }
-    reader.warn_unheeded(&given, values, aqm.unread);
-    let mut described = described(values);
-    described.insert("aqm".to_owned(), json!(aqm.name));
-    described.extend(super::described(&buffering.values));
-    Some(Queue { spec: QueueSpec { name: name.to_owned(), aqm, values: values.clone(), limit }, described })
-}
-
-/// Reports keys that the AQM does not have. Those of another AQM were left behind when it was replaced.
-fn only_of(reader: &mut Reader, given: &Given, aqm: &AqmEntry) {
-    let own = || ["aqm", "limit"].into_iter().chain(aqm.parameters.iter().map(|parameter| parameter.name));
-    let of_another = |key: &str| AQMS.iter().any(|other| other.parameters.iter().any(|parameter| parameter.name == key));
-    let given_keys = given.node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str());
-    let stale: Vec<&str> = given_keys.filter(|key| !own().any(|own| own == *key) && of_another(key)).collect();
-    reader.only(given, own().chain(stale.iter().copied()));
-    if let Some(first) = stale.first() {
-        let message = format!(
-            "aqm = \"{}\" has no {}: leave out what belongs to another AQM, or replace the whole table, as in --set '{}={{ aqm = \"{}\", limit = 120 }}'",
-            aqm.name,
-            stale.join(", "),
-            given.place,
-            aqm.name
-        );
-        reader.report(given, first, message);
-    }
-}
-
-fn limit(reader: &mut Reader, given: &Given, amount: Amount) -> Option<Limit> {
-    match amount {
-        Amount::Packets(packets) if packets.fract() == 0.0 && (1.0..=MAX_PACKETS as f64).contains(&packets) => {
-            Some(Limit::Packets(packets as u32))
-        }
-        Amount::Bytes(bytes) if (1.0..=MAX_BYTES).contains(&bytes) => Some(Limit::Bytes(bytes as u64)),
-        _ => {
-            reader.report(given, "limit", format!("must be a whole number of packets, 1 .. {MAX_PACKETS}, or bytes, as in \"64 KB\""));
-            None
-        }
-    }
+    queue::read(reader, &given)
 }

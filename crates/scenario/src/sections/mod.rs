@@ -3,6 +3,7 @@
 
 pub mod flows;
 pub mod link;
+pub mod queue;
 pub mod record;
 pub mod root;
 
@@ -43,7 +44,7 @@ pub enum Holds {
     One(&'static Section),
     /// A list of tables, each with a name of its own.
     Many(&'static Section),
-    /// An AQM with its parameters, and the buffer.
+    /// A discipline with its parameters, an AQM with its own, and the buffer.
     Queue,
     /// A profile and a variant of TCP, and parameters.
     Tcp,
@@ -52,7 +53,8 @@ pub enum Holds {
 }
 
 /// Every section, in the order of the documentation.
-pub const SECTIONS: &[&Section] = &[&root::ROOT, &link::LINK, &link::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &record::RECORD];
+pub const SECTIONS: &[&Section] =
+    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &record::RECORD];
 
 impl Section {
     /// The names of all that may stand in it.

@@ -4,7 +4,7 @@
 //! components are numbered by their own kind. Only what asks all flows at once knows the difference: samples of windows and Jain's index
 //! over a second begin when the flow is added.
 
-use ecnlab_queue::Fifo;
+use ecnlab_queue::Discipline;
 use ecnlab_units::{Rng, Span, Time};
 
 use super::clock::CLOCKS;
@@ -55,6 +55,7 @@ impl<P: Probe> Simulation<P> {
             groups: network.groups.iter().map(|_| GroupCounts::default()).collect(),
             group_names: network.groups.clone(),
             queue_names: Vec::new(),
+            queue_bands: Vec::new(),
             fairness: FairnessBins::default(),
             outbox: Vec::new(),
             fingerprint: 0,
@@ -82,16 +83,29 @@ impl<P: Probe> Simulation<P> {
 
     fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
         let at = self.queues.len();
+        let discipline = spec.of.build(link.rate);
+        let before = discipline.counters_by_band();
+        let deadline = self.deadlines.add(Component::new(ComponentKind::Transmitter, at));
+        let timer = discipline.deadline().map_or(NONE, |due| self.add_timer(at, due));
         self.queues.push(Queue {
-            fifo: Fifo::new((spec.aqm.make)(&spec.values, link.rate), spec.limit),
+            discipline,
             rng: Rng::for_role(self.options.seed, &format!("queue {}", spec.name)),
             link: number,
-            deadline: self.deadlines.add(Component::new(ComponentKind::Transmitter, at)),
+            deadline,
+            timer,
             transmitting: false,
-            measures: QueueMeasures::new(self.now, Default::default()),
+            measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
+        self.queue_bands.push(spec.of.discipline.bands);
         at as u32
+    }
+
+    /// A place in the calendar for what a queue does at its own times.
+    fn add_timer(&mut self, queue: usize, due: Time) -> u32 {
+        let timer = self.deadlines.add(Component::new(ComponentKind::QueueTimer, queue));
+        self.deadlines.set(timer, self.now, due.max(self.now));
+        timer
     }
 
     /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over.

@@ -1,5 +1,6 @@
 //! What happens at its own time for the run as a whole: bins, the beginning of the measured interval, samples.
 
+use ecnlab_queue::Discipline;
 use ecnlab_units::{Span, Time};
 
 use super::Simulation;
@@ -80,14 +81,16 @@ impl<P: Probe> Simulation<P> {
             group.transfers = Histogram::default();
         }
         for queue in &mut self.queues {
-            queue.measures = QueueMeasures::new(self.now, *queue.fifo.counters());
+            queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());
         }
         self.links.iter_mut().filter_map(|link| link.impairment.as_mut()).for_each(|impairment| impairment.begin_measuring());
     }
 
     fn sample_queues(&mut self) {
         for (at, queue) in self.queues.iter().enumerate() {
-            self.probe.queue_sample(self.now, at as u32, queue.fifo.len() as u32, queue.fifo.average());
+            let (now, probe) = (self.now, &mut self.probe);
+            probe.queue_sample(now, at as u32, queue.discipline.len() as u32, queue.discipline.average());
+            queue.discipline.gauges(&mut |gauge, value| probe.gauge_sample(now, at as u32, gauge, value));
         }
         if let Some(every) = self.probe.queue_interval() {
             self.set_clock(SAMPLE_QUEUES, self.now + every);

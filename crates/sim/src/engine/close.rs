@@ -1,5 +1,7 @@
 //! The end of a run: what must hold, and the report.
 
+use ecnlab_queue::Discipline;
+
 use super::{Flow, Run, Simulation};
 use crate::impairment::Losses;
 use crate::link::Queue;
@@ -9,10 +11,11 @@ use crate::probe::{Probe, TimesOf};
 
 impl<P: Probe> Simulation<P> {
     pub(super) fn assert_conservation(&self) {
-        self.queues.iter().for_each(|queue| queue.fifo.assert_conservation());
+        self.queues.iter().for_each(|queue| queue.discipline.assert_conservation());
         let mut in_flight = vec![0u64; self.flows.len()];
         let on_wires = self.links.iter().flat_map(|link| link.chain(&self.packets));
-        let waiting = self.queues.iter().flat_map(|queue| (0..queue.fifo.len()).map(|place| queue.fifo.frame(place).packet));
+        let mut waiting = Vec::new();
+        self.queues.iter().for_each(|queue| queue.discipline.frames(&mut |frame| waiting.push(frame.packet)));
         let mut live = 0;
         for id in on_wires.chain(waiting) {
             let packet = &self.packets[id];
@@ -32,24 +35,26 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
-        let fifo = &self.queues[at as usize].fifo;
-        (fifo.len() as u64, fifo.counters().dropped.iter().map(|dropped| dropped.packets).sum())
+        let discipline = &self.queues[at as usize].discipline;
+        (discipline.len() as u64, discipline.total().dropped_packets())
     }
 
-    fn queue_at_end<'q>(&self, queue: &'q Queue) -> QueueAtEnd<'q> {
+    fn queue_at_end<'q>(&self, queue: &'q Queue, bands: &'static [&'static str]) -> QueueAtEnd<'q> {
         let impairment = self.links[queue.link as usize].impairment.as_ref();
         let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
-        QueueAtEnd { measures: &queue.measures, counters: *queue.fifo.counters(), lost }
+        QueueAtEnd { measures: &queue.measures, bands, counters: queue.discipline.counters_by_band(), lost }
     }
 
     pub(super) fn close(mut self) -> (Run, P) {
         self.close_measures();
         self.tell_distributions();
-        let names = NetworkNames { groups: self.group_names.iter().cloned().collect(), queues: self.queue_names.iter().cloned().collect() };
+        let bands = self.queue_bands.iter().copied().flatten().map(|&band| band.into()).collect();
+        let [groups, queues] = [&self.group_names, &self.queue_names].map(|names| names.iter().cloned().collect());
+        let names = NetworkNames { groups, queues, bands, gauges: [].into() };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
-        let queues = self.queues.iter().map(|queue| self.queue_at_end(queue));
-        let report = reporter.report(self.flows.iter().map(Flow::at_end), &groups, queues, &self.fairness);
+        let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
+        let report = reporter.report(self.flows.iter().map(Flow::at_end), &groups, &queues, &self.fairness);
         let packet_hops = self.links.iter().map(|link| link.delivered).sum();
         (Run { report, names, fingerprint: self.fingerprint, events: self.events, packet_hops }, self.probe)
     }
@@ -62,7 +67,7 @@ impl<P: Probe> Simulation<P> {
             }
         }
         for queue in &mut self.queues {
-            queue.measures.held(queue.fifo.len(), self.now);
+            queue.measures.held(queue.discipline.len(), self.now);
         }
     }
 

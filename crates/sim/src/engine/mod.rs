@@ -67,6 +67,8 @@ pub struct Simulation<P> {
     groups: Vec<GroupCounts>,
     group_names: Vec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
+    /// The names of each queue's bands, none where there is one band.
+    queue_bands: Vec<&'static [&'static str]>,
     fairness: FairnessBins,
     /// Where a sender puts its segments; kept for its memory.
     outbox: Vec<Segment>,
@@ -146,6 +148,7 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::Receiver => self.wake_receiver(index),
             ComponentKind::Clock => self.tick(index),
             ComponentKind::Source => self.begin_transfer(index),
+            ComponentKind::QueueTimer => self.expire_queue(index),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
 
-use ecnlab_queue::{Cause, Outcome};
+use ecnlab_queue::{Cause, Deed, Discipline, Frame, Take};
 use ecnlab_units::Time;
 
-use super::{SINK, SOURCE, Simulation};
+use super::flow::Flow;
+use super::{GroupCounts, SINK, SOURCE, Simulation};
 use crate::deadlines::Deadlines;
-use crate::link::{Link, Waiting};
+use crate::link::{Link, Queue, Waiting};
 use crate::packet::{Arena, NONE, PacketId};
 use crate::probe::{MarkOrDrop, Probe, Touch};
 
@@ -48,7 +49,7 @@ impl<P: Probe> Simulation<P> {
         let link = &mut self.links[at as usize];
         if link.is_full(&self.packets, self.now) {
             link.dropped += 1;
-            return self.lose(at, id, MarkOrDrop::Dropped(Cause::Overflow));
+            return self.at_link(at).lose(id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
         launch(link, &mut self.packets, &mut self.deadlines, id, begins, departs);
@@ -56,49 +57,71 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a measured queue.
     fn offer(&mut self, at: u32, id: PacketId) {
-        let queue = &mut self.queues[at as usize];
-        let packet = &self.packets[id];
-        let length = queue.fifo.len();
-        queue.measures.held(length, self.now);
-        let waiting = Waiting { packet: id, size: packet.size, rtt_us: packet.rtt_us(), ecn: packet.ecn, dialect: packet.dialect() };
-        let outcome = queue.fifo.offer(waiting, self.now, &mut queue.rng);
-        queue.measures.arrival(length, queue.fifo.average());
-        let (link, idle) = (queue.link, !queue.transmitting);
-        match outcome {
-            Outcome::Queued => {}
-            Outcome::Marked(place, cause) => {
-                let &Waiting { packet, ecn, .. } = queue.fifo.frame(place);
-                self.packets[packet].ecn = ecn;
-                self.touch(link, packet, MarkOrDrop::Marked(cause));
-            }
-            Outcome::Dropped(dropped, cause) => self.lose(link, dropped.packet, MarkOrDrop::Dropped(cause)),
-        }
-        if idle {
+        let waiting = Waiting::new(id, &self.packets[id]);
+        let (now, queue, mut witness) = self.at_queue(at);
+        let length = queue.discipline.len();
+        queue.measures.held(length, now);
+        queue.discipline.offer(waiting, now, &mut queue.rng, &mut |deed| witness.hear(deed));
+        queue.measures.arrival(length, queue.discipline.average());
+        if !queue.transmitting {
             self.transmit(at);
         }
     }
 
-    /// A transmitter has finished a packet.
+    /// A transmitter has finished a packet, or the time has come at which a packet may leave.
     pub(super) fn transmitted(&mut self, at: u32) {
         self.queues[at as usize].transmitting = false;
-        if !self.transmit(at) {
-            self.queues[at as usize].fifo.idle(self.now);
+        self.transmit(at);
+    }
+
+    /// Starts the next packet of a queue, if there is one.
+    fn transmit(&mut self, at: u32) {
+        let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
+        let (now, queue) = (*now, &mut queues[at as usize]);
+        queue.measures.held(queue.discipline.len(), now);
+        let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
+        match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
+            Take::Packet { frame, waited, band } => {
+                let link = &mut links[queue.link as usize];
+                let (begins, departs) = link.depart(frame.size(), now);
+                queue.measures.departure(waited, band, departs.since(now));
+                queue.transmitting = true;
+                launch(link, packets, deadlines, frame.packet, begins, departs);
+                deadlines.set(queue.deadline, now, departs);
+            }
+            Take::Later(time) => deadlines.set(queue.deadline, now, time),
+            Take::Empty => {}
         }
     }
 
-    /// Starts the next packet of a queue, if one waits.
-    fn transmit(&mut self, at: u32) -> bool {
+    /// A queue's own deadline has come.
+    ///
+    /// # Panics
+    /// If the queue asks to be woken again at once: time would stand still.
+    pub(super) fn expire_queue(&mut self, at: u32) {
         let queue = &mut self.queues[at as usize];
-        let length = queue.fifo.len();
-        let Some((waiting, waited)) = queue.fifo.take(self.now) else { return false };
-        queue.measures.held(length, self.now);
-        let link = &mut self.links[queue.link as usize];
-        let (begins, departs) = link.depart(waiting.size, self.now);
-        queue.measures.departure(waited, departs.since(self.now));
-        queue.transmitting = true;
-        launch(link, &mut self.packets, &mut self.deadlines, waiting.packet, begins, departs);
-        self.deadlines.set(queue.deadline, self.now, departs);
-        true
+        queue.discipline.expire(self.now, &mut queue.rng);
+        if let Some(next) = queue.discipline.deadline() {
+            assert!(next > self.now, "a queue's next deadline must be later than now");
+            self.deadlines.set(queue.timer, self.now, next);
+        }
+    }
+
+    /// The time, a queue, and who hears what the queue does.
+    #[inline(always)]
+    fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
+        let Simulation { now, queues, packets, flows, groups, probe, .. } = self;
+        let queue = &mut queues[at as usize];
+        let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
+        (*now, queue, witness)
+    }
+
+    /// Who hears what a link does.
+    #[inline(always)]
+    fn at_link(&mut self, link: u32) -> Witness<'_, P> {
+        let Simulation { now, links, packets, flows, groups, probe, .. } = self;
+        let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
+        Witness { now: *now, link, queue, packets, flows, groups, probe }
     }
 
     /// Lets a packet through the link's impairments; false if the packet is gone.
@@ -107,16 +130,41 @@ impl<P: Probe> Simulation<P> {
         let link = &mut self.links[at as usize];
         let Some(what) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
         if what == MarkOrDrop::ScriptMarked {
-            self.touch(at, id, what);
+            self.at_link(at).touch(id, what);
             return true;
         }
         link.dropped += 1;
-        self.lose(at, id, what);
+        self.at_link(at).lose(id, what);
         false
+    }
+}
+
+/// Hears what a link or its queue does to packets: writes marks, counts, tells the probe, and takes lost packets out of the network.
+struct Witness<'a, P> {
+    now: Time,
+    link: u32,
+    queue: Option<u32>,
+    packets: &'a mut Arena,
+    flows: &'a mut [Flow],
+    groups: &'a mut [GroupCounts],
+    probe: &'a mut P,
+}
+
+impl<P: Probe> Witness<'_, P> {
+    #[inline]
+    fn hear(&mut self, deed: Deed<Waiting>) {
+        match deed {
+            Deed::Stored(_) => {}
+            Deed::Marked(frame, cause) => {
+                self.packets[frame.packet].ecn = frame.ecn();
+                self.touch(frame.packet, MarkOrDrop::Marked(cause));
+            }
+            Deed::Dropped(frame, cause) => self.lose(frame.packet, MarkOrDrop::Dropped(cause)),
+        }
     }
 
     /// Counts what was done to a data packet.
-    fn touch(&mut self, link: u32, id: PacketId, what: MarkOrDrop) {
+    fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
@@ -131,18 +179,18 @@ impl<P: Probe> Simulation<P> {
                 group.drops += 1;
             }
         }
-        let queue = Some(self.links[link as usize].queue).filter(|&queue| queue != NONE);
-        self.probe.touched(self.now, &Touch { link, queue, flow: packet.flow, segment: &packet.segment(), what });
+        let touch = Touch { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.segment(), what };
+        self.probe.touched(self.now, &touch);
     }
 
     /// A packet is gone.
-    pub(super) fn lose(&mut self, link: u32, id: PacketId, what: MarkOrDrop) {
+    fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
-            self.probe.ack_dropped(self.now, link, packet.flow, ack.next);
+            self.probe.ack_dropped(self.now, self.link, packet.flow, ack.next);
         } else {
-            self.touch(link, id, what);
+            self.touch(id, what);
             self.packets.release(id);
         }
     }

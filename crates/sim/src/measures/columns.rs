@@ -4,6 +4,8 @@
 
 use std::marker::PhantomData;
 
+use ecnlab_queue::{ByCause, Cause};
+
 use super::table::{ColumnSpec, Naming, TableSpec, count, index, name, real};
 
 pub const THROUGHPUT: &str = "Throughput: bytes of data packets that reached the sink, headers and retransmitted copies included, by time";
@@ -80,8 +82,7 @@ pub struct QueueRow {
     pub arrivals: u64,
     pub departures: u64,
     pub marks: u64,
-    /// By the AQM's cause.
-    pub drops: [u64; 3],
+    pub drops: ByCause<u64>,
     pub lost: u64,
     pub refused_for_ecn: u64,
     pub length_mean: f64,
@@ -90,6 +91,17 @@ pub struct QueueRow {
     pub average_mean: f64,
     pub empty_fraction: f64,
     pub utilisation: f64,
+    pub sojourn: Times,
+}
+
+pub struct BandRow {
+    pub queue: u32,
+    /// Its place among the bands of all queues.
+    pub band: u32,
+    pub arrivals: u64,
+    pub departures: u64,
+    pub marks: u64,
+    pub drops: ByCause<u64>,
     pub sojourn: Times,
 }
 
@@ -174,9 +186,11 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
         count("departures", "packets", "Packets whose transmission began", |row| row.departures),
         count("marks", "packets", "Packets marked", |row| row.marks),
         count("drops", "packets", "Packets dropped, the sum of the next five", QueueRow::drops),
-        count("drops_early", "packets", "Dropped by the random test", |row| row.drops[0]),
-        count("drops_forced", "packets", "Dropped because the average was at or above its maximum", |row| row.drops[1]),
-        count("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[2]),
+        count("drops_early", "packets", "Dropped by the AQM's law, before the queue was beyond what it tolerates", |row| {
+            row.drops[Cause::Early]
+        }),
+        count("drops_forced", "packets", "Dropped because the queue was beyond what the AQM tolerates", |row| row.drops[Cause::Forced]),
+        count("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[Cause::Overflow]),
         count("drops_lost", "packets", "Lost before the queue (`loss` and `loss_every` of the link)", |row| row.lost),
         count(
             "drops_ecn",
@@ -200,6 +214,25 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
             "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval",
             |row| row.utilisation,
         ),
+        real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),
+        real("sojourn_p50_s", "s", "Median wait of the packets that departed", |row| row.sojourn.p50_s),
+        real("sojourn_p95_s", "s", "95th percentile of the wait of the packets that departed", |row| row.sojourn.p95_s),
+        real("sojourn_p99_s", "s", "99th percentile of the wait of the packets that departed", |row| row.sojourn.p99_s),
+    ]],
+};
+
+pub static BANDS: TableSpec<BandRow> = TableSpec {
+    name: "bands",
+    doc: "a row for each band of a queue that serves its packets in several, such as the two of DualPI2; none for other queues",
+    columns: &[&[
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        name("band", Naming::Band, "Name of the band", |row| row.band),
+        count("arrivals", "packets", "Packets that came to the band, dropped ones included", |row| row.arrivals),
+        count("departures", "packets", "Packets whose transmission began", |row| row.departures),
+        count("marks", "packets", "Packets marked", |row| row.marks),
+        count("drops_early", "packets", "As in `queues`", |row| row.drops[Cause::Early]),
+        count("drops_forced", "packets", "As in `queues`", |row| row.drops[Cause::Forced]),
+        count("drops_overflow", "packets", "As in `queues`", |row| row.drops[Cause::Overflow]),
         real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),
         real("sojourn_p50_s", "s", "Median wait of the packets that departed", |row| row.sojourn.p50_s),
         real("sojourn_p95_s", "s", "95th percentile of the wait of the packets that departed", |row| row.sojourn.p95_s),

@@ -21,12 +21,14 @@ pub struct QueueMeasures {
     length_sum_at_arrival: u64,
     average_sum: f64,
     pub sojourn: Histogram<8>,
-    /// The queue's counts when the measured interval began.
-    pub before: Counters,
+    /// The same for each band, of a queue that has several.
+    pub band_sojourns: Vec<Histogram<8>>,
+    /// What each band had counted when the measured interval began.
+    pub before: Vec<Counters>,
 }
 
 impl QueueMeasures {
-    pub fn new(now: Time, before: Counters) -> QueueMeasures {
+    pub fn new(now: Time, before: Vec<Counters>) -> QueueMeasures {
         QueueMeasures {
             began: now,
             changed: now,
@@ -39,6 +41,7 @@ impl QueueMeasures {
             length_sum_at_arrival: 0,
             average_sum: 0.0,
             sojourn: Histogram::default(),
+            band_sojourns: if before.len() > 1 { vec![Histogram::default(); before.len()] } else { Vec::new() },
             before,
         }
     }
@@ -63,10 +66,13 @@ impl QueueMeasures {
         self.average_sum += average.unwrap_or(f64::NAN);
     }
 
-    /// A packet leaves now, after this wait, and occupies the transmitter for `transmission`; [`held`](Self::held) was told just before.
+    /// A packet leaves a band now, after this wait, and occupies the transmitter for `transmission`; [`held`](Self::held) was told just before.
     #[inline]
-    pub fn departure(&mut self, waited: Span, transmission: Span) {
+    pub fn departure(&mut self, waited: Span, band: u8, transmission: Span) {
         self.sojourn.record(waited);
+        if let Some(sojourn) = self.band_sojourns.get_mut(usize::from(band)) {
+            sojourn.record(waited);
+        }
         self.busy += transmission;
         self.busy_until = self.changed + transmission;
     }

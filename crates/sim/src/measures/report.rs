@@ -1,9 +1,10 @@
 //! The tables of a finished run: what flows, groups and queues have counted, read into rows.
 
+use ecnlab_queue::{ByCause, Counters};
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
-use super::columns::{Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
+use super::columns::{BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
 use super::fairness::{FairnessBins, Jain};
 use super::table::{Column, Filling, NetworkNames, Table};
 use super::{FlowMeasures, Histogram, QueueMeasures};
@@ -35,7 +36,10 @@ pub struct GroupAtEnd<'a> {
 /// A queue when the run has ended.
 pub struct QueueAtEnd<'a> {
     pub measures: &'a QueueMeasures,
-    pub counters: ecnlab_queue::Counters,
+    /// The names of its bands, none where there is one band.
+    pub bands: &'static [&'static str],
+    /// By band.
+    pub counters: Vec<Counters>,
     pub lost: Losses,
 }
 
@@ -59,7 +63,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total` and `queues`.
+/// Makes the tables `flows`, `groups`, `total`, `queues` and `bands`.
 pub struct Reporter<'a> {
     names: &'a NetworkNames,
     to: Time,
@@ -76,7 +80,7 @@ impl<'a> Reporter<'a> {
         &self,
         flows: impl Iterator<Item = FlowAtEnd<'r>>,
         groups: &[GroupAtEnd],
-        queues: impl Iterator<Item = QueueAtEnd<'r>>,
+        queues: &[QueueAtEnd<'r>],
         fairness: &FairnessBins,
     ) -> Report {
         let mut rows = Filling::new(&FLOWS);
@@ -95,13 +99,14 @@ impl<'a> Reporter<'a> {
             let common = Common { sums, delay: times(at_end.delay), transaction: times(at_end.transfers) };
             GroupRow { group: group as u32, flows, common }
         });
-        let queue_rows = queues.enumerate().map(|(queue, at_end)| queue_row(queue as u32, &at_end, self.to));
+        let queue_rows = queues.iter().enumerate().map(|(queue, at_end)| queue_row(queue as u32, at_end, self.to));
         Report {
             tables: vec![
                 (FLOWS.name, rows.finish(self.names)),
                 (GROUPS.name, GROUPS.table(self.names, group_rows)),
                 (TOTAL.name, TOTAL.table(self.names, [total.row(groups, fairness, gap)])),
                 (QUEUES.name, QUEUES.table(self.names, queue_rows)),
+                (BANDS.name, BANDS.table(self.names, band_rows(queues))),
             ],
         }
     }
@@ -136,15 +141,15 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
 }
 
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
-    let (measures, counters, before) = (at_end.measures, &at_end.counters, &at_end.measures.before);
-    let counted = |of: fn(&ecnlab_queue::Counters) -> u64| of(counters) - of(before);
-    let drops = [0, 1, 2].map(|cause| counters.dropped[cause].packets - before.dropped[cause].packets);
+    let measures = at_end.measures;
+    let counted = at_end.counters.iter().zip(&measures.before).map(|(now, before)| Counted::between(before, now));
+    let all = counted.fold(Counted::default(), Counted::plus);
     QueueRow {
         queue,
-        arrivals: counted(|all| all.arrived.packets) + at_end.lost.lost + at_end.lost.ecn,
-        departures: counted(|all| all.departed.packets),
-        marks: counted(|all| all.marked.iter().sum()),
-        drops,
+        arrivals: all.arrivals + at_end.lost.lost + at_end.lost.ecn,
+        departures: all.departures,
+        marks: all.marks,
+        drops: all.drops,
         lost: at_end.lost.lost,
         refused_for_ecn: at_end.lost.ecn,
         length_mean: measures.length_mean(now),
@@ -154,6 +159,46 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
         empty_fraction: measures.empty_fraction(now),
         utilisation: measures.utilisation(now),
         sojourn: times(&measures.sojourn),
+    }
+}
+
+/// The bands of all queues that have several, one queue after another.
+fn band_rows(queues: &[QueueAtEnd]) -> Vec<BandRow> {
+    let bands = (0..).zip(queues).flat_map(|(queue, at_end)| (0..at_end.bands.len()).map(move |band| (queue, at_end, band)));
+    let row = |(place, (queue, at_end, band)): (u32, (u32, &QueueAtEnd, usize))| {
+        let Counted { arrivals, departures, marks, drops } = Counted::between(&at_end.measures.before[band], &at_end.counters[band]);
+        BandRow { queue, band: place, arrivals, departures, marks, drops, sojourn: times(&at_end.measures.band_sojourns[band]) }
+    };
+    (0..).zip(bands).map(row).collect()
+}
+
+/// What a band has counted over the measured interval, in packets.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    arrivals: u64,
+    departures: u64,
+    marks: u64,
+    drops: ByCause<u64>,
+}
+
+impl Counted {
+    fn between(before: &Counters, now: &Counters) -> Counted {
+        let since = |of: fn(&Counters) -> u64| of(now) - of(before);
+        Counted {
+            arrivals: since(|all| all.arrived.packets),
+            departures: since(|all| all.departed.packets),
+            marks: since(Counters::marked_packets),
+            drops: ByCause::of(|cause| now.dropped[cause].packets - before.dropped[cause].packets),
+        }
+    }
+
+    fn plus(self, other: Counted) -> Counted {
+        Counted {
+            arrivals: self.arrivals + other.arrivals,
+            departures: self.departures + other.departures,
+            marks: self.marks + other.marks,
+            drops: ByCause::of(|cause| self.drops[cause] + other.drops[cause]),
+        }
     }
 }
 

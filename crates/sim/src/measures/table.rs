@@ -62,15 +62,23 @@ pub enum Naming {
     Queue,
     /// A group, or a queue counted on from the last group.
     GroupOrQueue,
+    /// A band of a queue, those of all queues in one run.
+    Band,
+    /// A gauge of a queue.
+    Gauge,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// The names of a network's groups and queues.
+/// The names of a network's groups and queues, and of what queues have.
 #[derive(Clone, Debug)]
 pub struct NetworkNames {
     pub groups: Names,
     pub queues: Names,
+    /// The bands of the queues that have several, one queue after another.
+    pub bands: Names,
+    /// The gauges that were recorded.
+    pub gauges: Names,
 }
 
 /// A table's declaration as data.
@@ -190,6 +198,8 @@ impl Naming {
             Naming::Group => of.groups.clone(),
             Naming::Queue => of.queues.clone(),
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
+            Naming::Band => of.bands.clone(),
+            Naming::Gauge => of.gauges.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
@@ -268,7 +278,7 @@ mod tests {
     };
 
     fn no_names() -> NetworkNames {
-        NetworkNames { groups: [].into(), queues: [].into() }
+        NetworkNames { groups: [].into(), queues: [].into(), bands: [].into(), gauges: [].into() }
     }
 
     #[test]

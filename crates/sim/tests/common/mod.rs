@@ -1,7 +1,7 @@
 //! What the tests of networks share: links, options and runs.
 
-use ecnlab_queue::Limit;
 use ecnlab_queue::registry::AqmEntry;
+use ecnlab_queue::{Composition, Limit};
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Simulation};
 use ecnlab_units::{Rate, Span, Time, Values};
 
@@ -12,7 +12,7 @@ pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
 }
 
 pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), aqm, values, limit }));
+    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), of: Composition::fifo(aqm, values, limit) }));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(kbps, delay_us, 0) }
 }
 

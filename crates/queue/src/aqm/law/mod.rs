@@ -1,0 +1,3 @@
+//! Laws that several AQMs share: when to signal, told apart from what a signal does.
+
+pub mod red;

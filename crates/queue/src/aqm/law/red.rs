@@ -1,0 +1,293 @@
+//! RED's law (Floyd and Jacobson 1993): the average queue length, the line of probabilities, and how signals are spread.
+//!
+//! On every arrival, with q packets waiting:
+//!
+//! ```text
+//! avg <- (1 - w_q)^(m+1) avg + w_q q      m = packets the idle link could have sent
+//! avg <  min_th                           pass
+//! min_th <= avg < max_th                  signal with p_a
+//! avg >= max_th                           forced drop; gentle: p_b rises from max_p to 1 at 2 max_th
+//! p_b = max_p (avg - min_th) / (max_th - min_th)
+//! p_a = p_b / (1 - count p_b);            wait: 0 while count p_b < 1, p_b / (2 - count p_b) while < 2, else 1
+//! ```
+//!
+//! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, the first arrival above `min_th` is let pass
+//! without a draw, at most one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
+//! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
+//! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Rate, Rng, Span, Time, math, parameters, words};
+
+use crate::aqm::{Arrival, Victim, Wish};
+use crate::registry::Gauge;
+
+parameters! {
+    /// RED's law as a scenario sets it. Every algorithm that signals by this law shares the table.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// Average queue length below which no packet is signalled.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        pub min_th: f64 = "5", 0..=1e9, "packets";
+        /// Average queue length from which every packet is signalled.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        pub max_th: f64 = "15", 0..=1e9, "packets";
+        /// What p_b, the probability before signals are spaced out, reaches at max_th; the share of packets signalled there is about
+        /// 2 max_p without wait and two thirds of max_p with it.
+        #[source("Floyd and Jacobson 1993, section 4")]
+        #[off("0", "no packet is signalled before the average reaches max_th")]
+        pub max_p: f64 = "0.1", 0..=1;
+        /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
+        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001, section 3")]
+        #[off("0", "the average stays 0 and no packet is ever signalled")]
+        pub w_q: Option<f64> = "0.002", 0..=1;
+        /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
+        #[source("Floyd 2000, Recommendation on using the gentle_ variant of RED")]
+        pub gentle: bool = "false";
+        /// Space signals out: none before 1/p_b packets have passed.
+        #[source("ns-2 2.35, wait_")]
+        pub wait: bool = "true";
+        /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
+        #[source("Floyd and Jacobson 1993, section 9")]
+        pub unit: Unit = "packets";
+        /// Mean packet size for the idle link's estimate, for w_q = auto and for unit = bytes.
+        #[source("ns-2 2.35, mean_pktsize_")]
+        pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
+        /// Mark only while p_b is at most this, above it drop.
+        #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
+        #[off("0", "no packet is marked: what would be marked is dropped")]
+        pub mark_limit: f64 = "1", 0..=1;
+        /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
+        #[source("ns-2 2.35, drop_front_ and drop_rand_")]
+        pub drop: DropPolicy = "tail";
+        /// No signal while at most this many packets wait.
+        #[source("ns-2 2.35, qlen > 1")]
+        pub floor: u32 = "1", 0..=1_000_000, "packets";
+    }
+}
+
+words! {
+    /// What the queue is measured in.
+    pub enum Unit { Packets = "packets", Bytes = "bytes" }
+}
+
+words! {
+    /// Which packet a drop takes.
+    pub enum DropPolicy { Tail = "tail", Front = "front", Random = "random" }
+}
+
+impl Settings {
+    /// What is wrong with thresholds that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let Settings { min_th, max_th, .. } = *self;
+        let limit_packets = match limit {
+            Amount::Packets(packets) => packets,
+            Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
+        };
+        let mut problems = Vec::new();
+        if min_th >= max_th {
+            problems.push(("min_th", format!("{min_th} must be below max_th {max_th}")));
+        }
+        if limit_packets < max_th {
+            problems.push(("limit", format!("{limit_packets} packets must be at least max_th {max_th}")));
+        }
+        problems
+    }
+
+    /// The line that all packets share.
+    pub(crate) fn ramp(&self) -> Ramp {
+        Ramp::new(self.min_th, self.max_th, self.max_p, self.gentle)
+    }
+}
+
+impl DropPolicy {
+    pub(crate) fn victim(self, arrival: &Arrival, rng: &mut Rng) -> Victim {
+        match self {
+            DropPolicy::Tail => Victim::Arriving,
+            DropPolicy::Front => Victim::Front,
+            DropPolicy::Random => Victim::Waiting(rng.below(u64::from(arrival.backlog.packets) + 1) as u32),
+        }
+    }
+}
+
+/// The exponentially weighted average queue length, with the decay of idle spells.
+pub(crate) struct Average {
+    average: f64,
+    w_q: f64,
+    /// Whether w_q follows the link's rate.
+    automatic: bool,
+    unit: Unit,
+    mean_packet: u32,
+    /// How long the link takes for a packet of the mean size.
+    packet_time: Span,
+    idle_since: Option<Time>,
+}
+
+impl Average {
+    pub(crate) fn new(settings: &Settings, rate: Rate) -> Average {
+        let mut average = Average {
+            average: 0.0,
+            w_q: settings.w_q.unwrap_or_default(),
+            automatic: settings.w_q.is_none(),
+            unit: settings.unit,
+            mean_packet: settings.mean_packet,
+            packet_time: Span::ZERO,
+            idle_since: None,
+        };
+        average.retune(rate);
+        average
+    }
+
+    /// The link has this rate from now on.
+    pub(crate) fn retune(&mut self, rate: Rate) {
+        self.packet_time = rate.transmission(self.mean_packet);
+        if self.automatic {
+            let packets_per_second = rate.bps() as f64 / (8.0 * f64::from(self.mean_packet));
+            self.w_q = 1.0 - math::exp(-1.0 / packets_per_second);
+        }
+    }
+
+    /// Takes the arrival in; returns the start of the idle spell that it ended, if any.
+    pub(crate) fn update(&mut self, arrival: &Arrival) -> Option<Time> {
+        let idle = self.idle_since.take();
+        let length = match self.unit {
+            Unit::Packets => f64::from(arrival.backlog.packets),
+            Unit::Bytes => arrival.backlog.bytes as f64 / f64::from(self.mean_packet),
+        };
+        let sent = idle.map_or(0, |since| self.could_have_sent(since, arrival.now));
+        self.average *= math::powi(1.0 - self.w_q, sent + 1);
+        self.average += self.w_q * length;
+        idle.map(|since| since + self.packet_time * sent)
+    }
+
+    /// A packet that was dropped at an idle link leaves it idle: the spell goes on from where it was counted.
+    pub(crate) fn resume_idle_if_dropped(&mut self, idle: Option<Time>, wish: &Wish) {
+        if matches!(wish, Wish::Drop { .. }) {
+            self.idle_since = idle;
+        }
+    }
+
+    pub(crate) fn value(&self) -> f64 {
+        self.average
+    }
+
+    pub(crate) fn set_idle(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    fn could_have_sent(&self, since: Time, now: Time) -> u64 {
+        now.since(since).picos() / self.packet_time.picos().max(1)
+    }
+}
+
+/// The line from `min_th` to `max_th`, and the gentle one after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ramp {
+    pub(crate) min_th: f64,
+    max_th: f64,
+    max_p: f64,
+    gentle: bool,
+}
+
+impl Ramp {
+    pub(crate) fn new(min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> Ramp {
+        Ramp { min_th, max_th, max_p, gentle }
+    }
+
+    /// The average from which every packet is forced.
+    pub(crate) fn end(&self) -> f64 {
+        if self.gentle { 2.0 * self.max_th } else { self.max_th }
+    }
+
+    /// `p_b` at this average, which is at least `min_th`.
+    pub(crate) fn probability(&self, average: f64) -> f64 {
+        let p = if average < self.max_th {
+            self.max_p * (average - self.min_th) / (self.max_th - self.min_th)
+        } else if self.gentle {
+            average * (1.0 - self.max_p) / self.max_th + 2.0 * self.max_p - 1.0
+        } else {
+            1.0
+        };
+        p.min(1.0)
+    }
+}
+
+/// What algorithms of this law show.
+pub const GAUGES: &[Gauge] = &[
+    Gauge { name: "average", unit: "packets", doc: "Average queue length" },
+    Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out" },
+];
+
+/// Packets and bytes since the last signal, which spread signals evenly.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    packets: u64,
+    bytes: u64,
+    above: bool,
+}
+
+impl Count {
+    pub(crate) fn arrival(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+
+    /// The average is below `min_th`, or hardly anything waits.
+    pub(crate) fn below(&mut self) {
+        self.above = false;
+    }
+
+    /// Whether this arrival is the first above `min_th`: counting starts, and it passes without a draw.
+    pub(crate) fn enters(&mut self) -> bool {
+        let enters = !self.above;
+        if enters {
+            (self.packets, self.bytes, self.above) = (1, 0, true);
+        }
+        enters
+    }
+
+    pub(crate) fn restart(&mut self) {
+        (self.packets, self.bytes) = (0, 0);
+    }
+
+    /// One random test with `p_b`; a hit starts the count anew.
+    pub(crate) fn test(&mut self, p_b: f64, settings: &Settings, size: u32, rng: &mut Rng) -> bool {
+        let p_a = self.spread(p_b, settings, size);
+        let hit = rng.uniform() <= p_a && p_a > 0.0;
+        if hit {
+            self.restart();
+        }
+        hit
+    }
+
+    /// `p_a`: `p_b` spread so that the gaps between signals are even rather than geometric.
+    fn spread(&self, p_b: f64, settings: &Settings, size: u32) -> f64 {
+        let mean_packet = f64::from(settings.mean_packet);
+        let count = match settings.unit {
+            Unit::Packets => self.packets as f64,
+            Unit::Bytes => (self.bytes as f64 / mean_packet).floor(),
+        };
+        let passed = count * p_b;
+        let p = match (settings.wait, passed) {
+            (true, passed) if passed < 1.0 => 0.0,
+            (true, passed) if passed < 2.0 => p_b / (2.0 - passed),
+            (false, passed) if passed < 1.0 => p_b / (1.0 - passed),
+            _ => 1.0,
+        };
+        let scale = if settings.unit == Unit::Bytes && p < 1.0 { f64::from(size) / mean_packet } else { 1.0 };
+        (p * scale).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gentle_red_rises_to_one_at_twice_max_th() {
+        let ramp = Ramp::new(5.0, 15.0, 0.1, true);
+        assert!((ramp.probability(15.0) - 0.1).abs() < 1e-12);
+        assert!((ramp.probability(22.5) - 0.55).abs() < 1e-12);
+        assert!((ramp.probability(30.0) - 1.0).abs() < 1e-12);
+    }
+}

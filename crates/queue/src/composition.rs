@@ -1,0 +1,76 @@
+//! What a queue is made of: a discipline with its values, and what stands inside it.
+
+use ecnlab_units::{Level, Rate, Values};
+
+use crate::discipline::{Fifo, Frame, Limit, Queue};
+use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
+
+/// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
+#[derive(Clone)]
+pub struct Composition {
+    pub discipline: &'static DisciplineEntry,
+    pub values: Values,
+    pub inside: Inside,
+}
+
+/// What stands inside a discipline.
+#[derive(Clone)]
+pub enum Inside {
+    Aqm { aqm: AqmChoice, limit: Limit },
+}
+
+/// An AQM with its values.
+#[derive(Clone)]
+pub struct AqmChoice {
+    pub entry: &'static AqmEntry,
+    pub values: Values,
+}
+
+impl Composition {
+    /// A FIFO buffer with this AQM.
+    pub fn fifo(entry: &'static AqmEntry, values: Values, limit: Limit) -> Composition {
+        let discipline = &crate::registry::DISCIPLINES[0];
+        Composition {
+            discipline,
+            values: Values::defaults(discipline.parameters),
+            inside: Inside::Aqm { aqm: AqmChoice { entry, values }, limit },
+        }
+    }
+
+    /// The queue, for a link of this rate.
+    pub fn build<F: Frame>(&self, rate: Rate) -> Queue<F> {
+        match (self.discipline.kind, &self.inside) {
+            (DisciplineKind::Fifo, Inside::Aqm { aqm, limit }) => Fifo::new(aqm.make(rate, *limit), *limit).into(),
+        }
+    }
+
+    /// The AQM inside, if there is one.
+    pub fn aqm(&self) -> Option<&AqmChoice> {
+        match &self.inside {
+            Inside::Aqm { aqm, .. } => Some(aqm),
+        }
+    }
+
+    /// Digests of the AQMs in it that are not part of this crate.
+    pub fn digests(&self) -> Vec<&'static str> {
+        self.aqm().map(|aqm| aqm.entry.digest).filter(|digest| !digest.is_empty()).into_iter().collect()
+    }
+
+    /// The quietest mark that it writes; nothing if it marks no packet.
+    pub fn marks(&self) -> Option<Level> {
+        self.aqm().and_then(|aqm| (aqm.entry.marks)(&aqm.values))
+    }
+}
+
+impl AqmChoice {
+    pub fn make(&self, rate: Rate, limit: Limit) -> Box<dyn crate::Aqm> {
+        (self.entry.make)(&self.values, &Line { rate, limit })
+    }
+}
+
+impl std::fmt::Debug for Composition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.discipline.name)?;
+        self.aqm().map_or(Ok(()), |aqm| write!(f, " {}", aqm.entry.name))
+    }
+}
