@@ -29,7 +29,7 @@ pub struct AqmChoice {
 impl Composition {
     /// A FIFO buffer with this AQM.
     pub fn fifo(entry: &'static AqmEntry, values: Values, limit: Limit) -> Composition {
-        let discipline = &crate::registry::DISCIPLINES[0];
+        let discipline = &crate::discipline::fifo::ENTRY;
         Composition {
             discipline,
             values: Values::defaults(discipline.parameters),

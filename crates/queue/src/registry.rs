@@ -6,10 +6,8 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::law::red as law;
-use crate::aqm::red::Mode;
 use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
-use crate::discipline::Limit;
+use crate::discipline::{Limit, fifo};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -92,7 +90,7 @@ pub struct Registry {
 impl Registry {
     /// What this crate has.
     pub fn builtin() -> Registry {
-        Registry { aqms: AQMS.iter().collect() }
+        Registry { aqms: AQMS.to_vec() }
     }
 
     /// With another AQM.
@@ -111,7 +109,7 @@ impl Registry {
         &self.aqms
     }
 
-    pub fn disciplines(&self) -> &'static [DisciplineEntry] {
+    pub fn disciplines(&self) -> &'static [&'static DisciplineEntry] {
         DISCIPLINES
     }
 
@@ -120,11 +118,30 @@ impl Registry {
     }
 
     pub fn discipline(&self, name: &str) -> Option<&'static DisciplineEntry> {
-        DISCIPLINES.iter().find(|entry| entry.name == name)
+        DISCIPLINES.iter().copied().find(|entry| entry.name == name)
     }
 }
 
 impl AqmEntry {
+    /// What may be left out of an entry: with nothing more it is plain drop-tail.
+    pub const PLAIN: AqmEntry = AqmEntry {
+        name: "",
+        title: "",
+        summary: "",
+        source: "",
+        parameters: &[],
+        unread: &[],
+        gauges: &[],
+        marks: |_| None,
+        check: |_, _| Vec::new(),
+        busy: &[],
+        digest: "",
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+    };
+
+    /// That it writes marks of congestion and no quieter ones.
+    pub const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
+
     /// Its parameters as tests and tables of duties run it.
     ///
     /// # Panics
@@ -138,118 +155,11 @@ impl AqmEntry {
     }
 }
 
-/// What may be left out of an entry.
-const PLAIN: AqmEntry = AqmEntry {
-    name: "",
-    title: "",
-    summary: "",
-    source: "",
-    parameters: &[],
-    unread: &[],
-    gauges: &[],
-    marks: |_| None,
-    check: |_, _| Vec::new(),
-    busy: &[],
-    digest: "",
-    make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
-};
+/// The AQMs, one line each.
+pub static AQMS: &[&AqmEntry] = &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY];
 
-const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
-
-/// Values under which algorithms of RED's law signal often.
-const BUSY_RED: &[(&str, &str)] = &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")];
-
-pub static AQMS: &[AqmEntry] = &[
-    AqmEntry {
-        name: "droptail",
-        title: "Drop-tail",
-        summary: "No signal before the buffer is full; then the arriving or the oldest packet is dropped.",
-        source: "RFC 7567, section 2",
-        parameters: droptail::Settings::PARAMETERS,
-        make: &|values, _| Box::new(droptail::DropTail::new(&droptail::Settings::of(values))),
-        ..PLAIN
-    },
-    AqmEntry {
-        name: "red",
-        title: "RED",
-        summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
-        source: "Floyd and Jacobson 1993",
-        parameters: law::Settings::PARAMETERS,
-        unread: &["mark_limit"],
-        check: |values, limit| law::Settings::of(values).check(limit),
-        busy: BUSY_RED,
-        gauges: law::GAUGES,
-        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::Drop, line.rate)),
-        ..PLAIN
-    },
-    AqmEntry {
-        name: "ecn",
-        title: "ECN",
-        summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
-        source: "Floyd 1994; RFC 3168",
-        parameters: law::Settings::PARAMETERS,
-        marks: CONGESTED,
-        check: |values, limit| law::Settings::of(values).check(limit),
-        busy: BUSY_RED,
-        gauges: law::GAUGES,
-        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::Mark, line.rate)),
-        ..PLAIN
-    },
-    AqmEntry {
-        name: "ecnm",
-        title: "ECNM",
-        summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
-        source: "Zheng 2001, section 4.2.2",
-        parameters: law::Settings::PARAMETERS,
-        unread: &["mark_limit"],
-        marks: CONGESTED,
-        check: |values, limit| law::Settings::of(values).check(limit),
-        busy: BUSY_RED,
-        gauges: law::GAUGES,
-        make: &|values, line| Box::new(red::Red::new(law::Settings::of(values), Mode::MarkAll, line.rate)),
-        ..PLAIN
-    },
-    AqmEntry {
-        name: "mark-front",
-        title: "Mark-front ECN",
-        summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
-        source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
-        parameters: law::Settings::PARAMETERS,
-        marks: CONGESTED,
-        check: |values, limit| law::Settings::of(values).check(limit),
-        busy: BUSY_RED,
-        gauges: law::GAUGES,
-        make: &|values, line| Box::new(mark_front::MarkFront::new(law::Settings::of(values), line.rate)),
-        ..PLAIN
-    },
-    AqmEntry {
-        name: "aecn",
-        title: "Adaptive ECN",
-        summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group's flow queue (AECN, AECN2, AECN3, AECN4).",
-        source: "Zheng 2001, chapter 5 and appendix B",
-        parameters: aecn::Settings::PARAMETERS,
-        marks: CONGESTED,
-        check: |values, limit| aecn::Settings::of(values).check(limit),
-        busy: BUSY_RED,
-        gauges: aecn::GAUGES,
-        make: &|values, line| Box::new(aecn::Aecn::new(aecn::Settings::of(values), line.rate)),
-        ..PLAIN
-    },
-];
-
-/// The disciplines; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[DisciplineEntry] = &[DisciplineEntry {
-    name: "fifo",
-    title: "First in, first out",
-    summary: "One buffer for all packets, with an AQM.",
-    source: "RFC 7567, section 2",
-    parameters: &[],
-    holds: Holds::Aqm("droptail"),
-    gauges: &[],
-    bands: &[],
-    check: |_, _| Vec::new(),
-    kind: DisciplineKind::Fifo,
-}];
+/// The disciplines, one line each; the first is what a queue is if nothing else is said.
+pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];
 
 #[cfg(test)]
 mod tests {
@@ -287,8 +197,8 @@ mod tests {
 
     #[test]
     fn a_users_aqm_may_not_take_a_name() {
-        static MINE: AqmEntry = AqmEntry { name: "mine", ..PLAIN };
-        static RED: AqmEntry = AqmEntry { name: "red", ..PLAIN };
+        static MINE: AqmEntry = AqmEntry { name: "mine", ..AqmEntry::PLAIN };
+        static RED: AqmEntry = AqmEntry { name: "red", ..AqmEntry::PLAIN };
         assert!(Registry::builtin().with(&RED).is_err());
         let registry = Registry::builtin().with(&MINE).unwrap();
         assert!(registry.aqm("mine").is_some() && registry.with(&MINE).is_err());

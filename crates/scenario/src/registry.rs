@@ -12,7 +12,7 @@ use crate::sections::{Holds, Inner, SECTIONS, Section, json_of, queue, root};
 /// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants and traffic sources with all their parameters.
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
-    let disciplines: Vec<_> = known.disciplines().iter().map(discipline_text).collect();
+    let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
     let tcp: Vec<_> =
         profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
@@ -146,7 +146,7 @@ fn queue_schema(known: &Registry) -> Json {
             Inside::Aqm(_) => table(&[name, ("aqm", aqm.clone(), false)], &[buffer(entry), entry.parameters].concat()),
         }
     };
-    json!({ "oneOf": flat.chain(known.disciplines().iter().map(discipline)).collect::<Vec<_>>() })
+    json!({ "oneOf": flat.chain(known.disciplines().iter().copied().map(discipline)).collect::<Vec<_>>() })
 }
 
 fn described(mut schema: Json, doc: &str) -> Json {

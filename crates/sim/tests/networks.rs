@@ -152,7 +152,7 @@ fn network(hops: &[Hop], draws: &[Draw]) -> Network {
 
 impl Hop {
     fn link(&self, at: usize) -> LinkSpec {
-        let entry = &AQMS[self.aqm];
+        let entry = AQMS[self.aqm];
         let values = entry.busy_values();
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());

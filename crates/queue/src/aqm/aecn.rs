@@ -23,7 +23,21 @@ use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
 
 use super::law::red::{self, Average, Count, Ramp};
 use super::{Aqm, Arrival, Cause, Glimpse, Needs, Target, Wish};
-use crate::registry::Gauge;
+use crate::registry::{AqmEntry, Gauge};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "aecn",
+    title: "Adaptive ECN",
+    summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group's flow queue (AECN, AECN2, AECN3, AECN4).",
+    source: "Zheng 2001, chapter 5 and appendix B",
+    parameters: Settings::PARAMETERS,
+    marks: AqmEntry::CONGESTED,
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: red::BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(Aecn::new(Settings::of(values), line.rate)),
+    ..AqmEntry::PLAIN
+};
 
 const ROBUST: usize = 0;
 const AVERAGE: usize = 1;

@@ -4,6 +4,17 @@
 use ecnlab_units::{Rng, parameters, words};
 
 use super::{Aqm, Arrival, Cause, Victim, Wish};
+use crate::registry::AqmEntry;
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "droptail",
+    title: "Drop-tail",
+    summary: "No signal before the buffer is full; then the arriving or the oldest packet is dropped.",
+    source: "RFC 7567, section 2",
+    parameters: Settings::PARAMETERS,
+    make: &|values, _| Box::new(DropTail::new(&Settings::of(values))),
+    ..AqmEntry::PLAIN
+};
 
 parameters! {
     /// Drop-tail as a scenario sets it.

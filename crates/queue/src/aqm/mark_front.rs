@@ -5,9 +5,24 @@
 
 use ecnlab_units::{Rate, Rng, Time};
 
-use super::law::red::Settings;
+use super::law::red::{BUSY, GAUGES, Settings};
 use super::red::{Mode, Red};
 use super::{Aqm, Arrival, Needs, Target, Wish};
+use crate::registry::AqmEntry;
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "mark-front",
+    title: "Mark-front ECN",
+    summary: "ECN that marks the oldest unmarked packet in the queue instead of the arriving one.",
+    source: "Liu and Jain 2001; Zheng 2001, section 5.2.3",
+    parameters: Settings::PARAMETERS,
+    marks: AqmEntry::CONGESTED,
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(MarkFront::new(Settings::of(values), line.rate)),
+    ..AqmEntry::PLAIN
+};
 
 pub struct MarkFront(Red);
 

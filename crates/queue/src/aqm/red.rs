@@ -2,8 +2,52 @@
 
 use ecnlab_units::{Level, Rate, Rng, Time};
 
-use super::law::red::{Average, Count, Ramp, Settings};
+use super::law::red::{Average, BUSY, Count, GAUGES, Ramp, Settings};
 use super::{Aqm, Arrival, Cause, Target, Wish};
+use crate::registry::AqmEntry;
+
+pub static RED: AqmEntry = AqmEntry {
+    name: "red",
+    title: "RED",
+    summary: "Random early detection that drops, whether or not a packet is ECN-capable.",
+    source: "Floyd and Jacobson 1993",
+    parameters: Settings::PARAMETERS,
+    unread: &["mark_limit"],
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::Drop, line.rate)),
+    ..AqmEntry::PLAIN
+};
+
+pub static ECN: AqmEntry = AqmEntry {
+    name: "ecn",
+    title: "ECN",
+    summary: "RED that marks ECN-capable packets on early signals and drops on forced ones.",
+    source: "Floyd 1994; RFC 3168",
+    parameters: Settings::PARAMETERS,
+    marks: AqmEntry::CONGESTED,
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::Mark, line.rate)),
+    ..AqmEntry::PLAIN
+};
+
+pub static ECNM: AqmEntry = AqmEntry {
+    name: "ecnm",
+    title: "ECNM",
+    summary: "ECN that also marks at and above max_th and drops only when the buffer is full.",
+    source: "Zheng 2001, section 4.2.2",
+    parameters: Settings::PARAMETERS,
+    unread: &["mark_limit"],
+    marks: AqmEntry::CONGESTED,
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(Red::new(Settings::of(values), Mode::MarkAll, line.rate)),
+    ..AqmEntry::PLAIN
+};
 
 /// How a signal is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

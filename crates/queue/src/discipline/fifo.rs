@@ -6,6 +6,20 @@ use ecnlab_units::{Level, Rate, Rng, Span, Time};
 
 use super::{Counters, Deed, Discipline, Frame, Limit, Take};
 use crate::aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target, Victim, Wish};
+use crate::registry::{DisciplineEntry, DisciplineKind, Holds};
+
+pub static ENTRY: DisciplineEntry = DisciplineEntry {
+    name: "fifo",
+    title: "First in, first out",
+    summary: "One buffer for all packets, with an AQM.",
+    source: "RFC 7567, section 2",
+    parameters: &[],
+    holds: Holds::Aqm("droptail"),
+    gauges: &[],
+    bands: &[],
+    check: |_, _| Vec::new(),
+    kind: DisciplineKind::Fifo,
+};
 
 /// The level that every ECN-capable packet can carry, and beyond which there is none.
 const LOUDEST: Level = Level::Congested;

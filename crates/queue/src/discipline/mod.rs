@@ -3,7 +3,7 @@
 //! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
-mod fifo;
+pub mod fifo;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 

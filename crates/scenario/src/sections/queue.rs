@@ -53,10 +53,10 @@ struct Chosen {
 /// Reads a queue's table.
 pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
     let registry = reader.registry;
-    let discipline = if given.gives("discipline") {
-        reader.entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name)?
+    let discipline: &'static DisciplineEntry = if given.gives("discipline") {
+        reader.entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()?
     } else {
-        &registry.disciplines()[0]
+        registry.disciplines()[0]
     };
     match discipline.holds {
         Holds::Aqm(_) if is_flat(reader, discipline) => flat(reader, given, discipline),
@@ -66,7 +66,7 @@ pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
 
 /// Whether the AQM's parameters stand beside the buffer.
 fn is_flat(reader: &Reader, discipline: &DisciplineEntry) -> bool {
-    std::ptr::eq(discipline, &reader.registry.disciplines()[0])
+    std::ptr::eq(discipline, reader.registry.disciplines()[0])
 }
 
 /// A FIFO with its AQM in the same table, or in a table of its own.

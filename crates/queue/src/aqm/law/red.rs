@@ -218,6 +218,9 @@ pub const GAUGES: &[Gauge] = &[
     Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out" },
 ];
 
+/// Values under which algorithms of this law signal often in a buffer of 20 packets.
+pub const BUSY: &[(&str, &str)] = &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1")];
+
 /// Packets and bytes since the last signal, which spread signals evenly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
