@@ -17,6 +17,8 @@ pub struct Composition {
 #[derive(Clone)]
 pub enum Inside {
     Aqm { aqm: AqmChoice, limit: Limit },
+    Law { limit: Limit },
+    Queue(Box<Composition>),
 }
 
 /// An AQM with its values.
@@ -38,9 +40,13 @@ impl Composition {
     }
 
     /// The queue, for a link of this rate.
+    ///
+    /// # Panics
+    /// If the discipline holds something else than its entry declares.
     pub fn build<F: Frame>(&self, rate: Rate) -> Queue<F> {
         match (self.discipline.kind, &self.inside) {
             (DisciplineKind::Fifo, Inside::Aqm { aqm, limit }) => Fifo::new(aqm.make(rate, *limit), *limit).into(),
+            _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }
     }
 
@@ -48,6 +54,8 @@ impl Composition {
     pub fn aqm(&self) -> Option<&AqmChoice> {
         match &self.inside {
             Inside::Aqm { aqm, .. } => Some(aqm),
+            Inside::Law { .. } => None,
+            Inside::Queue(inner) => inner.aqm(),
         }
     }
 
@@ -58,7 +66,11 @@ impl Composition {
 
     /// The quietest mark that it writes; nothing if it marks no packet.
     pub fn marks(&self) -> Option<Level> {
-        self.aqm().and_then(|aqm| (aqm.entry.marks)(&aqm.values))
+        match &self.inside {
+            Inside::Aqm { aqm, .. } => (aqm.entry.marks)(&aqm.values),
+            Inside::Law { .. } => (self.discipline.marks)(&self.values),
+            Inside::Queue(inner) => inner.marks(),
+        }
     }
 }
 

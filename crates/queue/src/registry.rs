@@ -63,8 +63,12 @@ pub struct DisciplineEntry {
     pub gauges: &'static [Gauge],
     /// The bands that its packets are served in, where there are several.
     pub bands: &'static [&'static str],
-    /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
-    pub check: fn(&Values, Amount) -> Vec<(&'static str, String)>,
+    /// The quietest mark that its own law writes under these values, if it has one and that marks.
+    pub marks: fn(&Values) -> Option<Level>,
+    /// Contradictions among the parameters and the buffer's limit, of one that has a buffer: the parameter's name and what is wrong.
+    pub check: fn(&Values, Option<Amount>) -> Vec<(&'static str, String)>,
+    /// Values under which its own law signals often in a buffer of 20 packets.
+    pub busy: &'static [(&'static str, &'static str)],
     pub kind: DisciplineKind,
 }
 
@@ -73,6 +77,10 @@ pub struct DisciplineEntry {
 pub enum Holds {
     /// An AQM, by default this one, and a buffer with a limit.
     Aqm(&'static str),
+    /// A buffer with a limit; when to signal is the discipline's own law.
+    Law,
+    /// Another queue, which has the buffer.
+    Queue,
 }
 
 /// Which discipline an entry makes.

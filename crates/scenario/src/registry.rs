@@ -48,7 +48,8 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
 /// The buffer's keys, of a discipline that has a buffer.
 fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.holds {
-        Inside::Aqm(_) => queue::QUEUE.keys,
+        Inside::Aqm(_) | Inside::Law => queue::QUEUE.keys,
+        Inside::Queue => &[],
     }
 }
 
@@ -144,6 +145,8 @@ fn queue_schema(known: &Registry) -> Json {
         let name = ("discipline", json!({ "const": entry.name }), true);
         match entry.holds {
             Inside::Aqm(_) => table(&[name, ("aqm", aqm.clone(), false)], &[buffer(entry), entry.parameters].concat()),
+            Inside::Law => table(&[name], &[buffer(entry), entry.parameters].concat()),
+            Inside::Queue => table(&[name, ("queue", json!({ "type": "object" }), true)], entry.parameters),
         }
     };
     json!({ "oneOf": flat.chain(known.disciplines().iter().copied().map(discipline)).collect::<Vec<_>>() })

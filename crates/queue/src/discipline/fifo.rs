@@ -17,7 +17,9 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     holds: Holds::Aqm("droptail"),
     gauges: &[],
     bands: &[],
+    marks: |_| None,
     check: |_, _| Vec::new(),
+    busy: &[],
     kind: DisciplineKind::Fifo,
 };
 

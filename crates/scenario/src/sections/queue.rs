@@ -6,6 +6,7 @@
 //! ```toml
 //! queue = { aqm = "red", limit = 120, min_th = 10, max_th = 30 }
 //! queue = { discipline = "NAME", limit = 1000, aqm = { name = "red", min_th = 10, max_th = 30 } }
+//! queue = { discipline = "NAME", queue = { aqm = "red", limit = 120 } }
 //! ```
 
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
@@ -18,6 +19,9 @@ use super::Section;
 use super::link::MAX_PACKETS;
 use crate::read::{Given, Reader};
 
+/// The table of the queue inside another, and how it is written.
+const INNER: &str = "queue";
+const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
 const MAX_BYTES: f64 = 1e13;
 
 parameters! {
@@ -61,6 +65,8 @@ pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
     match discipline.holds {
         Holds::Aqm(_) if is_flat(reader, discipline) => flat(reader, given, discipline),
         Holds::Aqm(default) => with_aqm(reader, given, discipline, default),
+        Holds::Law => with_law(reader, given, discipline),
+        Holds::Queue => with_queue(reader, given, discipline),
     }
 }
 
@@ -105,6 +111,36 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
     Some(Queue { of: Composition { discipline, values, inside: Inside::Aqm { aqm, limit } }, described: outer })
 }
 
+/// A discipline whose law is its own, with a buffer.
+fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
+    reader.only(given, ["discipline", "limit"].into_iter().chain(own_names(discipline)));
+    let buffer = buffer(reader, given);
+    let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
+    let ((amount, limit), values) = (buffer?, values?);
+    let mut described = super::described(&values);
+    described.insert("discipline".to_owned(), json!(discipline.name));
+    described.extend(limit_described(amount));
+    Some(Queue { of: Composition { discipline, values, inside: Inside::Law { limit } }, described })
+}
+
+/// A discipline with another queue inside.
+fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
+    reader.only(given, ["discipline", INNER].into_iter().chain(own_names(discipline)));
+    let values = own_values(reader, given, discipline, None);
+    let Some(within) = reader.table(given, INNER, INNER_EXAMPLE) else {
+        if !given.gives(INNER) {
+            reader.report(given, INNER, format!("is missing: give what waits inside, as in {INNER} = {INNER_EXAMPLE}"));
+        }
+        return None;
+    };
+    let inner = read(reader, &within);
+    let (values, inner) = (values?, inner?);
+    let mut described = super::described(&values);
+    described.insert("discipline".to_owned(), json!(discipline.name));
+    described.insert(INNER.to_owned(), Json::Object(inner.described));
+    Some(Queue { of: Composition { discipline, values, inside: Inside::Queue(Box::new(inner.of)) }, described })
+}
+
 /// The AQM inside a discipline and where its parameters stand: a table, a name alone, or the default.
 fn aqm_given<'a>(reader: &mut Reader, given: &Given<'a>, default: &str) -> Option<(Given<'a>, &'static AqmEntry)> {
     match given.node.get("aqm") {
@@ -146,7 +182,7 @@ fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEn
 fn own_values(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, amount: Option<Amount>) -> Option<Values> {
     let reading = reader.keys(given, discipline.parameters);
     let values = reading.sound()?;
-    for (parameter, message) in amount.map(|amount| (discipline.check)(values, amount)).unwrap_or_default() {
+    for (parameter, message) in (discipline.check)(values, amount) {
         reader.report(given, parameter, message);
     }
     reader.warn_unheeded(given, values, &[]);
@@ -173,7 +209,7 @@ fn only_of(reader: &mut Reader, given: &Given, aqm: &AqmEntry, beside: &[&str]) 
 
 /// Reports keys that a discipline does not have. Those of its AQM belong into the AQM's own table.
 fn only_around(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
-    let own = || ["discipline", "aqm", "limit"].into_iter().chain(discipline.parameters.iter().map(|parameter| parameter.name));
+    let own = || ["discipline", "aqm", "limit"].into_iter().chain(own_names(discipline));
     let of_aqm = |key: &str| aqm.is_some_and(|aqm| names(aqm).any(|name| name == key));
     let misplaced: Vec<&str> = given_keys(given).filter(|key| !own().any(|own| own == *key) && of_aqm(key)).collect();
     reader.only(given, own().chain(misplaced.iter().copied()));
@@ -185,6 +221,11 @@ fn only_around(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry,
 
 fn names<'n>(aqm: &AqmEntry) -> impl Iterator<Item = &'n str> + Clone + use<'n> {
     let parameters: &'static [Parameter] = aqm.parameters;
+    parameters.iter().map(|parameter| parameter.name)
+}
+
+fn own_names<'n>(discipline: &DisciplineEntry) -> impl Iterator<Item = &'n str> + Clone + use<'n> {
+    let parameters: &'static [Parameter] = discipline.parameters;
     parameters.iter().map(|parameter| parameter.name)
 }
 
