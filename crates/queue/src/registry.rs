@@ -12,6 +12,9 @@ use crate::discipline::{Limit, fifo};
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
 
+/// What contradicts itself: the parameter's name and what is wrong.
+pub type Contradictions = Vec<(&'static str, String)>;
+
 /// The line that an AQM stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -34,7 +37,7 @@ pub struct AqmEntry {
     /// The quietest mark that it writes under these values; nothing if it marks no packet.
     pub marks: fn(&Values) -> Option<Level>,
     /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
-    pub check: fn(&Values, Amount) -> Vec<(&'static str, String)>,
+    pub check: fn(&Values, Amount) -> Contradictions,
     /// Values under which it signals often in a buffer of 20 packets: those that tests are run under.
     pub busy: &'static [(&'static str, &'static str)],
     /// A digest of the source, of an AQM that is not part of this crate.
@@ -66,7 +69,7 @@ pub struct DisciplineEntry {
     /// The quietest mark that its own law writes under these values, if it has one and that marks.
     pub marks: fn(&Values) -> Option<Level>,
     /// Contradictions among the parameters and the buffer's limit, of one that has a buffer: the parameter's name and what is wrong.
-    pub check: fn(&Values, Option<Amount>) -> Vec<(&'static str, String)>,
+    pub check: fn(&Values, Option<Amount>) -> Contradictions,
     /// Values under which its own law signals often in a buffer of 20 packets.
     pub busy: &'static [(&'static str, &'static str)],
     pub kind: DisciplineKind,
