@@ -6,7 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
+use crate::aqm::{Aqm, aecn, blue, droptail, fred, mark_front, red, rem, sred};
 use crate::discipline::{Limit, fifo};
 
 /// Makes an AQM of values that were read for its entry, for a line.
@@ -153,6 +153,9 @@ impl AqmEntry {
     /// That it writes marks of congestion and no quieter ones.
     pub const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
 
+    /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
+    pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
+
     /// Its parameters as tests and tables of duties run it.
     ///
     /// # Panics
@@ -167,7 +170,18 @@ impl AqmEntry {
 }
 
 /// The AQMs, one line each.
-pub static AQMS: &[&AqmEntry] = &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY];
+pub static AQMS: &[&AqmEntry] = &[
+    &droptail::ENTRY,
+    &red::RED,
+    &red::ECN,
+    &red::ECNM,
+    &mark_front::ENTRY,
+    &aecn::ENTRY,
+    &blue::ENTRY,
+    &fred::ENTRY,
+    &rem::ENTRY,
+    &sred::ENTRY,
+];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
 pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];

@@ -5,10 +5,14 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod blue;
 pub mod droptail;
+pub mod fred;
 pub mod law;
 pub mod mark_front;
 pub mod red;
+pub mod rem;
+pub mod sred;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
 
@@ -196,6 +200,15 @@ impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> =
         Arrival { now: Time::ZERO, packet: Glimpse::PLAIN, backlog: Backlog::NONE, head_waited: Span::ZERO, groups: &[], full: false };
+
+    /// A signal to this packet: a mark where `ecn` is on and the packet can carry one, else its drop.
+    pub fn signal(&self, ecn: bool, cause: Cause) -> Wish {
+        if ecn && self.packet.ecn.is_capable() {
+            Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
+        } else {
+            Wish::Drop { victim: Victim::Arriving, cause }
+        }
+    }
 }
 
 impl Departure {
