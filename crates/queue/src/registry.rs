@@ -7,7 +7,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
 use crate::aqm::{Aqm, aecn, blue, droptail, fred, mark_front, red, rem, sred};
-use crate::discipline::{Limit, fifo};
+use crate::discipline::{Limit, cbq, fifo, token_bucket};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -90,6 +90,8 @@ pub enum Holds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
     Fifo,
+    Cbq,
+    TokenBucket,
 }
 
 /// What a scenario may name.
@@ -184,7 +186,7 @@ pub static AQMS: &[&AqmEntry] = &[
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];
+pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &cbq::ENTRY, &token_bucket::ENTRY];
 
 #[cfg(test)]
 mod tests {
