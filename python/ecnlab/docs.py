@@ -36,7 +36,8 @@ _COLUMNS = ("parameter", "default", "bounds", "unit", "meaning", "source")
 
 def page() -> str:
     """The whole page."""
-    parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(catalog.entries("aqm"))]
+    parts = [_HEAD, "## AQMs (`aqm`)\n", *_entries(catalog.entries("aqm"))]
+    parts += ["## Queueing disciplines (`discipline`)\n", *_entries(catalog.entries("discipline"))]
     parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
@@ -85,7 +86,7 @@ def _says(column: Column) -> str:
 
 def _keys(section: Entry) -> str:
     """The keys of a section."""
-    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), _meaning(key)] for key in section.parameters)
+    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), key.meaning] for key in section.parameters)
     return _table(("key", "default", "allowed", "meaning"), rows)
 
 
@@ -141,11 +142,7 @@ def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _row(row: Parameter) -> list[str]:
-    return [_code(row.name), _code(row.default), row.bounds, row.unit, _meaning(row), row.source]
-
-
-def _meaning(row: Parameter) -> str:
-    return f"{row.doc} Read only with {row.read_when}." if row.read_when else row.doc
+    return [_code(row.name), _code(row.default), row.bounds, row.unit, row.meaning, row.source]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
