@@ -15,8 +15,8 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Section, json_of};
 use super::link::MAX_PACKETS;
+use super::{Section, json_of};
 use crate::read::{Given, Reader};
 
 /// The table of the queue inside another, and how it is written.
