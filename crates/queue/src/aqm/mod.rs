@@ -5,9 +5,15 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod amecn;
+pub mod ared;
 pub mod droptail;
+pub mod dsred;
+pub mod feng_red;
 pub mod law;
 pub mod mark_front;
+pub mod mecn;
+pub mod pd_red;
 pub mod red;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
