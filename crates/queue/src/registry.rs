@@ -6,7 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, blue, droptail, fred, mark_front, red, rem, sred};
+use crate::aqm::{Aqm, aecn, amecn, ared, blue, droptail, dsred, feng_red, fred, mark_front, mecn, pd_red, red, rem, sred};
 use crate::discipline::{Limit, cbq, fifo, token_bucket};
 
 /// Makes an AQM of values that were read for its entry, for a line.
@@ -183,6 +183,12 @@ pub static AQMS: &[&AqmEntry] = &[
     &fred::ENTRY,
     &rem::ENTRY,
     &sred::ENTRY,
+    &mecn::ENTRY,
+    &amecn::ENTRY,
+    &ared::ENTRY,
+    &feng_red::ENTRY,
+    &pd_red::ENTRY,
+    &dsred::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.

@@ -5,11 +5,17 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod amecn;
+pub mod ared;
 pub mod blue;
 pub mod droptail;
+pub mod dsred;
+pub mod feng_red;
 pub mod fred;
 pub mod law;
 pub mod mark_front;
+pub mod mecn;
+pub mod pd_red;
 pub mod red;
 pub mod rem;
 pub mod sred;
