@@ -6,7 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, amecn, ared, blue, droptail, dsred, feng_red, fred, mark_front, mecn, pd_red, red, rem, sred};
+use crate::aqm::{Aqm, aecn, amecn, ared, blue, codel, droptail, dsred, feng_red, fred, mark_front, mecn, pd_red, red, rem, sred, step};
 use crate::discipline::{Limit, cbq, fifo, token_bucket};
 
 /// Makes an AQM of values that were read for its entry, for a line.
@@ -190,6 +190,8 @@ pub static AQMS: &[&AqmEntry] = &[
     &pd_red::ENTRY,
     &dsred::ENTRY,
 ];
+pub static AQMS: &[&AqmEntry] =
+    &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &codel::ENTRY, &step::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
 pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &cbq::ENTRY, &token_bucket::ENTRY];

@@ -102,6 +102,11 @@ impl Watched for Fifo<Packet> {
     }
 }
 
+/// The AQMs that judge arrivals alone and say which packet a drop takes.
+fn judging_arrivals() -> Vec<&'static AqmEntry> {
+    AQMS.iter().copied().filter(|entry| entry.parameters.iter().any(|parameter| parameter.name == "drop")).collect()
+}
+
 fn find(name: &str) -> &'static AqmEntry {
     Registry::builtin().aqm(name).unwrap()
 }
@@ -139,8 +144,8 @@ fn queues() -> impl Strategy<Value = (&'static str, Values, Limit)> {
     let limit = prop_oneof![(1u32..40).prop_map(Limit::Packets), (1500u64..40_000).prop_map(Limit::Bytes)];
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (select(vec!["0.002", "0.3", "1", "auto"]), 0.0..8.0f64, 0.1..12.0f64, 0.0..1.0f64, 0.0..1.0f64);
-    (0..AQMS.len(), limit, switches, numbers, 0usize..3).prop_map(|(at, limit, switches, numbers, drop)| {
-        let entry = &AQMS[at];
+    (0..judging_arrivals().len(), limit, switches, numbers, 0usize..3).prop_map(|(at, limit, switches, numbers, drop)| {
+        let entry = judging_arrivals()[at];
         let mut values = Values::defaults(entry.parameters);
         let mut set = |name: &str, text: &str| {
             if entry.parameters.iter().any(|parameter| parameter.name == name) {
@@ -330,12 +335,12 @@ fn every_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
     let fifo = |entry: &'static AqmEntry| {
         Fifo::new((entry.make)(&Values::defaults(entry.parameters), &line(Limit::Packets(20))), Limit::Packets(20))
     };
-    AQMS.iter().map(move |entry| (entry.name, fifo(entry), Rng::for_role(1, entry.name)))
+    judging_arrivals().into_iter().map(move |entry| (entry.name, fifo(entry), Rng::for_role(1, entry.name)))
 }
 
 /// Every AQM that signals, signalling often: w_q 1, thresholds 2 and 12.
 fn every_busy_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
-    AQMS.iter().filter(|entry| entry.name != "droptail").map(|entry| {
+    judging_arrivals().into_iter().filter(|entry| entry.name != "droptail").map(|entry| {
         let values = entry.busy_values();
         (entry.name, Fifo::new((entry.make)(&values, &line(Limit::Packets(20))), Limit::Packets(20)), Rng::for_role(1, entry.name))
     })

@@ -8,6 +8,7 @@ pub mod aecn;
 pub mod amecn;
 pub mod ared;
 pub mod blue;
+pub mod codel;
 pub mod droptail;
 pub mod dsred;
 pub mod feng_red;
@@ -19,6 +20,7 @@ pub mod pd_red;
 pub mod red;
 pub mod rem;
 pub mod sred;
+pub mod step;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
 
@@ -66,6 +68,8 @@ pub struct Departure {
     pub waited: Span,
     /// What waits behind it.
     pub backlog: Backlog,
+    /// The same over all queues that share the buffer, where there are several.
+    pub total: Backlog,
 }
 
 /// The queue when an AQM's deadline has come.
@@ -202,6 +206,20 @@ impl Backlog {
     }
 }
 
+impl std::ops::Add for Backlog {
+    type Output = Backlog;
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Backlog {
+    type Output = Backlog;
+    fn sub(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
 impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> =
@@ -219,5 +237,6 @@ impl Arrival<'_> {
 
 impl Departure {
     /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
-    pub const PLAIN: Departure = Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE };
+    pub const PLAIN: Departure =
+        Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE, total: Backlog::NONE };
 }
