@@ -6,7 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
+use crate::aqm::{Aqm, aecn, droptail, mark_front, pi, pi2, pie, red};
 use crate::discipline::{Limit, fifo};
 
 /// Makes an AQM of values that were read for its entry, for a line.
@@ -167,7 +167,8 @@ impl AqmEntry {
 }
 
 /// The AQMs, one line each.
-pub static AQMS: &[&AqmEntry] = &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY];
+pub static AQMS: &[&AqmEntry] =
+    &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &pi::ENTRY, &pi2::ENTRY, &pie::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
 pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];

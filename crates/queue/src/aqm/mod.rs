@@ -8,6 +8,9 @@ pub mod aecn;
 pub mod droptail;
 pub mod law;
 pub mod mark_front;
+pub mod pi;
+pub mod pi2;
+pub mod pie;
 pub mod red;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
