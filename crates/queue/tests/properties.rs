@@ -186,6 +186,13 @@ fn group_of(entry: &AqmEntry, packet: &Packet) -> Option<u32> {
     }
 }
 
+/// Lets the deadlines until now come.
+fn expire_until(fifo: &mut Fifo<Packet>, now: Time, rng: &mut Rng) {
+    while let Some(due) = fifo.deadline().filter(|&due| due <= now) {
+        fifo.expire(due, rng);
+    }
+}
+
 /// A queue and the plain list that says what it should hold.
 struct Checked {
     entry: &'static AqmEntry,
@@ -203,7 +210,11 @@ impl Checked {
         let entry = find(name);
         Checked {
             entry,
-            drop: values.value("drop").to_string(),
+            drop: if entry.parameters.iter().any(|parameter| parameter.name == "drop") {
+                values.value("drop").to_string()
+            } else {
+                "tail".to_owned()
+            },
             fifo: Fifo::new((entry.make)(values, &line(limit)), limit),
             shadow: VecDeque::new(),
             limit,
@@ -221,7 +232,10 @@ impl Checked {
             }
             Operation::Take => assert_eq!(self.shadow.pop_front(), self.fifo.taken(self.now)),
             Operation::Empty => while self.fifo.taken(self.now).is_some_and(|packet| Some(packet) == self.shadow.pop_front()) {},
-            Operation::Wait { micros } => self.now += Span::from_micros(micros),
+            Operation::Wait { micros } => {
+                self.now += Span::from_micros(micros);
+                expire_until(&mut self.fifo, self.now, &mut self.rng);
+            }
         }
         self.assert_sound();
     }
@@ -346,13 +360,15 @@ fn every_busy_aqm() -> impl Iterator<Item = (&'static str, Fifo<Packet>, Rng)> {
     })
 }
 
-/// Keeps ten packets waiting for 500 arrivals and returns what became of them.
+/// Keeps ten packets waiting for 500 arrivals, one a millisecond, and returns what became of them.
 fn keep_busy(fifo: &mut Fifo<Packet>, rng: &mut Rng, ecn: Ecn) -> Vec<Outcome> {
     let offer = |number| {
+        let now = Time::ZERO + Span::from_millis(number);
+        expire_until(fifo, now, rng);
         while fifo.len() >= 10 {
-            fifo.taken(Time::ZERO);
+            fifo.taken(now);
         }
-        fifo.offered(Packet { number, ecn, ..PACKET }, Time::ZERO, rng)
+        fifo.offered(Packet { number, ecn, ..PACKET }, now, rng)
     };
     (0..500).map(offer).collect()
 }
@@ -397,6 +413,7 @@ fn every_aqm_lets_an_emptied_queue_fill_again() {
         keep_busy(&mut fifo, &mut rng, Ecn::NotEct);
         while fifo.taken(Time::ZERO).is_some() {}
         let later = Time::ZERO + Span::from_secs(60);
+        expire_until(&mut fifo, later, &mut rng);
         assert_eq!(Outcome::Queued, fifo.offered(PACKET, later, &mut rng), "{name}");
     }
 }
