@@ -59,6 +59,16 @@ impl Composition {
         }
     }
 
+    /// How many gauges it shows at most: those of all that it is made of.
+    pub fn gauges(&self) -> usize {
+        let inside = match &self.inside {
+            Inside::Aqm { aqm, .. } => aqm.entry.gauges.len(),
+            Inside::Law { .. } => 0,
+            Inside::Queue(inner) => inner.gauges(),
+        };
+        self.discipline.gauges.len() + inside
+    }
+
     /// Digests of the AQMs in it that are not part of this crate.
     pub fn digests(&self) -> Vec<&'static str> {
         self.aqm().map(|aqm| aqm.entry.digest).filter(|digest| !digest.is_empty()).into_iter().collect()
