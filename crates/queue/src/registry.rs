@@ -163,12 +163,26 @@ impl AqmEntry {
     /// # Panics
     /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn busy_values(&self) -> Values {
-        let mut values = Values::defaults(self.parameters);
-        for (name, text) in self.busy {
-            values.read(name, text).unwrap_or_else(|why| panic!("{}: {name} = {text}: {why}", self.name));
-        }
-        values
+        busy(self.name, self.parameters, self.busy)
     }
+}
+
+impl DisciplineEntry {
+    /// The parameters of its own law as tests and tables of duties run it.
+    ///
+    /// # Panics
+    /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
+    pub fn busy_values(&self) -> Values {
+        busy(self.name, self.parameters, self.busy)
+    }
+}
+
+fn busy(entry: &str, parameters: &'static [Parameter], busy: &[(&str, &str)]) -> Values {
+    let mut values = Values::defaults(parameters);
+    for (name, text) in busy {
+        values.read(name, text).unwrap_or_else(|why| panic!("{entry}: {name} = {text}: {why}"));
+    }
+    values
 }
 
 /// The AQMs, one line each.
