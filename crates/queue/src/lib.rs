@@ -6,6 +6,7 @@
 pub mod aqm;
 mod compose;
 pub mod composition;
+pub mod conformance;
 pub mod discipline;
 pub mod registry;
 

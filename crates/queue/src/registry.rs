@@ -6,8 +6,8 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, blue, droptail, fred, mark_front, red, rem, sred};
-use crate::discipline::{Limit, cbq, fifo, token_bucket};
+use crate::aqm::{self, Aqm, droptail};
+use crate::discipline::{self, Limit};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -163,30 +163,61 @@ impl AqmEntry {
     /// # Panics
     /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn busy_values(&self) -> Values {
-        let mut values = Values::defaults(self.parameters);
-        for (name, text) in self.busy {
-            values.read(name, text).unwrap_or_else(|why| panic!("{}: {name} = {text}: {why}", self.name));
-        }
-        values
+        busy(self.name, self.parameters, self.busy)
     }
 }
 
+impl DisciplineEntry {
+    /// The parameters of its own law as tests and tables of duties run it.
+    ///
+    /// # Panics
+    /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
+    pub fn busy_values(&self) -> Values {
+        busy(self.name, self.parameters, self.busy)
+    }
+}
+
+fn busy(entry: &str, parameters: &'static [Parameter], busy: &[(&str, &str)]) -> Values {
+    let mut values = Values::defaults(parameters);
+    for (name, text) in busy {
+        values.read(name, text).unwrap_or_else(|why| panic!("{entry}: {name} = {text}: {why}"));
+    }
+    values
+}
+
 /// The AQMs, one line each.
+#[rustfmt::skip]
 pub static AQMS: &[&AqmEntry] = &[
-    &droptail::ENTRY,
-    &red::RED,
-    &red::ECN,
-    &red::ECNM,
-    &mark_front::ENTRY,
-    &aecn::ENTRY,
-    &blue::ENTRY,
-    &fred::ENTRY,
-    &rem::ENTRY,
-    &sred::ENTRY,
+    &aqm::droptail::ENTRY,
+    &aqm::red::RED,
+    &aqm::red::ECN,
+    &aqm::red::ECNM,
+    &aqm::mark_front::ENTRY,
+    &aqm::aecn::ENTRY,
+    &aqm::blue::ENTRY,
+    &aqm::fred::ENTRY,
+    &aqm::rem::ENTRY,
+    &aqm::sred::ENTRY,
+    &aqm::mecn::ENTRY,
+    &aqm::amecn::ENTRY,
+    &aqm::ared::ENTRY,
+    &aqm::feng_red::ENTRY,
+    &aqm::pd_red::ENTRY,
+    &aqm::dsred::ENTRY,
+    &aqm::codel::ENTRY,
+    &aqm::step::ENTRY,
+    &aqm::pi::ENTRY,
+    &aqm::pi2::ENTRY,
+    &aqm::pie::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &cbq::ENTRY, &token_bucket::ENTRY];
+#[rustfmt::skip]
+pub static DISCIPLINES: &[&DisciplineEntry] = &[
+    &discipline::fifo::ENTRY,
+    &discipline::cbq::ENTRY,
+    &discipline::token_bucket::ENTRY,
+];
 
 #[cfg(test)]
 mod tests {

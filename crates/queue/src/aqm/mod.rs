@@ -5,14 +5,25 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod amecn;
+pub mod ared;
 pub mod blue;
+pub mod codel;
 pub mod droptail;
+pub mod dsred;
+pub mod feng_red;
 pub mod fred;
 pub mod law;
 pub mod mark_front;
+pub mod mecn;
+pub mod pd_red;
+pub mod pi;
+pub mod pi2;
+pub mod pie;
 pub mod red;
 pub mod rem;
 pub mod sred;
+pub mod step;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
 
@@ -60,6 +71,8 @@ pub struct Departure {
     pub waited: Span,
     /// What waits behind it.
     pub backlog: Backlog,
+    /// The same over all queues that share the buffer, where there are several.
+    pub total: Backlog,
 }
 
 /// The queue when an AQM's deadline has come.
@@ -196,6 +209,20 @@ impl Backlog {
     }
 }
 
+impl std::ops::Add for Backlog {
+    type Output = Backlog;
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Backlog {
+    type Output = Backlog;
+    fn sub(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
 impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> =
@@ -213,5 +240,6 @@ impl Arrival<'_> {
 
 impl Departure {
     /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
-    pub const PLAIN: Departure = Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE };
+    pub const PLAIN: Departure =
+        Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE, total: Backlog::NONE };
 }
