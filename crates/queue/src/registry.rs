@@ -6,8 +6,8 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, droptail, mark_front, red};
-use crate::discipline::{Limit, fifo};
+use crate::aqm::{Aqm, aecn, amecn, ared, blue, codel, droptail, dsred, feng_red, fred, mark_front, mecn, pd_red, red, rem, sred, step};
+use crate::discipline::{Limit, cbq, fifo, token_bucket};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -90,6 +90,8 @@ pub enum Holds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
     Fifo,
+    Cbq,
+    TokenBucket,
 }
 
 /// What a scenario may name.
@@ -153,6 +155,9 @@ impl AqmEntry {
     /// That it writes marks of congestion and no quieter ones.
     pub const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
 
+    /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
+    pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
+
     /// Its parameters as tests and tables of duties run it.
     ///
     /// # Panics
@@ -181,10 +186,29 @@ fn busy(entry: &str, parameters: &'static [Parameter], busy: &[(&str, &str)]) ->
 }
 
 /// The AQMs, one line each.
-pub static AQMS: &[&AqmEntry] = &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY];
+pub static AQMS: &[&AqmEntry] = &[
+    &droptail::ENTRY,
+    &red::RED,
+    &red::ECN,
+    &red::ECNM,
+    &mark_front::ENTRY,
+    &aecn::ENTRY,
+    &blue::ENTRY,
+    &fred::ENTRY,
+    &rem::ENTRY,
+    &sred::ENTRY,
+    &mecn::ENTRY,
+    &amecn::ENTRY,
+    &ared::ENTRY,
+    &feng_red::ENTRY,
+    &pd_red::ENTRY,
+    &dsred::ENTRY,
+];
+pub static AQMS: &[&AqmEntry] =
+    &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &codel::ENTRY, &step::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];
+pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &cbq::ENTRY, &token_bucket::ENTRY];
 
 #[cfg(test)]
 mod tests {

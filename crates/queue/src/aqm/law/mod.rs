@@ -1,3 +1,5 @@
 //! Laws that several AQMs share: when to signal, told apart from what a signal does.
 
+pub mod adaptive;
 pub mod red;
+pub(crate) mod steered;
