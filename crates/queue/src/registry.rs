@@ -6,8 +6,8 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, amecn, ared, blue, codel, droptail, dsred, feng_red, fred, mark_front, mecn, pd_red, red, rem, sred, step};
-use crate::discipline::{Limit, cbq, fifo, token_bucket};
+use crate::aqm::{self, Aqm, droptail};
+use crate::discipline::{self, Limit};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -186,29 +186,38 @@ fn busy(entry: &str, parameters: &'static [Parameter], busy: &[(&str, &str)]) ->
 }
 
 /// The AQMs, one line each.
+#[rustfmt::skip]
 pub static AQMS: &[&AqmEntry] = &[
-    &droptail::ENTRY,
-    &red::RED,
-    &red::ECN,
-    &red::ECNM,
-    &mark_front::ENTRY,
-    &aecn::ENTRY,
-    &blue::ENTRY,
-    &fred::ENTRY,
-    &rem::ENTRY,
-    &sred::ENTRY,
-    &mecn::ENTRY,
-    &amecn::ENTRY,
-    &ared::ENTRY,
-    &feng_red::ENTRY,
-    &pd_red::ENTRY,
-    &dsred::ENTRY,
+    &aqm::droptail::ENTRY,
+    &aqm::red::RED,
+    &aqm::red::ECN,
+    &aqm::red::ECNM,
+    &aqm::mark_front::ENTRY,
+    &aqm::aecn::ENTRY,
+    &aqm::blue::ENTRY,
+    &aqm::fred::ENTRY,
+    &aqm::rem::ENTRY,
+    &aqm::sred::ENTRY,
+    &aqm::mecn::ENTRY,
+    &aqm::amecn::ENTRY,
+    &aqm::ared::ENTRY,
+    &aqm::feng_red::ENTRY,
+    &aqm::pd_red::ENTRY,
+    &aqm::dsred::ENTRY,
+    &aqm::codel::ENTRY,
+    &aqm::step::ENTRY,
+    &aqm::pi::ENTRY,
+    &aqm::pi2::ENTRY,
+    &aqm::pie::ENTRY,
 ];
-pub static AQMS: &[&AqmEntry] =
-    &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &codel::ENTRY, &step::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &cbq::ENTRY, &token_bucket::ENTRY];
+#[rustfmt::skip]
+pub static DISCIPLINES: &[&DisciplineEntry] = &[
+    &discipline::fifo::ENTRY,
+    &discipline::cbq::ENTRY,
+    &discipline::token_bucket::ENTRY,
+];
 
 #[cfg(test)]
 mod tests {
