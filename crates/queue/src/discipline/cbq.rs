@@ -115,7 +115,7 @@ impl<F: Frame> Cbq<F> {
         let w = self.weight();
         let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip() - 1.0;
         self.link = link;
-        self.maxidle = (w * picos(avpkt, link)).max(self.surplus(avpkt) * growth(maxburst));
+        self.maxidle = (w * picos(avpkt, link)).max(self.surplus(avpkt) * growth(maxburst)).min(LONGEST);
         self.offtime = match minburst {
             0 => 0.0,
             1 => self.surplus(avpkt) * growth(1),
@@ -224,6 +224,9 @@ impl<F: Frame> Discipline<F> for Cbq<F> {
         self.inner.assert_conservation();
     }
 }
+
+/// No time is longer, and so no idle time on average, whatever burst is asked for: in picoseconds, 213 days.
+const LONGEST: f64 = u64::MAX as f64;
 
 /// How long so many bytes take at a rate, in picoseconds with their fraction.
 fn picos(bytes: u32, rate: Rate) -> f64 {
