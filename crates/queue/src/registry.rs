@@ -6,7 +6,8 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, amecn, ared, droptail, dsred, feng_red, mark_front, mecn, pd_red, red};
+use crate::aqm::law::red as red_law;
+use crate::aqm::{Aqm, aecn, amecn, ared, droptail, dsred, feng_red, linux_red, mark_front, mecn, pd_red, red};
 use crate::discipline::{Limit, fifo};
 
 /// Makes an AQM of values that were read for its entry, for a line.
@@ -147,7 +148,7 @@ impl AqmEntry {
         check: |_, _| Vec::new(),
         busy: &[],
         digest: "",
-        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
     };
 
     /// That it writes marks of congestion and no quieter ones.
@@ -180,6 +181,7 @@ pub static AQMS: &[&AqmEntry] = &[
     &feng_red::ENTRY,
     &pd_red::ENTRY,
     &dsred::ENTRY,
+    &linux_red::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.

@@ -160,7 +160,7 @@ fn queues() -> impl Strategy<Value = (&'static str, Values, Limit)> {
         set("floor", if floor { "1" } else { "0" });
         set("balance", if population { "population" } else { "fixed" });
         set("count", if per_router { "router" } else { "group" });
-        set("drop", if entry.name == "droptail" { ["tail", "front", "tail"][drop] } else { ["tail", "front", "random"][drop] });
+        set("drop", ["tail", "front", "random"][drop]);
         (entry.name, values, limit)
     })
 }
@@ -198,7 +198,7 @@ impl Checked {
         let entry = find(name);
         Checked {
             entry,
-            drop: values.value("drop").to_string(),
+            drop: entry.parameters.iter().find(|p| p.name == "drop").map_or("tail".to_owned(), |p| values.value(p.name).to_string()),
             fifo: Fifo::new((entry.make)(values, &line(limit)), limit),
             shadow: VecDeque::new(),
             limit,
@@ -362,7 +362,8 @@ fn every_aqm_passes_the_first_packet_to_an_empty_queue() {
 #[test]
 fn every_aqm_drops_at_a_full_buffer() {
     for (name, mut fifo, mut rng) in every_aqm() {
-        let dropped = (0..100).filter(|_| matches!(fifo.offered(PACKET, Time::ZERO, &mut rng), Outcome::Dropped(..))).count();
+        let mut dropped = |number| matches!(fifo.offered(Packet { number, ..PACKET }, Time::ZERO, &mut rng), Outcome::Dropped(..));
+        let dropped = (0..100).filter(|&number| dropped(number)).count();
         assert_eq!((20, 80), (fifo.len(), dropped), "{name}");
     }
 }

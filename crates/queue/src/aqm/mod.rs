@@ -11,6 +11,7 @@ pub mod droptail;
 pub mod dsred;
 pub mod feng_red;
 pub mod law;
+pub mod linux_red;
 pub mod mark_front;
 pub mod mecn;
 pub mod pd_red;

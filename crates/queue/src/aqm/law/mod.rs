@@ -3,3 +3,4 @@
 pub mod adaptive;
 pub mod red;
 pub(crate) mod steered;
+pub(crate) mod tc_red;
