@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Fifo, Frame, Limit, Queue};
+use crate::discipline::{Fifo, FlowQueues, Frame, Limit, Queue};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -46,6 +46,9 @@ impl Composition {
     pub fn build<F: Frame>(&self, rate: Rate) -> Queue<F> {
         match (self.discipline.kind, &self.inside) {
             (DisciplineKind::Fifo, Inside::Aqm { aqm, limit }) => Fifo::new(aqm.make(rate, *limit), *limit).into(),
+            (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
+                FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
+            }
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }
     }

@@ -7,7 +7,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
 use crate::aqm::{Aqm, aecn, codel, droptail, mark_front, red, step};
-use crate::discipline::{Limit, fifo};
+use crate::discipline::{Limit, fifo, flow_queues};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -90,6 +90,7 @@ pub enum Holds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
     Fifo,
+    FlowQueues(flow_queues::Scheme),
 }
 
 /// What a scenario may name.
@@ -171,7 +172,7 @@ pub static AQMS: &[&AqmEntry] =
     &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &codel::ENTRY, &step::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];
+pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &flow_queues::DRR, &flow_queues::FQ, &flow_queues::SFQ];
 
 #[cfg(test)]
 mod tests {

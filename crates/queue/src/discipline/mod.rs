@@ -4,10 +4,12 @@
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
 pub mod fifo;
+pub mod flow_queues;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
 pub use fifo::Fifo;
+pub use flow_queues::FlowQueues;
 
 use crate::aqm::{Cause, Glimpse};
 
@@ -151,6 +153,8 @@ macro_rules! queues {
 queues! {
     /// One buffer, first in, first out.
     Fifo(Fifo),
+    /// A FIFO for each flow, in turns.
+    FlowQueues(FlowQueues),
 }
 
 impl<F: Frame> Discipline<F> for Queue<F> {
