@@ -93,6 +93,7 @@ pub enum DisciplineKind {
     Fifo,
     Cbq,
     TokenBucket,
+    FlowQueues(discipline::flow_queues::Scheme),
 }
 
 /// What a scenario may name.
@@ -219,6 +220,9 @@ pub static DISCIPLINES: &[&DisciplineEntry] = &[
     &discipline::fifo::ENTRY,
     &discipline::cbq::ENTRY,
     &discipline::token_bucket::ENTRY,
+    &discipline::flow_queues::DRR,
+    &discipline::flow_queues::FQ,
+    &discipline::flow_queues::SFQ,
 ];
 
 #[cfg(test)]
