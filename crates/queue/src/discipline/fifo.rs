@@ -72,6 +72,23 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
+    /// The next packet to send, while so much waits in other queues that share the buffer.
+    #[inline]
+    pub fn take_beside(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        if self.needs.departures {
+            self.judge(elsewhere, now, rng, tell);
+        }
+        let Some(leaving) = self.pop() else {
+            if !std::mem::replace(&mut self.idle, true) {
+                self.aqm.idle(now);
+            }
+            return Take::Empty;
+        };
+        self.idle = false;
+        self.counters.departed.add(leaving.frame.size());
+        Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 }
+    }
+
     /// Drops the next packet to leave, if there is one: what a discipline does whose buffers share one limit.
     pub fn drop_front(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
         let Some(front) = self.pop() else { return false };
@@ -94,11 +111,12 @@ impl<F: Frame> Fifo<F> {
 
     /// Asks the AQM about the packet at the exit, and about the next one as long as it drops.
     #[inline(never)]
-    fn judge(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+    fn judge(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
         while let Some(Stored { frame, arrived, .. }) = self.waiting.front() {
             let packet = frame.glimpse();
             let behind = Backlog { packets: self.waiting.len() as u32 - 1, bytes: self.bytes - u64::from(packet.size) };
-            let fate = self.aqm.depart(&Departure { now, packet, waited: now.since(*arrived), backlog: behind }, rng);
+            let departure = Departure { now, packet, waited: now.since(*arrived), backlog: behind, total: behind + elsewhere };
+            let fate = self.aqm.depart(&departure, rng);
             match fate {
                 Fate::Pass => return,
                 Fate::Signal { level, cause } if packet.ecn.is_capable() => return self.mark(0, level, cause, tell),
@@ -257,18 +275,7 @@ impl<F: Frame> Discipline<F> for Fifo<F> {
 
     #[inline]
     fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        if self.needs.departures {
-            self.judge(now, rng, tell);
-        }
-        let Some(leaving) = self.pop() else {
-            if !std::mem::replace(&mut self.idle, true) {
-                self.aqm.idle(now);
-            }
-            return Take::Empty;
-        };
-        self.idle = false;
-        self.counters.departed.add(leaving.frame.size());
-        Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 }
+        self.take_beside(Backlog::NONE, now, rng, tell)
     }
 
     fn deadline(&self) -> Option<Time> {
