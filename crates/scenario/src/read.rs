@@ -196,7 +196,7 @@ fn must_be_single(parameter: &Parameter) -> String {
 }
 
 /// A parameter with its default, or its example, as a scenario gives it.
-fn example(parameter: &Parameter) -> String {
+pub fn example(parameter: &Parameter) -> String {
     let bare = matches!(parameter.kind, Kind::Number { .. } | Kind::Flag) || parameter.default.bytes().all(|b| b.is_ascii_digit());
     let quote = if bare { "" } else { "\"" };
     format!("{} = {quote}{}{quote}", parameter.name, parameter.default)

@@ -111,7 +111,7 @@ fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
         ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
         ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
         ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
-        ("{ aqm = \"rad\", limit = 120 }", "aqm", &["there is no AQM \"rad\"", "did you mean \"red\"?"]),
+        ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
         ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["there is no discipline \"fifi\"", "did you mean \"fifo\"?"]),
         ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
         ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
@@ -130,7 +130,29 @@ fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
         ("{ limit = 120, aqm = 7 }", "aqm", &["there is no AQM \"7\""]),
         ("{ limit = 120, aqm = [\"red\"] }", "aqm", &["must be a single value"]),
         ("{ discipline = [\"fifo\"], limit = 120 }", "discipline", &["must be a single value"]),
-        ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 9 } }", "queue", &["has no queue"]),
+        ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 90 } }", "queue", &["has no queue"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000 }",
+            "queue",
+            &["is missing: give what waits inside, as in queue = { aqm = \"droptail\", limit = 100 }"],
+        ),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, aqm = \"red\", limit = 120, max_p = 0.5 }",
+            "aqm",
+            &["aqm, limit, max_p belong to the queue inside: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
+        ),
+        ("{ discipline = \"tbf\", rate = \"5 Mbps\", queue = { aqm = \"red\", limit = 120 } }", "burst", &["is missing"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 120, min_tj = 5 } }",
+            "queue.min_tj",
+            &["did you mean \"min_th\"?"],
+        ),
+        ("{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = \"red\" }", "queue", &["must be a table"]),
+        (
+            "{ discipline = \"tbf\", burts = 9000, rate = \"1 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 90 } }",
+            "burts",
+            &["did you mean \"burst\"?"],
+        ),
         ("{ aqm = \"droptail\", limit = 0.5 }", "limit", &["must be a whole number of packets"]),
     ];
     for (queue, key, said) in cases {

@@ -15,10 +15,10 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
+use super::Section;
 use super::link::MAX_PACKETS;
 use super::stray::{self, Home, belongs};
-use super::{Section, json_of};
-use crate::read::{Given, Reader};
+use crate::read::{self, Given, Reader};
 
 /// The table of the queue inside another, and how it is written.
 const INNER: &str = "queue";
@@ -83,7 +83,7 @@ fn example(discipline: &DisciplineEntry) -> String {
 /// The parameters that must be given, each with a value that could be.
 fn required(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|parameter| parameter.required);
-    required.map(|parameter| format!(", {} = {}", parameter.name, json_of(&parameter.default_value()))).collect()
+    required.map(|parameter| format!(", {}", read::example(parameter))).collect()
 }
 
 /// Reads a queue's table.
