@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import BENCHES, ROOT, build, machine, positive, progress, write_whole
+
 from ecnlab import catalog
 
 Row = dict[str, Any]
@@ -98,11 +99,12 @@ def droptail(file: str) -> str:
 
 
 def queue(entry: catalog.Entry, file: str) -> str:
-    """The entry in the file's buffer, as an override: with what the file says of its parameters, and drop-tail inside if it holds a queue."""
+    """The entry in the file's buffer, as an override: with what the file says of its parameters, and drop-tail in a queue that it holds."""
     known = in_file(file)
     given = {parameter.name: known.get(parameter.name, parameter.example) for parameter in entry.parameters if asked(parameter, known)}
-    inside = "" if "limit" in given else f"queue = {{ aqm = 'droptail', limit = {known['limit']} }}, "
-    return f"{BOTTLENECK}={{ {entry.kind} = '{entry.name}', {inside}{', '.join(f'{name} = {json.dumps(value)}' for name, value in given.items())} }}"
+    parts = [f"{name} = {json.dumps(value)}" for name, value in ({entry.kind: entry.name} | given).items()]
+    inside = [] if "limit" in given else [f"queue = {{ aqm = 'droptail', limit = {known['limit']} }}"]
+    return f"{BOTTLENECK}={{ {', '.join(parts + inside)} }}"
 
 
 def asked(parameter: catalog.Parameter, known: dict[str, Any]) -> bool:
