@@ -153,6 +153,27 @@ fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
             "burts",
             &["did you mean \"burst\"?"],
         ),
+        (
+            "{ discipline = \"fq\", limit = 1000, target = \"5 ms\" }",
+            "target",
+            &["target belongs to the AQM inside: write aqm = { name = \"codel\", target = \"5 ms\" }"],
+        ),
+        ("{ discipline = \"fq\", limit = 1000, quantmu = 300 }", "quantmu", &["did you mean \"quantum\"?"]),
+        ("{ discipline = \"fq\", aqm = \"codel\" }", "limit", &["is missing"]),
+        (
+            "{ discipline = \"fq\", limit = 1000, aqm = { name = \"codel\", quantum = 300 } }",
+            "aqm.quantum",
+            &["quantum belongs to the discipline around: write it beside aqm"],
+        ),
+        ("{ discipline = \"fq\", limit = 1000, aqm = \"dualpi2\" }", "aqm", &["is a discipline", "queue = { discipline = \"dualpi2\""]),
+        ("{ aqm = \"fq\", limit = 1000 }", "aqm", &["is a discipline", "queue = { discipline = \"fq\", limit = 120"]),
+        ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM: write aqm = \"codel\""]),
+        ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["whose law is its own, has no aqm"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { discipline = \"fq\", limit = 9, aqm = { name = \"codl\" } } }",
+            "queue.aqm.name",
+            &["did you mean \"codel\"?"],
+        ),
         ("{ aqm = \"droptail\", limit = 0.5 }", "limit", &["must be a whole number of packets"]),
     ];
     for (queue, key, said) in cases {
@@ -162,11 +183,31 @@ fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
     }
 }
 
+/// A text of the queue in force.
+fn text_at<'s>(scenario: &'s Scenario, place: &str) -> &'s str {
+    scenario.resolved["link"][0]["queue"].pointer(place).unwrap().as_str().unwrap()
+}
+
+#[test]
+fn an_override_of_the_discipline_tells_all_that_the_other_left_behind() {
+    let (place, message) = only_problem("{ aqm = \"red\", limit = 120, min_th = 9, max_p = 0.5 }", &[("link.l.queue.discipline", "fq")]);
+    assert_eq!("link.l.queue.min_th", place);
+    assert!(message.contains("aqm = { name = \"red\", min_th = 9, max_p = 0.5 }"), "{message}");
+    let fq = "{ discipline = \"fq\", limit = 120, quantum = 300, batch = 9, aqm = { name = \"codel\" } }";
+    let (place, message) = only_problem(fq, &[("link.l.queue.discipline", "fifo")]);
+    assert_eq!("link.l.queue.quantum", place);
+    assert!(message.contains("has no quantum, batch") && message.contains("--set 'link.l.queue={ discipline = \"fifo\""), "{message}");
+    assert!(read("{ aqm = \"red\", limit = 120 }", &[("link.l.queue.discipline", "drr")]).is_ok(), "an AQM by its name goes along");
+}
+
 #[test]
 fn an_override_reaches_the_aqm_in_its_table_and_a_flat_one_beside_the_buffer() {
     let nested = "{ discipline = \"fifo\", limit = 120, aqm = { name = \"red\", max_p = 0.2 } }";
     assert_eq!(0.3, in_force(&read(nested, &[("link.l.queue.aqm.max_p", "0.3")]).unwrap())["max_p"]);
     assert_eq!(7.0, in_force(&read(nested, &[("link.l.queue.aqm", "{ name = \"red\", min_th = 7 }")]).unwrap())["min_th"]);
+    let fq = "{ discipline = \"fq\", limit = 1000 }";
+    let scenario = read(fq, &[("link.l.queue.aqm.target", "20 ms")]).unwrap();
+    assert_eq!(("codel", "0.02 s"), (text_at(&scenario, "/aqm/name"), text_at(&scenario, "/aqm/target")));
     let flat = "{ aqm = \"red\", limit = 120 }";
     assert_eq!(0.3, in_force(&read(flat, &[("link.l.queue.max_p", "0.3")]).unwrap())["max_p"]);
     let (place, message) = only_problem(flat, &[("link.l.queue.aqm.max_p", "0.3")]);
