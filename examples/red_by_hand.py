@@ -23,6 +23,9 @@ class RedByHand(lab.Aqm):
     average: float = lab.gauge(unit="packets", doc="Average queue length.")
     probability: float = lab.gauge(doc="p_b, the probability before signals are spaced out.")
 
+    def check(self) -> dict[str, str]:
+        return {"min_th": f"{self.min_th} must be below max_th {self.max_th}"} if self.min_th >= self.max_th else {}
+
     def on_start(self) -> None:
         self.packet_time_ps = self.line.packet_time_ps(self.mean_packet)
         self.idle_since_ps = -1  # the link is busy

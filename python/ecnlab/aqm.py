@@ -244,6 +244,10 @@ class Aqm:
         cls.read_from = None
         sources.note_file(cls)
 
+    def check(self) -> Mapping[str, str]:
+        """What contradicts itself among the parameters: by parameter, what is wrong. A scenario with such values is refused."""
+        return {}
+
     def on_start(self) -> float | None:
         """Set what it keeps between packets. Parameters and `line` are there. Answers its first deadline in seconds, or None."""
         return None

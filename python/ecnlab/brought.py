@@ -19,7 +19,7 @@ _HOOKS = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _KEYS_OF_A_QUEUE = ("aqm", "discipline", "limit", "name", "queue")
 _LONGEST_S = 1e7
-_MOST = 2.0**63
+_MOST = 2.0**53
 
 _entries: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
 
@@ -42,7 +42,7 @@ def entry_of(aqm: type[Aqm]) -> _core.BroughtAqm:
     key = (aqm, digest_of(aqm))
     if key not in _entries:
         try:
-            _entries[key] = _core.BroughtAqm(_about(aqm, key[1]), Verdict, _beginner(aqm))
+            _entries[key] = _core.BroughtAqm(_about(aqm, key[1]), Verdict, _beginner(aqm), _checker(aqm))
         except ValueError as error:
             raise UsageError(f"{aqm.__qualname__}: {error}") from None
     return _entries[key]
@@ -199,3 +199,14 @@ def _beginner(aqm: type[Aqm]) -> Any:
         return instance, draws, due, native.program(instance, list(gauges))
 
     return begin
+
+
+def _checker(aqm: type[Aqm]) -> Any:
+    """What tells contradictions among the values of the parameters."""
+
+    def check(values: dict[str, Any]) -> list[tuple[str, str]]:
+        instance = aqm.__new__(aqm)
+        vars(instance).update(values)
+        return [(str(name), str(why)) for name, why in instance.check().items()]
+
+    return check

@@ -10,6 +10,7 @@ import ctypes
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from random import Random
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -118,12 +119,11 @@ def _again(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], 
     begun = dict(vars(instance))
 
     def again(hook: str, record: bytes, seen: Any) -> None:
-        from random import Random
-
         other = type(instance).__new__(type(instance))
         words = np.frombuffer(record, layout)[0]
         now = {name: words[name].item() if words[name].shape == () else words[name].copy() for name in layout.names[2:]}  # type: ignore[index]
-        vars(other).update(begun, **now, random=Random(0).random)
+        draws = hook in ("on_arrival", "on_departure", "on_deadline")
+        vars(other).update(begun, **now, random=Random(0).random if draws else begun["random"])
         getattr(other, hook)(seen)
 
     return again
@@ -139,13 +139,20 @@ def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     try:
         function.compile((record, seen))
     except numba.core.errors.NumbaError as error:
-        raise TypeError(f"numba cannot compile {cls.__name__}.{hook}: {error}") from None
+        raise TypeError(f"numba cannot compile {cls.__name__}.{hook}: {_shortened(str(error))}") from None
     made = function.overloads[(record, seen)]
     _check_sets(cls, hook, made, record)
     _check_answer(cls, hook, made.signature.return_type, types)
     answer = types.float64 if hook == "on_deadline" else types.int64
     pointers = (types.CPointer(record), types.int64 if hook == "on_rate" else types.CPointer(seen))
     return numba.cfunc(answer(*pointers))(_wrapped(hook, function, numba.carray))
+
+
+def _shortened(told: str) -> str:
+    """What numba says, without the ways on which it did not find something: its first lines, and the last place that it names."""
+    lines = [line for line in told.splitlines() if line.strip() and not line.startswith("Failed in nopython mode")]
+    places = [at for at, line in enumerate(lines) if line.startswith("File ")]
+    return "\n".join([*lines[:2], *(lines[places[-1] : places[-1] + 5] if places else [])])
 
 
 def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
@@ -181,7 +188,7 @@ def _wrapped(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
     def deadline(record, seen):  # type: ignore[no-untyped-def]
         try:
             due = function(carray(record, 1)[0], carray(seen, 1)[0])
-            return -np.inf if due is None else float(due)
+            return -np.inf if due is None else 1.0 * due
         except Exception:
             return np.inf
 

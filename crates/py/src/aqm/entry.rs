@@ -2,7 +2,7 @@
 //!
 //! Entries live as long as the process, as ours do: a class is declared once, however many scenarios name it, and is small.
 
-use ecnlab_queue::registry::{AqmEntry, Gauge, Line};
+use ecnlab_queue::registry::{AqmEntry, Contradictions, Gauge, Line};
 use ecnlab_queue::{Aqm, Limit, Registry};
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Kind, Level, Parameter, Span, Value, Values};
@@ -28,8 +28,11 @@ pub struct Brought {
     pub keeps_average: bool,
     /// The type that answers have.
     pub verdict: Py<PyType>,
+    pub parameters: &'static [Parameter],
     /// Makes an instance: `begin(values, rate_bps, limit_packets, limit_bytes)`.
     begin: Py<PyAny>,
+    /// Tells what contradicts itself: `check(values)`, pairs of a parameter and what is wrong.
+    check: Py<PyAny>,
 }
 
 /// A parameter as Python declares it.
@@ -70,8 +73,8 @@ struct About {
 impl BroughtAqm {
     /// Raises ValueError if a parameter's default or busy value does not fit it.
     #[new]
-    fn new(about: &Bound<'_, PyDict>, verdict: Py<PyType>, begin: Py<PyAny>) -> PyResult<BroughtAqm> {
-        declared(about.extract()?, verdict, begin).map(BroughtAqm).map_err(PyValueError::new_err)
+    fn new(about: &Bound<'_, PyDict>, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> PyResult<BroughtAqm> {
+        declared(about.extract()?, verdict, begin, check).map(BroughtAqm).map_err(PyValueError::new_err)
     }
 
     #[getter]
@@ -82,6 +85,24 @@ impl BroughtAqm {
     #[getter]
     fn digest(&self) -> &str {
         self.0.digest
+    }
+}
+
+/// The entry of an AQM: ours by name, or the user's.
+#[derive(FromPyObject)]
+pub enum Subject<'py> {
+    Named(String),
+    Brought(Bound<'py, BroughtAqm>),
+}
+
+impl Subject<'_> {
+    /// # Errors
+    /// If there is none of that name.
+    pub fn entry(&self) -> Result<&'static AqmEntry, String> {
+        match self {
+            Subject::Named(name) => Registry::builtin().aqm(name).ok_or_else(|| format!("there is no AQM \"{name}\"")),
+            Subject::Brought(aqm) => Ok(aqm.get().0),
+        }
     }
 }
 
@@ -102,6 +123,17 @@ impl Brought {
             failure::keep(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
             Box::new(Failed)
         })
+    }
+
+    /// What the class's `check` finds, each at its parameter; what it raises stands at the first.
+    fn contradictions(&'static self, values: &Values) -> Contradictions {
+        let first = self.parameters[0].name;
+        let found = Python::attach(|py| self.check.bind(py).call1((values_of(py, values)?,))?.extract::<Vec<(String, String)>>());
+        let named = |name: &str| self.parameters.iter().find(|parameter| parameter.name == name).map_or(first, |parameter| parameter.name);
+        match found {
+            Ok(found) => found.into_iter().map(|(name, why)| (named(&name), why)).collect(),
+            Err(error) => vec![(first, format!("the check of {} raised {error}", self.name))],
+        }
     }
 
     fn begin(&'static self, py: Python<'_>, values: &Values, line: &Line) -> PyResult<Box<dyn Aqm>> {
@@ -127,7 +159,7 @@ impl Aqm for Failed {
     }
 }
 
-fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>) -> Result<&'static AqmEntry, String> {
+fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny>) -> Result<&'static AqmEntry, String> {
     if about.groups > MOST_GROUPS {
         return Err(format!("groups = {} must be at most {MOST_GROUPS}", about.groups));
     }
@@ -146,7 +178,9 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>) -> Result<&'sta
         gauges,
         keeps_average: gauges.iter().any(|gauge| gauge.name == "average"),
         verdict,
+        parameters,
         begin,
+        check,
     }));
     Ok(Box::leak(Box::new(AqmEntry {
         name: brought.name,
@@ -155,6 +189,11 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>) -> Result<&'sta
         source: kept(about.source),
         parameters,
         gauges,
+        check_brought: if parameters.is_empty() {
+            None
+        } else {
+            Some(Box::leak(Box::new(|values: &Values| brought.contradictions(values))))
+        },
         marks: marks(about.marks.as_deref())?,
         busy: busy.leak(),
         digest: kept(about.digest),

@@ -5,6 +5,7 @@
 //! has compiled is called at an address ([`compiled`]), without the interpreter. Both answer with the same numbers ([`verdict`]) and fail
 //! in the same way ([`failure`]): what was raised is kept, the AQM lets packets pass from then on, and the run ends at its next look.
 
+mod check;
 mod compiled;
 mod entry;
 pub mod failure;
@@ -26,6 +27,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::Expiry>()?;
     module.add_class::<view::Idling>()?;
     module.add_class::<view::Packet>()?;
+    module.add_function(wrap_pyfunction!(check::check_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::addresses, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::exp, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::ln, module)?)?;

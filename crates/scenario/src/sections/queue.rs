@@ -15,13 +15,16 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::Section;
 use super::link::MAX_PACKETS;
+use super::{Section, json_of};
 use crate::read::{Given, Reader};
 
 /// The table of the queue inside another, and how it is written.
 const INNER: &str = "queue";
 const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
+const LIMIT_EXAMPLE: &str = "limit = 120";
+/// What an unknown AQM may be.
+const BRING: &str = "; an AQM of your own comes with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_BYTES: f64 = 1e13;
 
 parameters! {
@@ -52,6 +55,28 @@ pub struct Queue {
 struct Chosen {
     aqm: AqmChoice,
     described: Map<String, Json>,
+}
+
+/// A line of a scenario with the AQM.
+pub fn example_of_aqm(aqm: &AqmEntry) -> String {
+    format!("queue = {{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required(aqm.parameters))
+}
+
+/// A line of a scenario with the discipline.
+pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
+    let own = required(discipline.parameters);
+    let inside = match discipline.holds {
+        Holds::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
+        Holds::Law => format!("{LIMIT_EXAMPLE}{own}"),
+        Holds::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
+    };
+    format!("queue = {{ discipline = \"{}\", {inside} }}", discipline.name)
+}
+
+/// The parameters that must be given, each with a value that could be.
+fn required(parameters: &[Parameter]) -> String {
+    let required = parameters.iter().filter(|parameter| parameter.required);
+    required.map(|parameter| format!(", {} = {}", parameter.name, json_of(&parameter.default_value()))).collect()
 }
 
 /// Reads a queue's table.
@@ -164,14 +189,18 @@ fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static A
         reader.report(given, key, format!("\"{name}\" is a discipline: write discipline = \"{name}\" in place of it"));
         return None;
     }
-    reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied()
+    let found = reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
+    if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
+        problem.message.push_str(BRING);
+    }
+    found
 }
 
 /// Reads an AQM's values; `around` is the table of the buffer.
 fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEntry, amount: Amount) -> Option<Chosen> {
     let reading = reader.keys(given, entry.parameters);
     let values = reading.sound()?;
-    for (parameter, message) in (entry.check)(values, amount) {
+    for (parameter, message) in entry.contradictions(values, amount) {
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
     reader.warn_unheeded(given, values, entry.unread);
