@@ -96,9 +96,9 @@ impl Composition {
         self.discipline.gauges.len() + inside
     }
 
-    /// Digests of the AQMs in it that are not part of this crate.
-    pub fn digests(&self) -> Vec<&'static str> {
-        self.aqm().map(|aqm| aqm.entry.digest).filter(|digest| !digest.is_empty()).into_iter().collect()
+    /// Name and digest of the AQMs in it that are not part of this crate.
+    pub fn brought(&self) -> Vec<(&'static str, &'static str)> {
+        self.aqm().map(|aqm| (aqm.entry.name, aqm.entry.digest)).filter(|(_, digest)| !digest.is_empty()).into_iter().collect()
     }
 
     /// The quietest mark that it writes; nothing if it marks no packet.
