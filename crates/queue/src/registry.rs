@@ -6,7 +6,6 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::law::red as red_law;
 use crate::aqm::{self, Aqm, droptail};
 use crate::discipline::{self, Limit};
 
@@ -157,7 +156,7 @@ impl AqmEntry {
         check_brought: None,
         busy: &[],
         digest: "",
-        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: aqm::law::red::DropPolicy::Tail })),
     };
 
     /// That it writes marks of congestion and no quieter ones.
@@ -219,12 +218,12 @@ pub static AQMS: &[&AqmEntry] = &[
     &aqm::feng_red::ENTRY,
     &aqm::pd_red::ENTRY,
     &aqm::dsred::ENTRY,
+    &aqm::linux_red::ENTRY,
     &aqm::codel::ENTRY,
     &aqm::step::ENTRY,
     &aqm::pi::ENTRY,
     &aqm::pi2::ENTRY,
     &aqm::pie::ENTRY,
-    &aqm::linux_red::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.

@@ -75,7 +75,7 @@ fn one_mistake_is_one_problem_at_its_place() {
         ("measure_from =", "measured_from =", "measured_from", 3, "did you mean \"measure_from\"?"),
         ("min_th = 10", "minth = 10", "link.bottleneck.queue.minth", 11, "did you mean \"min_th\"?"),
         ("ecn = true", "ecm = true", "flows.near.tcp.ecm", 18, "did you mean \"ecn\"?"),
-        ("aqm = \"red\"", "aqm = \"rad\"", "link.bottleneck.queue.aqm", 11, "did you mean \"red\"?"),
+        ("aqm = \"red\"", "aqm = \"redd\"", "link.bottleneck.queue.aqm", 11, "did you mean \"red\"?"),
         ("\"ns2-2001\"", "\"ns2-2002\"", "flows.far.tcp.profile", 25, "did you mean \"ns2-2001\"?"),
         ("\"10 Mbps\"", "\"0 Mbps\"", "link.bottleneck.rate", 9, "above 0"),
         ("\"10 Mbps\"", "\"-1 Mbps\"", "link.bottleneck.rate", 9, "above 0"),
