@@ -7,7 +7,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
 use crate::aqm::{Aqm, aecn, droptail, mark_front, pi, pi2, pie, red};
-use crate::discipline::{Limit, fifo};
+use crate::discipline::{Limit, dual, fifo};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -89,6 +89,7 @@ pub enum Holds {
 /// Which discipline an entry makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
+    Dual,
     Fifo,
 }
 
@@ -171,7 +172,7 @@ pub static AQMS: &[&AqmEntry] =
     &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &pi::ENTRY, &pi2::ENTRY, &pie::ENTRY];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY];
+pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &dual::ENTRY];
 
 #[cfg(test)]
 mod tests {

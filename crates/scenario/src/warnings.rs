@@ -1,5 +1,6 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
+use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Span, Time};
 
 use crate::read::{Given, Reader};
@@ -13,6 +14,7 @@ pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group
     for group in groups {
         late_starts(reader, group, duration);
         ecn_at_odds(reader, &links, group);
+        l4s_at_odds(reader, &links, group);
     }
 }
 
@@ -53,4 +55,23 @@ fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
         }
         _ => {}
     }
+}
+
+/// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
+fn l4s_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
+    let Some(link) = group.route.iter().map(|&link| links[link]).find(|link| link.serves_l4s) else { return };
+    let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
+    let message = match (group.tcp.response, group.tcp.codepoint) {
+        (ResponseName::Dctcp, Codepoint::Ect0) => format!(
+            "these senders answer marks by DCTCP and go into the classic queue of link \"{}\": give codepoint = \"ect1\" for its low-latency queue",
+            link.name
+        ),
+        (ResponseName::Halve | ResponseName::Abe, Codepoint::Ect1) => format!(
+            "the low-latency queue of link \"{}\" marks for senders that answer by DCTCP, and these would give way to all others: give \
+             variant = \"dctcp\", or codepoint = \"ect0\"",
+            link.name
+        ),
+        _ => return,
+    };
+    reader.warn(&Given::new(node, group.given.at("tcp")), "codepoint", message);
 }

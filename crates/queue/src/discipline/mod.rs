@@ -3,10 +3,12 @@
 //! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
+pub mod dual;
 pub mod fifo;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
+pub use dual::DualPi2;
 pub use fifo::Fifo;
 
 use crate::aqm::{Cause, Glimpse};
@@ -149,6 +151,8 @@ macro_rules! queues {
 }
 
 queues! {
+    /// A low-latency and a classic queue with coupled signals.
+    Dual(DualPi2),
     /// One buffer, first in, first out.
     Fifo(Fifo),
 }
