@@ -5,6 +5,7 @@
 
 pub mod aqm;
 pub mod composition;
+pub mod conformance;
 pub mod discipline;
 pub mod registry;
 

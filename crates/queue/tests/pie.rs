@@ -100,7 +100,7 @@ impl Judge for Ours {
 
     fn depart(&mut self, now: Time, waited: Span, waiting: u32) {
         let packet = Glimpse { size: SIZE, ..Glimpse::PLAIN };
-        self.0.depart(&Departure { now, packet, waited, backlog: Backlog::of(waiting) }, &mut self.1);
+        self.0.depart(&Departure { now, packet, waited, backlog: Backlog::of(waiting), ..Departure::PLAIN }, &mut self.1);
     }
 
     fn update(&mut self, now: Time, waiting: u32, head_waited: Span) {
@@ -265,7 +265,7 @@ fn once_nothing_waits_each_update_takes_the_integral_term_and_two_percent() {
     let mut update = |pie: &mut Pie, packets, waited| {
         now += Span::from_millis(15);
         let (packet, backlog) = (Glimpse::PLAIN, Backlog::of(packets));
-        pie.depart(&Departure { now, packet, waited, backlog }, &mut rng);
+        pie.depart(&Departure { now, packet, waited, backlog, ..Departure::PLAIN }, &mut rng);
         pie.expire(&Expiry { now, backlog, head_waited: waited }, &mut rng);
     };
     (0..500).for_each(|_| update(&mut pie, 50, Span::from_millis(50)));

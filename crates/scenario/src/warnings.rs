@@ -1,7 +1,9 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
+use ecnlab_queue::{Composition, Inside};
+use ecnlab_sim::Buffer;
 use ecnlab_transport::settings::{Codepoint, ResponseName};
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Rate, Span, Time};
 
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
@@ -11,6 +13,7 @@ use crate::sections::link::Link;
 pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group], duration: Span) {
     let links: Vec<&Link> = links.iter().flatten().collect();
     unused_links(reader, &links, groups);
+    links.iter().for_each(|link| shaped_links(reader, link));
     for group in groups {
         late_starts(reader, group, duration);
         ecn_at_odds(reader, &links, group);
@@ -23,6 +26,27 @@ fn unused_links(reader: &mut Reader, links: &[&Link], groups: &[Group]) {
     groups.iter().flat_map(|group| &group.route).for_each(|&link| used[link] = true);
     for (link, _) in links.iter().zip(used).filter(|(_, used)| !used) {
         reader.warn(&link.given, "name", "no flow's route leads over this link: nothing will be seen at its queue".to_owned());
+    }
+}
+
+/// Shapers that shape nothing.
+fn shaped_links(reader: &mut Reader, link: &Link) {
+    let Some(sound) = &link.sound else { return };
+    let Buffer::Queue(queue) = &sound.forward.buffer else { return };
+    let Some(node) = link.given.node.get("queue") else { return };
+    idle_shapers(reader, &Given::new(node, link.given.at("queue")), &queue.of, sound.forward.rate);
+}
+
+/// A queue, and those inside it, before a line of this rate.
+fn idle_shapers(reader: &mut Reader, given: &Given, of: &Composition, line: Rate) {
+    let shaped_to = of.shaped_to().unwrap_or(line);
+    if of.shaped_to().is_some() && shaped_to >= line {
+        let message =
+            format!("is not below {} bps, at which the packets leave in any case, so nothing is shaped: give a lower rate", line.bps());
+        reader.warn(given, "rate", message);
+    }
+    if let (Inside::Queue(inner), Some(node)) = (&of.inside, given.node.get("queue")) {
+        idle_shapers(reader, &Given::new(node, given.at("queue")), inner, shaped_to.min(line));
     }
 }
 

@@ -5,13 +5,25 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod amecn;
+pub mod ared;
+pub mod blue;
+pub mod codel;
 pub mod droptail;
+pub mod dsred;
+pub mod feng_red;
+pub mod fred;
 pub mod law;
 pub mod mark_front;
+pub mod mecn;
+pub mod pd_red;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
 pub mod red;
+pub mod rem;
+pub mod sred;
+pub mod step;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
 
@@ -59,6 +71,8 @@ pub struct Departure {
     pub waited: Span,
     /// What waits behind it.
     pub backlog: Backlog,
+    /// The same over all queues that share the buffer, where there are several.
+    pub total: Backlog,
 }
 
 /// The queue when an AQM's deadline has come.
@@ -195,13 +209,37 @@ impl Backlog {
     }
 }
 
+impl std::ops::Add for Backlog {
+    type Output = Backlog;
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Backlog {
+    type Output = Backlog;
+    fn sub(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
 impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> =
         Arrival { now: Time::ZERO, packet: Glimpse::PLAIN, backlog: Backlog::NONE, head_waited: Span::ZERO, groups: &[], full: false };
+
+    /// A signal to this packet: a mark where `ecn` is on and the packet can carry one, else its drop.
+    pub fn signal(&self, ecn: bool, cause: Cause) -> Wish {
+        if ecn && self.packet.ecn.is_capable() {
+            Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
+        } else {
+            Wish::Drop { victim: Victim::Arriving, cause }
+        }
+    }
 }
 
 impl Departure {
     /// A plain packet that leaves an empty queue behind, without having waited, at time zero: for tests and examples.
-    pub const PLAIN: Departure = Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE };
+    pub const PLAIN: Departure =
+        Departure { now: Time::ZERO, packet: Glimpse::PLAIN, waited: Span::ZERO, backlog: Backlog::NONE, total: Backlog::NONE };
 }

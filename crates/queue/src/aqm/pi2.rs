@@ -143,16 +143,16 @@ mod tests {
 
     #[test]
     fn classic_packets_are_signalled_with_the_square_and_scalable_ones_with_twice_the_base() {
-        let cases: [(Ecn, &[(&str, &str)], f64, Wish); 6] = [
-            (Ecn::NotEct, &[], 0.04, MARK),
-            (Ecn::Ect0, &[], 0.04, MARK),
-            (Ecn::Ect1, &[], 0.4, MARK),
-            (Ecn::Ect1, &[("coupling", "1")], 0.2, MARK),
-            (Ecn::Ect1, &[("scalable", "false")], 0.04, MARK),
-            (Ecn::Ect1, &[("ecn", "false")], 0.04, DROP),
+        let cases = [
+            (Ecn::NotEct, vec![], 0.04, MARK),
+            (Ecn::Ect0, vec![], 0.04, MARK),
+            (Ecn::Ect1, vec![], 0.4, MARK),
+            (Ecn::Ect1, vec![("coupling", "1")], 0.2, MARK),
+            (Ecn::Ect1, vec![("scalable", "false")], 0.04, MARK),
+            (Ecn::Ect1, vec![("ecn", "false")], 0.04, DROP),
         ];
         for (ecn, given, share, wish) in cases {
-            let (found, how) = signalled(0.2, ecn, given);
+            let (found, how) = signalled(0.2, ecn, &given);
             assert!((found - share).abs() < 0.005, "{ecn:?} {given:?}: {found}");
             assert_eq!(Some(wish), how, "{ecn:?} {given:?}");
         }

@@ -98,8 +98,8 @@ pub struct DualPi2<F> {
     settings: Settings,
     limit: Limit,
     law: Squared,
-    low: Band<F>,
-    classic: Band<F>,
+    low: Box<Band<F>>,
+    classic: Box<Band<F>>,
     /// What the C band may send before the L band, in weighted bytes.
     credit: f64,
     due: Time,
@@ -132,8 +132,8 @@ impl<F: Frame> DualPi2<F> {
             settings,
             limit,
             law: Squared::new(&settings.law),
-            low: Band::new(),
-            classic: Band::new(),
+            low: Box::new(Band::new()),
+            classic: Box::new(Band::new()),
             credit: 0.0,
             due: Time::ZERO + settings.law.t_update,
         };

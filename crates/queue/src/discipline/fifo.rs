@@ -72,6 +72,23 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
+    /// The next packet to send, while so much waits in other queues that share the buffer.
+    #[inline]
+    pub fn take_beside(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        if self.needs.departures {
+            self.judge(elsewhere, now, rng, tell);
+        }
+        let Some(leaving) = self.pop() else {
+            if !std::mem::replace(&mut self.idle, true) {
+                self.aqm.idle(now);
+            }
+            return Take::Empty;
+        };
+        self.idle = false;
+        self.counters.departed.add(leaving.frame.size());
+        Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 }
+    }
+
     /// Drops the next packet to leave, if there is one: what a discipline does whose buffers share one limit.
     pub fn drop_front(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
         let Some(front) = self.pop() else { return false };
@@ -92,25 +109,20 @@ impl<F: Frame> Fifo<F> {
         self.waiting.front().map_or(Span::ZERO, |front| now.since(front.arrived))
     }
 
-    /// Asks the AQM about the packet at the exit; nothing if it was dropped.
+    /// Asks the AQM about the packet at the exit, and about the next one as long as it drops.
     #[inline(never)]
-    fn judge(&mut self, mut leaving: Stored<F>, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Option<Stored<F>> {
-        let departure = Departure { now, packet: leaving.frame.glimpse(), waited: now.since(leaving.arrived), backlog: self.backlog() };
-        match self.aqm.depart(&departure, rng) {
-            Fate::Pass => {}
-            Fate::Signal { level, cause } if leaving.frame.ecn().is_capable() => {
-                if leaving.frame.takes(level) {
-                    leaving.frame.mark(level);
-                    self.counters.marked[cause] += 1;
-                    tell(Deed::Marked(&leaving.frame, cause));
-                }
-            }
-            Fate::Signal { cause, .. } | Fate::Drop { cause } => {
-                self.drop_frame(leaving.frame, cause, tell);
-                return None;
-            }
+    fn judge(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+        while let Some(Stored { frame, arrived, .. }) = self.waiting.front() {
+            let packet = frame.glimpse();
+            let behind = Backlog { packets: self.waiting.len() as u32 - 1, bytes: self.bytes - u64::from(packet.size) };
+            let departure = Departure { now, packet, waited: now.since(*arrived), backlog: behind, total: behind + elsewhere };
+            let fate = self.aqm.depart(&departure, rng);
+            match fate {
+                Fate::Pass => return,
+                Fate::Signal { level, cause } if packet.ecn.is_capable() => return self.mark(0, level, cause, tell),
+                Fate::Signal { cause, .. } | Fate::Drop { cause } => self.drop_front(cause, tell),
+            };
         }
-        Some(leaving)
     }
 
     #[inline(never)]
@@ -120,7 +132,7 @@ impl<F: Frame> Fifo<F> {
     }
 
     /// The one place where a wish becomes a deed.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, wish: Wish, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
         match wish {
             Wish::Pass => self.store(arriving, tell),
@@ -188,7 +200,7 @@ impl<F: Frame> Fifo<F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn store(&mut self, arriving: Stored<F>, tell: &mut impl FnMut(Deed<F>)) {
         tell(Deed::Stored(&arriving.frame));
         let size = arriving.frame.size();
@@ -263,18 +275,7 @@ impl<F: Frame> Discipline<F> for Fifo<F> {
 
     #[inline]
     fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        while let Some(front) = self.pop() {
-            let leaving = if self.needs.departures { self.judge(front, now, rng, tell) } else { Some(front) };
-            if let Some(leaving) = leaving {
-                self.idle = false;
-                self.counters.departed.add(leaving.frame.size());
-                return Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 };
-            }
-        }
-        if !std::mem::replace(&mut self.idle, true) {
-            self.aqm.idle(now);
-        }
-        Take::Empty
+        self.take_beside(Backlog::NONE, now, rng, tell)
     }
 
     fn deadline(&self) -> Option<Time> {

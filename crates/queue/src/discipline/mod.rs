@@ -3,13 +3,17 @@
 //! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
+pub mod cbq;
 pub mod dual;
 pub mod fifo;
+pub mod token_bucket;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
+pub use cbq::Cbq;
 pub use dual::DualPi2;
 pub use fifo::Fifo;
+pub use token_bucket::TokenBucket;
 
 use crate::aqm::{Cause, Glimpse};
 
@@ -155,6 +159,10 @@ queues! {
     Dual(DualPi2),
     /// One buffer, first in, first out.
     Fifo(Fifo),
+    /// Another queue, held to a rate by an average of its idle times.
+    Cbq(Cbq),
+    /// Another queue, shaped by tokens.
+    TokenBucket(TokenBucket),
 }
 
 impl<F: Frame> Discipline<F> for Queue<F> {

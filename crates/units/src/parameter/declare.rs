@@ -44,7 +44,7 @@
 //! ```
 //!
 //! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, an enum of [`words!`](crate::words);
-//! `Option` of one of them may be `auto`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit;
+//! `Option` of one of them may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit;
 //! a bound beyond 2^31 is written as `1e12`.
 
 use super::{Kind, Parameter, Value};
@@ -113,6 +113,19 @@ impl<T: Typed> Typed for Option<T> {
     const LIST: bool = T::LIST;
     fn of(value: &Value) -> Option<T> {
         if let Value::Nothing(_) = value { None } else { Some(T::of(value)) }
+    }
+}
+
+/// A value that may be switched off, by the word `off`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrOff<T>(pub Option<T>);
+
+impl<T: Typed> Typed for OrOff<T> {
+    const KIND: Kind = T::KIND;
+    const WORD: Option<&'static str> = Some("off");
+    const LIST: bool = T::LIST;
+    fn of(value: &Value) -> OrOff<T> {
+        OrOff(<Option<T> as Typed>::of(value))
     }
 }
 

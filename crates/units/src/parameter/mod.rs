@@ -8,7 +8,7 @@ mod declare;
 mod kind;
 mod values;
 
-pub use declare::{Typed, joined, mistyped};
+pub use declare::{OrOff, Typed, joined, mistyped};
 pub use kind::Kind;
 pub use values::{Value, Values};
 

@@ -1,0 +1,351 @@
+//! CoDel (RFC 8289): signals while packets have waited longer than `target` for a whole `interval`, more and more often.
+//!
+//! Of each packet that is about to leave, with the time w that it has waited and what waits behind it before the link:
+//!
+//! ```text
+//! above = w >= target and more than mtu bytes wait behind it, without a break for at least interval
+//! not in the drop state:   above      signal; enter it; count = what it grew by last time if that was less than 16 intervals ago, or 1
+//!                                     drop_next = now + interval / sqrt(count)
+//! in the drop state:       not above  leave it
+//!                          above      while now >= drop_next: count += 1; signal; drop_next += interval / sqrt(count)
+//! ```
+//!
+//! This is the pseudo-code of section 5 step by step; a test runs both side by side. There a packet leaves in one call, which may drop
+//! others before it. Here each packet is judged by itself, and what was dropped last ([`Dropped`]) says where in that call it stands.
+//! What waits behind a packet is counted over all queues that share the buffer, as section 4.4 asks.
+//!
+//! Section 5 only drops. A mark takes the place of a drop as in Linux: the marked packet leaves, so one call marks once at most. Linux
+//! also computes the square root in 16 bits, and starts to signal just after `interval`, not at it; here both are as in the RFC.
+
+use ecnlab_units::parameter::OrOff;
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Rng, Span, Time, Values, parameters};
+
+use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Wish};
+use crate::registry::{AqmEntry, Contradictions, Gauge};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "codel",
+    title: "CoDel",
+    summary: "Controlled delay: signals when packets leave, while none has waited less than a target for a whole interval.",
+    source: "RFC 8289; Nichols and Jacobson 2012",
+    parameters: Settings::PARAMETERS,
+    gauges: &[
+        Gauge { name: "sojourn", unit: "s", doc: "Time in the queue of the packet that was judged last" },
+        Gauge { name: "count", unit: "packets", doc: "Signals by which the time to the next is set; 0 outside the drop state" },
+    ],
+    marks: |values| Settings::of(values).level(),
+    check,
+    busy: &[("target", "0.1 ms"), ("interval", "1 ms"), ("mtu", "100 B")],
+    make: &|values, _| Box::new(Codel::new(Settings::of(values))),
+    ..AqmEntry::PLAIN
+};
+
+parameters! {
+    /// CoDel as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// The standing delay that is tolerated: 5 to 10 % of interval.
+        #[source("RFC 8289, section 4.3")]
+        pub target: Span = "5 ms", 1e-6..=10, "s";
+        /// How long every packet has to wait longer than target before one is signalled, and the time from that signal to the second.
+        #[source("RFC 8289, section 4.2")]
+        pub interval: Span = "100 ms", 1e-6..=100, "s";
+        /// No packet is signalled that leaves at most so much behind; auto is the largest packet seen so far.
+        #[source("RFC 8289, section 4.1")]
+        pub mtu: Option<u32> = "1500 B", 1..=65_535, "bytes";
+        /// Mark packets that are ECN-capable instead of dropping them.
+        #[source("RFC 8290, section 5.2.6; Linux, codel's option ecn")]
+        pub ecn: bool = "true";
+        /// Mark every ECN-capable packet that has waited longer than this, beside the law.
+        #[source("RFC 8290, section 5.2.7")]
+        pub ce_threshold: OrOff<Span> = "off", 1e-6..=10, "s";
+    }
+}
+
+impl Settings {
+    /// The mark that it writes.
+    fn level(&self) -> Option<Level> {
+        (self.ecn || self.ce_threshold.0.is_some()).then_some(Level::Congested)
+    }
+}
+
+/// A target that no shorter interval can tell from a passing burst.
+fn check(values: &Values, _limit: Amount) -> Contradictions {
+    let Settings { target, interval, .. } = Settings::of(values);
+    if target < interval {
+        return Vec::new();
+    }
+    vec![("target", format!("{} s must be below interval {} s", target.seconds(), interval.seconds()))]
+}
+
+pub struct Codel {
+    settings: Settings,
+    /// So much may always stay in the buffer: what is given, or the largest packet seen so far.
+    mtu: u32,
+    /// When the wait will have been above target for a whole interval; nothing while it is below.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    /// Signals since the drop state began, and where the count stood when it did.
+    count: u32,
+    last_count: u32,
+    /// How the packet before the one that is judged was dropped, where the link has got none in its place yet.
+    dropped: Option<Dropped>,
+    sojourn: Span,
+}
+
+/// Where a drop stands in the RFC's `dequeue`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dropped {
+    /// It began the drop state; the next packet leaves.
+    Entering,
+    /// It fell in the drop state; the next packet may be dropped as well.
+    Within,
+}
+
+const SIGNAL: Fate = Fate::Signal { level: Level::Congested, cause: Cause::Early };
+
+impl Codel {
+    pub fn new(settings: Settings) -> Codel {
+        Codel {
+            settings,
+            mtu: settings.mtu.unwrap_or_default(),
+            first_above: None,
+            dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+            dropped: None,
+            sojourn: Span::ZERO,
+        }
+    }
+
+    /// Whether the wait has been above target for a whole interval (`dodequeue`).
+    fn stays_above(&mut self, departure: &Departure) -> bool {
+        if departure.waited < self.settings.target || departure.total.bytes <= u64::from(self.mtu) {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            Some(time) => departure.now >= time,
+            None => {
+                self.first_above = Some(departure.now + self.settings.interval);
+                false
+            }
+        }
+    }
+
+    fn judge(&mut self, departure: &Departure) -> Fate {
+        let above = self.stays_above(departure);
+        match self.dropped.take() {
+            Some(Dropped::Entering) => Fate::Pass,
+            None if self.dropping => self.stay(above, departure),
+            None if above => self.enter(departure),
+            None => Fate::Pass,
+            Some(Dropped::Within) => {
+                if above {
+                    self.drop_next = self.control_law(self.drop_next);
+                }
+                self.stay(above, departure)
+            }
+        }
+    }
+
+    fn enter(&mut self, departure: &Departure) -> Fate {
+        let grown = self.count - self.last_count;
+        let recent = departure.now.since(self.drop_next) < self.settings.interval * 16;
+        self.count = if grown > 1 && recent { grown } else { 1 };
+        self.last_count = self.count;
+        self.dropping = true;
+        self.drop_next = self.control_law(departure.now);
+        if self.marks(departure) { SIGNAL } else { self.drop(Dropped::Entering, departure) }
+    }
+
+    fn stay(&mut self, above: bool, departure: &Departure) -> Fate {
+        self.dropping = above;
+        if !above || departure.now < self.drop_next {
+            return Fate::Pass;
+        }
+        self.count += 1;
+        if self.marks(departure) {
+            self.drop_next = self.control_law(self.drop_next);
+            return SIGNAL;
+        }
+        self.drop(Dropped::Within, departure)
+    }
+
+    /// Where nothing is left that could leave in its place, an empty queue is seen at once: it is not above target.
+    fn drop(&mut self, dropped: Dropped, departure: &Departure) -> Fate {
+        if departure.backlog.packets > 0 {
+            self.dropped = Some(dropped);
+        } else {
+            self.first_above = None;
+            self.dropping = dropped == Dropped::Entering;
+        }
+        Fate::Drop { cause: Cause::Early }
+    }
+
+    fn marks(&self, departure: &Departure) -> bool {
+        self.settings.ecn && departure.packet.ecn.is_capable()
+    }
+
+    fn control_law(&self, time: Time) -> Time {
+        time + Span::from_picos((self.settings.interval.picos() as f64 / f64::from(self.count).sqrt()) as u64)
+    }
+
+    fn above_ce_threshold(&self, departure: &Departure) -> bool {
+        self.settings.ce_threshold.0.is_some_and(|threshold| departure.waited > threshold) && departure.packet.ecn.is_capable()
+    }
+}
+
+impl Aqm for Codel {
+    fn needs(&self) -> Needs {
+        Needs { departures: true, ..Needs::default() }
+    }
+
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        if self.settings.mtu.is_none() {
+            self.mtu = self.mtu.max(arrival.packet.size);
+        }
+        Wish::Pass
+    }
+
+    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+        self.sojourn = departure.waited;
+        match self.judge(departure) {
+            Fate::Pass if self.above_ce_threshold(departure) => SIGNAL,
+            fate => fate,
+        }
+    }
+
+    fn idle(&mut self, _now: Time) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("sojourn", self.sojourn.seconds());
+        show("count", if self.dropping { f64::from(self.count) } else { 0.0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Ecn;
+
+    use super::*;
+    use crate::aqm::{Backlog, Glimpse};
+
+    fn codel(settings: &[(&str, &str)]) -> Codel {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in settings {
+            values.read(name, text).unwrap();
+        }
+        Codel::new(Settings::of(&values))
+    }
+
+    /// Packets leave every 10 us, each after the same wait, and leave so many behind; when they were not let pass.
+    fn signals(codel: &mut Codel, ecn: Ecn, waited_ms: u64, behind: u32, leaving_ms: std::ops::Range<u64>) -> Vec<(f64, Fate)> {
+        let rng = &mut Rng::for_role(1, "codel");
+        let backlog = Backlog::of(behind);
+        let packet = Glimpse { ecn, ..Glimpse::PLAIN };
+        let mut judge = |us: u64| {
+            let now = Time::ZERO + Span::from_micros(us);
+            let departure = Departure { now, packet, waited: Span::from_millis(waited_ms), backlog, total: backlog };
+            (now.seconds(), codel.depart(&departure, rng))
+        };
+        let times = (leaving_ms.start * 100..leaving_ms.end * 100).map(|n| n * 10);
+        times.map(&mut judge).filter(|(_, fate)| *fate != Fate::Pass).collect()
+    }
+
+    fn count(codel: &Codel) -> f64 {
+        let mut count = f64::NAN;
+        codel.gauges(&mut |name, value| {
+            if name == "count" {
+                count = value
+            }
+        });
+        count
+    }
+
+    #[test]
+    fn the_first_signal_falls_an_interval_after_the_wait_went_above_target() {
+        let fates = signals(&mut codel(&[]), Ecn::NotEct, 5, 10, 1..150);
+        assert_eq!(vec![(0.101, Fate::Drop { cause: Cause::Early })], fates);
+        assert_eq!(vec![(0.101, SIGNAL)], signals(&mut codel(&[]), Ecn::Ect0, 5, 10, 1..150));
+    }
+
+    #[test]
+    fn signals_are_spaced_by_the_interval_over_the_square_root_of_their_count() {
+        let mut codel = codel(&[]);
+        let times: Vec<f64> = signals(&mut codel, Ecn::Ect0, 20, 10, 1..2_000).into_iter().map(|(time, _)| time).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        for (count, gap) in (1..).zip(gaps) {
+            let law = 0.1 / f64::from(count).sqrt();
+            assert!((gap - law).abs() <= 10e-6 + 1e-9, "gap {count} is {gap}, by the law {law}");
+        }
+        assert_eq!(times.len() as f64, count(&codel));
+        // From the first at 0.101 s there are 1.899 s: the sum of 0.1 / sqrt(k) is 1.898 s over 104 gaps and 1.908 s over 105.
+        assert_eq!(105, times.len());
+    }
+
+    #[test]
+    fn a_wait_below_target_ends_the_drop_state_and_starts_the_interval_anew() {
+        let mut codel = codel(&[]);
+        assert_eq!(2, signals(&mut codel, Ecn::Ect0, 20, 10, 0..210).len());
+        assert!(signals(&mut codel, Ecn::Ect0, 4, 10, 210..211).is_empty());
+        assert_eq!(0.0, count(&codel));
+        assert_eq!(Some(0.311), signals(&mut codel, Ecn::Ect0, 20, 10, 211..400).first().map(|(time, _)| *time));
+    }
+
+    #[test]
+    fn it_resumes_at_what_the_count_grew_by_unless_that_is_sixteen_intervals_ago() {
+        for (pause_ms, resumed) in [(1_000, 9.0), (2_000, 1.0)] {
+            let mut codel = codel(&[]);
+            let entered = signals(&mut codel, Ecn::Ect0, 20, 10, 0..600);
+            assert_eq!((10, 10.0), (entered.len(), count(&codel)));
+            signals(&mut codel, Ecn::Ect0, 1, 10, 600..601);
+            let back = 600 + pause_ms;
+            assert_eq!(1, signals(&mut codel, Ecn::Ect0, 20, 10, back..back + 101).len());
+            assert_eq!(resumed, count(&codel), "after {pause_ms} ms");
+        }
+    }
+
+    #[test]
+    fn nothing_is_signalled_while_no_more_than_a_largest_packet_stays_behind() {
+        assert!(signals(&mut codel(&[]), Ecn::Ect0, 50, 1, 0..1_000).is_empty());
+        assert!(!signals(&mut codel(&[("mtu", "999 B")]), Ecn::Ect0, 50, 1, 0..1_000).is_empty());
+        let mut adaptive = codel(&[("mtu", "auto")]);
+        adaptive.arrive(&Arrival::PLAIN, &mut Rng::for_role(1, "codel"));
+        assert!(signals(&mut adaptive, Ecn::Ect0, 50, 1, 0..1_000).is_empty());
+        assert!(!signals(&mut adaptive, Ecn::Ect0, 50, 2, 1_000..2_000).is_empty());
+    }
+
+    #[test]
+    fn the_ce_threshold_marks_who_can_be_marked_and_drops_nobody() {
+        let settings = [("ce_threshold", "1 ms"), ("ecn", "false")];
+        assert_eq!(100, signals(&mut codel(&settings), Ecn::Ect0, 2, 10, 0..1).len());
+        assert!(signals(&mut codel(&settings), Ecn::Ect0, 1, 10, 0..1).is_empty(), "longer than the threshold, not as long");
+        assert!(signals(&mut codel(&settings), Ecn::NotEct, 2, 10, 0..1).is_empty());
+    }
+
+    #[test]
+    fn without_ecn_it_drops_who_could_be_marked_and_writes_no_mark() {
+        let fates = signals(&mut codel(&[("ecn", "false")]), Ecn::Ect0, 50, 10, 0..1_000);
+        assert!(!fates.is_empty() && fates.iter().all(|(_, fate)| *fate == Fate::Drop { cause: Cause::Early }));
+        let level = |text| {
+            let mut values = Values::defaults(Settings::PARAMETERS);
+            values.read("ecn", text).unwrap();
+            (ENTRY.marks)(&values)
+        };
+        assert_eq!([None, Some(Level::Congested)], ["false", "true"].map(level));
+    }
+
+    #[test]
+    fn a_target_beyond_the_interval_is_refused() {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        values.read("target", "100 ms").unwrap();
+        assert_eq!("target", check(&values, Amount::Packets(100.0))[0].0);
+    }
+}

@@ -1,0 +1,294 @@
+//! CoDel held against RFC 8289's pseudo-code, transcribed line by line, over random arrivals.
+
+use std::collections::VecDeque;
+
+use ecnlab_queue::aqm::codel::{Codel, Settings};
+use ecnlab_queue::{Cause, Deed, Discipline, Fifo, Frame, Limit, Take};
+use ecnlab_units::{Ecn, Level, Rng, Span, Time, Values};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    number: u64,
+    size: u32,
+    ecn: Ecn,
+}
+
+impl Frame for Packet {
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn takes(&self, _level: Level) -> bool {
+        matches!(self.ecn, Ecn::Ect0 | Ecn::Ect1)
+    }
+
+    fn mark(&mut self, _level: Level) {
+        self.ecn = Ecn::Ce;
+    }
+
+    fn flow(&self) -> u64 {
+        0
+    }
+
+    fn rtt(&self) -> Span {
+        Span::ZERO
+    }
+}
+
+/// RFC 8289, section 5: names, order of statements and the zero that means "no time set" are the RFC's.
+#[allow(non_snake_case, reason = "the names of the RFC")]
+struct CodelQueue {
+    queue: VecDeque<(u64, Packet)>,
+    bytes: u64,
+    dropped: Vec<u64>,
+    first_above_time_: u64,
+    drop_next_: u64,
+    count_: u32,
+    lastcount_: u32,
+    dropping_: bool,
+    TARGET: u64,
+    INTERVAL: u64,
+    maxpacket: u64,
+}
+
+struct DodequeueResult {
+    p: Option<Packet>,
+    ok_to_drop: bool,
+}
+
+impl CodelQueue {
+    fn new(target: u64, interval: u64, maxpacket: u64) -> CodelQueue {
+        CodelQueue {
+            queue: VecDeque::new(),
+            bytes: 0,
+            dropped: Vec::new(),
+            first_above_time_: 0,
+            drop_next_: 0,
+            count_: 0,
+            lastcount_: 0,
+            dropping_: false,
+            TARGET: target,
+            INTERVAL: interval,
+            maxpacket,
+        }
+    }
+
+    fn enqueue(&mut self, pkt: Packet, clock: u64) {
+        self.bytes += u64::from(pkt.size);
+        self.queue.push_back((clock, pkt));
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        let mut r = self.dodequeue(now);
+        if self.dropping_ {
+            if !r.ok_to_drop {
+                self.dropping_ = false;
+            }
+            while now >= self.drop_next_ && self.dropping_ {
+                self.drop(&r);
+                self.count_ += 1;
+                r = self.dodequeue(now);
+                if !r.ok_to_drop {
+                    self.dropping_ = false;
+                } else {
+                    self.drop_next_ = self.control_law(self.drop_next_, self.count_);
+                }
+            }
+        } else if r.ok_to_drop {
+            self.drop(&r);
+            r = self.dodequeue(now);
+            self.dropping_ = true;
+            let delta = self.count_ - self.lastcount_;
+            self.count_ = 1;
+            if delta > 1 && (now as i128 - self.drop_next_ as i128) < 16 * self.INTERVAL as i128 {
+                self.count_ = delta;
+            }
+            self.drop_next_ = self.control_law(now, self.count_);
+            self.lastcount_ = self.count_;
+        }
+        r.p
+    }
+
+    fn control_law(&self, t: u64, count: u32) -> u64 {
+        t + (self.INTERVAL as f64 / f64::from(count).sqrt()) as u64
+    }
+
+    fn dodequeue(&mut self, now: u64) -> DodequeueResult {
+        let mut r = DodequeueResult { p: None, ok_to_drop: false };
+        let Some((tstamp, p)) = self.queue.pop_front() else {
+            self.first_above_time_ = 0;
+            return r;
+        };
+        self.bytes -= u64::from(p.size);
+        r.p = Some(p);
+        let sojourn_time = now - tstamp;
+        if sojourn_time < self.TARGET || self.bytes <= self.maxpacket {
+            self.first_above_time_ = 0;
+        } else if self.first_above_time_ == 0 {
+            self.first_above_time_ = now + self.INTERVAL;
+        } else if now >= self.first_above_time_ {
+            r.ok_to_drop = true;
+        }
+        r
+    }
+
+    fn drop(&mut self, r: &DodequeueResult) {
+        self.dropped.extend(r.p.map(|p| p.number));
+    }
+}
+
+/// A queue with CoDel, a link that drains it, and what it told.
+struct Ours {
+    fifo: Fifo<Packet>,
+    rng: Rng,
+    dropped: Vec<u64>,
+    marked: Vec<u64>,
+}
+
+impl Ours {
+    fn new(settings: &[(&str, String)]) -> Ours {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in settings {
+            values.read(name, text).unwrap();
+        }
+        let codel = Codel::new(Settings::of(&values));
+        let fifo = Fifo::new(Box::new(codel), Limit::Packets(1_000_000));
+        Ours { fifo, rng: Rng::for_role(1, "codel"), dropped: Vec::new(), marked: Vec::new() }
+    }
+
+    fn enqueue(&mut self, packet: Packet, now: u64) {
+        self.fifo.offer(packet, Time::from_picos(now), &mut self.rng, &mut |_| {});
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        let Ours { fifo, rng, dropped, marked } = self;
+        let taken = fifo.take(Time::from_picos(now), rng, &mut |deed| match deed {
+            Deed::Dropped(packet, cause) => {
+                assert_eq!(Cause::Early, cause);
+                dropped.push(packet.number);
+            }
+            Deed::Marked(packet, _) => marked.push(packet.number),
+            Deed::Stored(_) => panic!("nothing arrives"),
+        });
+        match taken {
+            Take::Packet { frame, .. } => Some(frame),
+            Take::Later(_) | Take::Empty => None,
+        }
+    }
+}
+
+const MS: u64 = 1_000_000_000;
+
+/// Bursts of so many packets of this size after this gap, and how long the link takes for each byte while they come.
+fn bursts() -> impl Strategy<Value = Vec<(usize, u32, u64, u64)>> {
+    let burst = (1usize..120, 40u32..=1500, 0u64..120 * MS, prop_oneof![Just(800_000u64), Just(3_200_000), Just(8_000_000)]);
+    prop::collection::vec(burst, 1..60)
+}
+
+/// Lets the bursts arrive and the link send, a packet after the other; calls `act` with the time and the packet that arrives, or none
+/// where the link asks for one, and hears how long what it got takes.
+fn drive(bursts: &[(usize, u32, u64, u64)], mut act: impl FnMut(u64, Option<Packet>) -> u64) {
+    let (mut clock, mut number) = (MS, 0);
+    let mut free_at = clock;
+    for &(packets, size, gap, picos_per_byte) in bursts {
+        clock += gap;
+        while free_at <= clock {
+            let bytes = act(free_at, None);
+            free_at = if bytes == 0 { clock + 1 } else { free_at + bytes * picos_per_byte };
+        }
+        for _ in 0..packets {
+            number += 1;
+            act(clock, Some(Packet { number, size, ecn: Ecn::NotEct }));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_sends_and_drops_the_packets_that_the_rfcs_pseudo_code_does(
+        bursts in bursts(), target_ms in 1u64..8, interval_ms in 9u64..60, mtu in 40u64..=1500,
+    ) {
+        let mut theirs = CodelQueue::new(target_ms * MS, interval_ms * MS, mtu);
+        let settings = [("target", format!("{target_ms} ms")), ("interval", format!("{interval_ms} ms")), ("mtu", format!("{mtu} B"))];
+        let mut ours = Ours::new(&settings);
+        drive(&bursts, |now, arriving| {
+            if let Some(packet) = arriving {
+                theirs.enqueue(packet, now);
+                ours.enqueue(packet, now);
+                return 0;
+            }
+            let packet = theirs.dequeue(now);
+            assert_eq!(packet, ours.dequeue(now), "at {now} ps");
+            assert_eq!(theirs.dropped, ours.dropped, "at {now} ps");
+            packet.map_or(0, |packet| u64::from(packet.size))
+        });
+    }
+}
+
+/// A packet arrives every half millisecond and leaves every millisecond: the queue grows for ever.
+fn overloaded(ours: &mut Ours, ecn: Ecn, milliseconds: u64) -> Vec<(u64, usize)> {
+    let mut drops = Vec::new();
+    for half in 0..2 * milliseconds {
+        let now = MS + half * MS / 2;
+        ours.enqueue(Packet { number: half, size: 1500, ecn }, now);
+        let before = ours.dropped.len() + ours.marked.len();
+        if half % 2 == 1 {
+            ours.dequeue(now);
+        }
+        let signals = ours.dropped.len() + ours.marked.len() - before;
+        if signals > 0 {
+            drops.push((now, signals));
+        }
+    }
+    drops
+}
+
+#[test]
+fn the_pseudo_code_itself_drops_in_the_random_runs() {
+    let bursts: Vec<_> = (0..60).map(|_| (100, 1500, 50 * MS, 800_000)).collect();
+    let mut theirs = CodelQueue::new(5 * MS, 20 * MS, 1500);
+    drive(&bursts, |now, arriving| {
+        if let Some(packet) = arriving {
+            theirs.enqueue(packet, now);
+            return 0;
+        }
+        theirs.dequeue(now).map_or(0, |packet| u64::from(packet.size))
+    });
+    assert!(theirs.dropped.len() > 100, "{}", theirs.dropped.len());
+}
+
+#[test]
+fn under_overload_the_gaps_shrink_with_the_square_root_until_several_packets_go_at_once() {
+    let mut ours = Ours::new(&[]);
+    let drops = overloaded(&mut ours, Ecn::NotEct, 30_000);
+    assert!(drops.iter().any(|&(_, signals)| signals > 1));
+    let law = |count: usize| 100.0 / (count as f64).sqrt();
+    let mut due = drops[0].0 as f64 / MS as f64;
+    let mut count = 0;
+    for (time, signals) in drops {
+        for _ in 0..signals {
+            let late = time as f64 / MS as f64 - due;
+            assert!((-1e-6..1.0 + 1e-6).contains(&late), "drop {count} is {late} ms late");
+            count += 1;
+            due += law(count);
+        }
+    }
+    // The sum of 100 / sqrt(k) is 29 899 ms at k = 22 568; beyond k = 10 000 a gap is shorter than the time of a packet.
+    assert!((22_500..22_650).contains(&count), "{count}");
+}
+
+#[test]
+fn a_mark_takes_the_place_of_a_drop_at_the_same_time_and_loses_no_packet() {
+    let [mut dropping, mut marking] = [(); 2].map(|()| Ours::new(&[]));
+    let drops = overloaded(&mut dropping, Ecn::NotEct, 3_000);
+    let marks = overloaded(&mut marking, Ecn::Ect0, 3_000);
+    assert_eq!(drops, marks);
+    assert!(!drops.is_empty() && marking.dropped.is_empty() && dropping.marked.is_empty());
+}
