@@ -49,10 +49,11 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         ("target", "1 ms"),
         ("t_update", "1 ms"),
         ("alpha", "10"),
-        ("beta", "100"),
+        ("beta", "0"),
         ("min_th", "0 s"),
         ("range", "1 ms"),
         ("th_len", "0"),
+        ("overload", "delay"),
     ],
     kind: DisciplineKind::Dual,
 };
