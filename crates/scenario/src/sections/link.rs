@@ -91,8 +91,8 @@ pub struct Link<'a> {
     pub gauges: usize,
     /// Whether its queue serves ECT(1) packets apart.
     pub serves_l4s: bool,
-    /// Digests of the AQMs in it that a user brought.
-    pub brought: Vec<&'static str>,
+    /// Name and digest of the AQMs in it that a user brought.
+    pub brought: Vec<(&'static str, &'static str)>,
     pub sound: Option<SoundLink>,
 }
 
@@ -122,7 +122,7 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
     let gauges = queue.as_ref().map_or(0, |queue| queue.of.gauges());
     let serves_l4s = queue.as_ref().is_some_and(|queue| queue.of.serves_l4s());
-    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.digests());
+    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.brought());
     let sound = sound_link(&reading, queue, back);
     let [name, from, to] = ends;
     Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, serves_l4s, brought, sound })
