@@ -94,6 +94,7 @@ pub enum Holds {
 /// Which discipline an entry makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
+    Dual,
     Fifo,
     Cbq,
     TokenBucket,
@@ -231,6 +232,7 @@ pub static AQMS: &[&AqmEntry] = &[
 pub static DISCIPLINES: &[&DisciplineEntry] = &[
     &discipline::fifo::ENTRY,
     &discipline::cbq::ENTRY,
+    &discipline::dual::ENTRY,
     &discipline::token_bucket::ENTRY,
     &discipline::flow_queues::DRR,
     &discipline::flow_queues::FQ,
