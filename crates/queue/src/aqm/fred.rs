@@ -26,6 +26,7 @@ use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
+/// FRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "fred",
     title: "FRED",
@@ -101,6 +102,7 @@ impl Settings {
     }
 }
 
+/// FRED at work.
 pub struct Fred {
     settings: Settings,
     min_th: f64,
@@ -122,6 +124,7 @@ struct Flow {
 }
 
 impl Fred {
+    /// With these settings, in a buffer of this limit before a line of this rate.
     pub fn new(settings: Settings, limit: Limit, rate: Rate) -> Fred {
         let limit = match limit {
             Limit::Packets(packets) => Amount::Packets(f64::from(packets)),

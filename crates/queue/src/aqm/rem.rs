@@ -18,6 +18,7 @@ use super::law::red::Unit;
 use super::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Victim, Wish};
 use crate::registry::{AqmEntry, Gauge};
 
+/// REM in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "rem",
     title: "REM",
@@ -79,9 +80,15 @@ parameters! {
 
 words! {
     /// Where packets are signalled.
-    pub enum Place { Arrival = "arrival", Departure = "departure" }
+    pub enum Place {
+        /// As they arrive.
+        Arrival = "arrival",
+        /// As they depart.
+        Departure = "departure",
+    }
 }
 
+/// REM at work.
 pub struct Rem {
     settings: Settings,
     /// Packets that the link can send in an interval: c.
@@ -95,6 +102,7 @@ pub struct Rem {
 }
 
 impl Rem {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Rem {
         let next = Time::ZERO + settings.interval;
         let mut rem = Rem { settings, capacity: 0.0, next, arrived: Backlog::NONE, input: 0.0, price: 0.0, probability: 0.0 };

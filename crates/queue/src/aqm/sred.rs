@@ -22,6 +22,7 @@ use super::{Aqm, Arrival, Cause, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Gauge};
 
+/// SRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "sred",
     title: "SRED",
@@ -71,6 +72,7 @@ parameters! {
     }
 }
 
+/// SRED at work.
 pub struct Sred {
     settings: Settings,
     alpha: f64,
@@ -83,6 +85,7 @@ pub struct Sred {
 }
 
 impl Sred {
+    /// With these settings, in a buffer of this limit.
     pub fn new(settings: Settings, limit: Limit) -> Sred {
         let alpha = settings.alpha.unwrap_or(settings.overwrite / f64::from(settings.list));
         Sred { settings, alpha, limit, zombies: Vec::new(), hits: 0.0, probability: 0.0 }

@@ -27,6 +27,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 use super::{Counters, Deed, Discipline, Frame, Queue, Take};
 use crate::registry::{DisciplineEntry, DisciplineKind, Gauge, Holds};
 
+/// The bounded class in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "cbq",
     title: "Class-based queueing, one bounded class",
@@ -73,6 +74,7 @@ parameters! {
     }
 }
 
+/// A bounded class around a queue.
 pub struct Cbq<F> {
     inner: Box<Queue<F>>,
     settings: Settings,

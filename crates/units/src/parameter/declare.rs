@@ -165,7 +165,9 @@ macro_rules! words {
         }
 
         impl $Name {
+            /// All of them, in the order of their declaration.
             pub const ALL: &'static [$Name] = &[$($Name::$Variant),+];
+            /// The words that users write, in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// As users write it.
