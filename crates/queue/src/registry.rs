@@ -6,6 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
+use crate::aqm::law::red as red_law;
 use crate::aqm::{self, Aqm, droptail};
 use crate::discipline::{self, Limit};
 
@@ -172,7 +173,7 @@ impl AqmEntry {
         check: |_, _| Vec::new(),
         busy: &[],
         digest: "",
-        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
     };
 
     /// That it writes marks of congestion and no quieter ones.
@@ -232,6 +233,7 @@ pub static AQMS: &[&AqmEntry] = &[
     &aqm::pi::ENTRY,
     &aqm::pi2::ENTRY,
     &aqm::pie::ENTRY,
+    &aqm::linux_red::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
