@@ -117,6 +117,7 @@ pub enum DisciplineKind {
     Cbq,
     /// A token bucket around another queue.
     TokenBucket,
+    /// A queue for each flow.
     FlowQueues(discipline::flow_queues::Scheme),
 }
 

@@ -161,7 +161,11 @@ macro_rules! words {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $Name {
-            $($(#[$doc])* $Variant),+
+            $(
+                $(#[$doc])*
+                #[doc = concat!("As users write it: `", $word, "`.")]
+                $Variant
+            ),+
         }
 
         impl $Name {
@@ -215,7 +219,7 @@ macro_rules! parameters {
     ) => {
         $(#[$about])*
         $vis struct $Settings {
-            $(pub $part: $Part,)*
+            $(#[doc = "The table that it shares with others."] pub $part: $Part,)*
             $($(#[doc = $doc])+ pub $name: $type,)*
         }
 
