@@ -46,25 +46,25 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// Probability of a signal at a third of the buffer and above, if there are many flows.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "no packet is signalled before the buffer is full")]
         pub p_max: f64 = "0.15", 0..=1;
         /// Length M of the list of zombies.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub list: u32 = "1000", 1..=1_000_000, "flows";
         /// Probability with which a packet that does not hit takes the zombie's place.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "the list keeps the flows that came first")]
         pub overwrite: f64 = "0.25", 0..=1;
         /// Weight of the newest comparison in P; auto is overwrite / list, at which P forgets as fast as the list.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "P stays 0: the probability does not depend on the flows")]
         pub alpha: Option<f64> = "auto", 0..=1;
         /// Number of flows from which the probability is p_sred itself; with N fewer flows it is smaller by (N / flows)^2.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub flows: u32 = "256", 1..=1_000_000, "flows";
         /// Let a packet that hits, and so is of a flow that sends much, be signalled more often: full SRED; false is simple SRED.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub full: bool = "true";
         /// Mark packets that are ECN-capable instead of dropping them.
         #[source("RFC 3168, section 7")]

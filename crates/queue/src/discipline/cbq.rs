@@ -52,7 +52,7 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// The rate allotted to the class.
-        #[source("tc-cbq(8), rate; RFC 2884, section 4")]
+        #[source("tc-cbq(8), rate; RFC 2884, section 4.1")]
         #[must be given]
         pub rate: Rate = "1.5 Mbps";
         /// Packets of the average size that may leave at once after a pause.
