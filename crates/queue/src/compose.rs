@@ -34,7 +34,7 @@ impl Registry {
         let values = read(name, discipline.parameters, values)?;
         agree(name, (discipline.check)(&values, limit))?;
         if let (Inside::Aqm { aqm, .. }, Some(limit)) = (&inside, limit) {
-            agree(aqm.entry.name, (aqm.entry.check)(&aqm.values, limit))?;
+            agree(aqm.entry.name, aqm.entry.contradictions(&aqm.values, limit))?;
         }
         Ok(Composition { discipline, values, inside })
     }

@@ -8,23 +8,39 @@ use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
 #[derive(Clone)]
 pub struct Composition {
+    /// The discipline's entry in the registry.
     pub discipline: &'static DisciplineEntry,
+    /// The discipline's own values.
     pub values: Values,
+    /// What it holds.
     pub inside: Inside,
 }
 
 /// What stands inside a discipline.
 #[derive(Clone)]
 pub enum Inside {
-    Aqm { aqm: AqmChoice, limit: Limit },
-    Law { limit: Limit },
+    /// An AQM and a buffer.
+    Aqm {
+        /// The AQM.
+        aqm: AqmChoice,
+        /// How much may wait.
+        limit: Limit,
+    },
+    /// A buffer; the law is the discipline's own.
+    Law {
+        /// How much may wait.
+        limit: Limit,
+    },
+    /// Another queue.
     Queue(Box<Composition>),
 }
 
 /// An AQM with its values.
 #[derive(Clone)]
 pub struct AqmChoice {
+    /// Its entry in the registry.
     pub entry: &'static AqmEntry,
+    /// Its values.
     pub values: Values,
 }
 
@@ -121,6 +137,7 @@ impl Composition {
 }
 
 impl AqmChoice {
+    /// The AQM, for a line of this rate and a buffer of this limit.
     pub fn make(&self, rate: Rate, limit: Limit) -> Box<dyn crate::Aqm> {
         (self.entry.make)(&self.values, &Line { rate, limit })
     }

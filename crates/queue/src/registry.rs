@@ -21,6 +21,7 @@ pub type CheckBrought = &'static (dyn Fn(&Values) -> Contradictions + Sync + Sen
 /// The line that an AQM stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
+    /// How fast it sends.
     pub rate: Rate,
     /// How much may wait.
     pub limit: Limit,
@@ -28,10 +29,15 @@ pub struct Line {
 
 /// An AQM as users meet it: its name, what it is, its parameters and how it is made.
 pub struct AqmEntry {
+    /// The word that names it.
     pub name: &'static str,
+    /// What people call it.
     pub title: &'static str,
+    /// What it does, in one sentence.
     pub summary: &'static str,
+    /// The paper, RFC or program that it follows.
     pub source: &'static str,
+    /// What a user may set.
     pub parameters: &'static [Parameter],
     /// Parameters of a shared table that this algorithm never reads.
     pub unread: &'static [&'static str],
@@ -47,13 +53,16 @@ pub struct AqmEntry {
     pub busy: &'static [(&'static str, &'static str)],
     /// A digest of the source, of an AQM that is not part of this crate.
     pub digest: &'static str,
+    /// Makes it.
     pub make: MakeAqm,
 }
 
 /// A value that an AQM or a discipline shows while it works.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauge {
+    /// The word that names it.
     pub name: &'static str,
+    /// Its unit; "1" where it has none.
     pub unit: &'static str,
     /// One sentence.
     pub doc: &'static str,
@@ -61,11 +70,17 @@ pub struct Gauge {
 
 /// A discipline as users meet it.
 pub struct DisciplineEntry {
+    /// The word that names it.
     pub name: &'static str,
+    /// What people call it.
     pub title: &'static str,
+    /// What it does, in one sentence.
     pub summary: &'static str,
+    /// The paper, RFC or program that it follows.
     pub source: &'static str,
+    /// What a user may set.
     pub parameters: &'static [Parameter],
+    /// What stands inside it.
     pub holds: Holds,
     /// What it shows of itself, beside what its one AQM shows.
     pub gauges: &'static [Gauge],
@@ -77,6 +92,7 @@ pub struct DisciplineEntry {
     pub check: fn(&Values, Option<Amount>) -> Contradictions,
     /// Values under which its own law signals often in a buffer of 20 packets.
     pub busy: &'static [(&'static str, &'static str)],
+    /// Which one it makes.
     pub kind: DisciplineKind,
 }
 
@@ -94,10 +110,15 @@ pub enum Holds {
 /// Which discipline an entry makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
+    /// Two coupled buffers.
     Dual,
+    /// One buffer with an AQM.
     Fifo,
+    /// A bounded class around another queue.
     Cbq,
+    /// A token bucket around another queue.
     TokenBucket,
+    /// A queue for each flow.
     FlowQueues(discipline::flow_queues::Scheme),
 }
 
@@ -125,18 +146,22 @@ impl Registry {
         Ok(self)
     }
 
+    /// Every AQM.
     pub fn aqms(&self) -> &[&'static AqmEntry] {
         &self.aqms
     }
 
+    /// Every discipline; the first is what a queue is if nothing else is said.
     pub fn disciplines(&self) -> &'static [&'static DisciplineEntry] {
         DISCIPLINES
     }
 
+    /// The AQM of this name.
     pub fn aqm(&self, name: &str) -> Option<&'static AqmEntry> {
         self.aqms.iter().copied().find(|entry| entry.name == name)
     }
 
+    /// The discipline of this name.
     pub fn discipline(&self, name: &str) -> Option<&'static DisciplineEntry> {
         DISCIPLINES.iter().copied().find(|entry| entry.name == name)
     }

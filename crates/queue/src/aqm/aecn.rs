@@ -28,6 +28,7 @@ use super::law::red::{self, Average, Count, Ramp};
 use super::{Aqm, Arrival, Cause, Glimpse, Needs, Target, Wish};
 use crate::registry::{AqmEntry, Gauge};
 
+/// Adaptive ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "aecn",
     title: "Adaptive ECN",
@@ -125,6 +126,7 @@ impl Settings {
 /// What it shows.
 pub const GAUGES: &[Gauge] = &[red::GAUGES[0]];
 
+/// Adaptive ECN at work.
 pub struct Aecn {
     settings: Settings,
     average: Average,
@@ -135,6 +137,7 @@ pub struct Aecn {
 }
 
 impl Aecn {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Aecn {
         let min_th = settings.law.min_th;
         Aecn {

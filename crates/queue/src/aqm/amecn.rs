@@ -24,6 +24,7 @@ use super::mecn::{Lines, Mecn, check_mid};
 use super::{Aqm, Arrival, Expiry, Wish};
 use crate::registry::AqmEntry;
 
+/// Adaptive multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "amecn",
     title: "Adaptive multi-level ECN",
@@ -99,6 +100,7 @@ impl Settings {
     }
 }
 
+/// Adaptive multi-level ECN at work.
 pub struct Amecn {
     settings: Settings,
     mecn: Mecn,
@@ -108,6 +110,7 @@ pub struct Amecn {
 }
 
 impl Amecn {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Amecn {
         let lines = settings.lines(rate, settings.auto.max_p);
         Amecn { settings, mecn: Mecn::new(lines, rate), rate, lines, due: Time::ZERO + settings.interval }

@@ -19,6 +19,7 @@ use super::law::steered::{Steered, Steering};
 use super::red::Mode;
 use crate::registry::{AqmEntry, Line};
 
+/// Adaptive RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "ared",
     title: "Adaptive RED",

@@ -15,6 +15,7 @@ use ecnlab_units::{Rng, Span, Time, parameters};
 use super::{Aqm, Arrival, Cause, Victim, Wish};
 use crate::registry::{AqmEntry, Gauge};
 
+/// BLUE in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "blue",
     title: "BLUE",
@@ -52,6 +53,7 @@ parameters! {
     }
 }
 
+/// BLUE at work.
 pub struct Blue {
     settings: Settings,
     probability: f64,
@@ -61,6 +63,7 @@ pub struct Blue {
 }
 
 impl Blue {
+    /// With these settings, at a probability of 0.
     pub fn new(settings: Settings) -> Blue {
         Blue { settings, probability: 0.0, changed: Time::ZERO, idle: false }
     }

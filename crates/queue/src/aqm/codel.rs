@@ -24,6 +24,7 @@ use ecnlab_units::{Level, Rng, Span, Time, Values, parameters};
 use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Wish};
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
+/// CoDel in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "codel",
     title: "CoDel",
@@ -79,6 +80,7 @@ fn check(values: &Values, _limit: Amount) -> Contradictions {
     vec![("target", format!("{} s must be below interval {} s", target.seconds(), interval.seconds()))]
 }
 
+/// CoDel at work.
 pub struct Codel {
     settings: Settings,
     /// So much may always stay in the buffer: what is given, or the largest packet seen so far.
@@ -107,6 +109,7 @@ enum Dropped {
 const SIGNAL: Fate = Fate::Signal { level: Level::Congested, cause: Cause::Early };
 
 impl Codel {
+    /// With these settings.
     pub fn new(settings: Settings) -> Codel {
         Codel {
             settings,

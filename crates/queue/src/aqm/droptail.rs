@@ -7,6 +7,7 @@ use super::law::red::DropPolicy;
 use super::{Aqm, Arrival, Cause, Wish};
 use crate::registry::AqmEntry;
 
+/// Drop-tail in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "droptail",
     title: "Drop-tail",
@@ -26,11 +27,13 @@ parameters! {
     }
 }
 
+/// Drop-tail at work.
 pub struct DropTail {
     drop: DropPolicy,
 }
 
 impl DropTail {
+    /// With these settings.
     pub fn new(settings: &Settings) -> DropTail {
         DropTail { drop: settings.drop }
     }

@@ -17,6 +17,7 @@ use super::law::red::{self, GAUGES, Ramp};
 use super::red::{Mode, Red};
 use crate::registry::AqmEntry;
 
+/// Double-slope RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "dsred",
     title: "Double-slope RED",

@@ -16,6 +16,7 @@ use super::law::steered::{Steered, Steering};
 use super::red::Mode;
 use crate::registry::AqmEntry;
 
+/// Self-configuring RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "feng-red",
     title: "Self-configuring RED",

@@ -26,6 +26,7 @@ use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
+/// FRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "fred",
     title: "FRED",
@@ -52,24 +53,24 @@ parameters! {
     pub struct Settings {
         /// Average queue length below which only flows over their share lose packets, and most packets of one flow that may wait; auto is a
         /// quarter of the buffer.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Average queue length from which a flow may have two packets waiting; auto is 2 min_th.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// What the probability before signals are spaced out reaches at max_th.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         #[off("0", "no packet is signalled at random")]
         pub max_p: f64 = "0.02", 0..=1;
         /// Weight of the newest queue length in the average.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         #[off("0", "the average stays 0, so that only flows with min_th packets waiting lose any")]
         pub w_q: f64 = "0.002", 0..=1;
         /// Packets of one flow that may wait without a random signal: 2 for small buffers, 4 for large ones.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         pub min_q: u32 = "2", 0..=1_000_000, "packets";
         /// Let each flow have two packets waiting when the average is at max_th or above, instead of dropping them all.
-        #[source("Lin and Morris 1997, section 4")]
+        #[source("Lin and Morris 1997")]
         pub many_flows: bool = "true";
         /// Mean packet size, for the idle link's estimate and a buffer of bytes.
         #[source("ns-2 2.35, mean_pktsize_")]
@@ -101,6 +102,7 @@ impl Settings {
     }
 }
 
+/// FRED at work.
 pub struct Fred {
     settings: Settings,
     min_th: f64,
@@ -122,6 +124,7 @@ struct Flow {
 }
 
 impl Fred {
+    /// With these settings, in a buffer of this limit before a line of this rate.
     pub fn new(settings: Settings, limit: Limit, rate: Rate) -> Fred {
         let limit = match limit {
             Limit::Packets(packets) => Amount::Packets(f64::from(packets)),

@@ -28,6 +28,7 @@ use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Line};
 
+/// Linux's RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "linux-red",
     title: "Linux's RED",
@@ -154,6 +155,7 @@ struct Law {
     max_p: u32,
 }
 
+/// Linux's RED at work.
 pub struct LinuxRed {
     settings: Settings,
     law: Law,
@@ -167,6 +169,7 @@ pub struct LinuxRed {
 }
 
 impl LinuxRed {
+    /// With these settings, before this line.
     pub fn new(settings: Settings, line: &Line) -> LinuxRed {
         LinuxRed {
             settings,

@@ -10,6 +10,7 @@ use super::red::{Mode, Red};
 use super::{Aqm, Arrival, Needs, Target, Wish};
 use crate::registry::AqmEntry;
 
+/// Mark-front ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "mark-front",
     title: "Mark-front ECN",
@@ -24,9 +25,11 @@ pub static ENTRY: AqmEntry = AqmEntry {
     ..AqmEntry::PLAIN
 };
 
+/// Mark-front ECN at work.
 pub struct MarkFront(Red);
 
 impl MarkFront {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> MarkFront {
         MarkFront(Red::new(settings, Mode::Mark, rate))
     }

@@ -17,6 +17,7 @@ use super::law::red::{self, Average, BUSY, Count, GAUGES, Ramp};
 use super::{Aqm, Arrival, Cause, Target, Wish};
 use crate::registry::AqmEntry;
 
+/// Multi-level ECN in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "mecn",
     title: "Multi-level ECN",
@@ -74,6 +75,7 @@ pub(super) struct Lines {
     pub(super) mid_max_p: f64,
 }
 
+/// Multi-level ECN at work.
 pub struct Mecn {
     law: red::Settings,
     average: Average,

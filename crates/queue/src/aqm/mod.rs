@@ -44,14 +44,18 @@ pub struct Glimpse {
 /// How much waits, the packet in transmission not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
+    /// Packets.
     pub packets: u32,
+    /// Their bytes.
     pub bytes: u64,
 }
 
 /// A packet that arrives, and the queue that it meets.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
+    /// When it arrives.
     pub now: Time,
+    /// The packet.
     pub packet: Glimpse,
     /// What waits before this arrival.
     pub backlog: Backlog,
@@ -66,7 +70,9 @@ pub struct Arrival<'a> {
 /// A packet that is about to leave, and the queue that it leaves behind.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
+    /// When it would leave.
     pub now: Time,
+    /// The packet.
     pub packet: Glimpse,
     /// How long it has waited.
     pub waited: Span,
@@ -79,7 +85,9 @@ pub struct Departure {
 /// The queue when an AQM's deadline has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
+    /// The time, that of the deadline or later.
     pub now: Time,
+    /// What waits.
     pub backlog: Backlog,
     /// How long the next packet to leave has waited; zero if none waits.
     pub head_waited: Span,
@@ -88,16 +96,23 @@ pub struct Expiry {
 /// What an AQM wants done about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
+    /// Store it as it is.
     Pass,
     /// Write the level on the target. Where that is an arriving packet that is not ECN-capable, it is dropped instead; one that carries
     /// the level already, or whose network does not know it, is stored as it is and counts as unmarked.
     Signal {
+        /// How loud.
         level: Level,
+        /// Which packet carries it.
         target: Target,
+        /// Why.
         cause: Cause,
     },
+    /// Drop a packet.
     Drop {
+        /// Which one.
         victim: Victim,
+        /// Why.
         cause: Cause,
     },
 }
@@ -105,13 +120,18 @@ pub enum Wish {
 /// What an AQM wants done about a packet that is about to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
+    /// Let it leave as it is.
     Pass,
     /// Write the level on it, or drop it if it is not ECN-capable.
     Signal {
+        /// How loud.
         level: Level,
+        /// Why.
         cause: Cause,
     },
+    /// Drop it.
     Drop {
+        /// Why.
         cause: Cause,
     },
 }
@@ -119,6 +139,7 @@ pub enum Fate {
 /// The packet that a signal is written on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
+    /// The arriving packet.
     Arriving,
     /// The first waiting packet of the group that the mark would change, the arriving one last.
     FrontUnmarked(u8),
@@ -127,7 +148,9 @@ pub enum Target {
 /// The packet that a drop takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
+    /// The arriving packet.
     Arriving,
+    /// The packet that waits longest.
     Front,
     /// The n-th waiting packet, the arriving one counted last and meant by every number beyond.
     Waiting(u32),
@@ -156,6 +179,7 @@ pub struct Needs {
 
 /// An active queue management algorithm.
 pub trait Aqm: Send {
+    /// What it asks of the discipline.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -202,6 +226,7 @@ impl Glimpse {
 }
 
 impl Backlog {
+    /// Nothing waits.
     pub const NONE: Backlog = Backlog { packets: 0, bytes: 0 };
 
     /// So many packets of 1000 bytes: for tests and examples.

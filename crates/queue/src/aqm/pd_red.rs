@@ -20,6 +20,7 @@ use super::red::Mode;
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Line};
 
+/// PD-RED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pd-red",
     title: "PD-RED",

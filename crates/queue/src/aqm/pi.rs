@@ -29,6 +29,7 @@ use super::law::pi::Controller;
 use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
+/// PI in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pi",
     title: "PI",
@@ -120,6 +121,7 @@ impl Settings {
     }
 }
 
+/// PI at work.
 pub struct Pi {
     settings: Settings,
     law: Controller,
@@ -127,6 +129,7 @@ pub struct Pi {
 }
 
 impl Pi {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Pi {
         let (a, b) = settings.gains(rate);
         Pi { settings, law: Controller::new(a - b, b, settings.q_ref), due: Time::ZERO + settings.interval() }

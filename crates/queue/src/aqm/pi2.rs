@@ -22,6 +22,7 @@ use super::law::pi::{self, GAUGES, Squared};
 use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
 use crate::registry::AqmEntry;
 
+/// PI2 in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pi2",
     title: "PI2",
@@ -53,6 +54,7 @@ parameters! {
     }
 }
 
+/// PI2 at work.
 pub struct Pi2 {
     settings: Settings,
     law: Squared,
@@ -60,6 +62,7 @@ pub struct Pi2 {
 }
 
 impl Pi2 {
+    /// With these settings.
     pub fn new(settings: Settings) -> Pi2 {
         Pi2 { settings, law: Squared::new(&settings.law), due: Time::ZERO + settings.law.t_update }
     }

@@ -28,6 +28,7 @@ use super::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Gauge};
 
+/// PIE in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "pie",
     title: "PIE",
@@ -119,6 +120,7 @@ words! {
     pub enum Measure { Timestamps = "timestamps", DepartureRate = "departure-rate" }
 }
 
+/// PIE at work.
 pub struct Pie {
     settings: Settings,
     /// The probability, and the previous delay.
@@ -135,6 +137,7 @@ pub struct Pie {
 }
 
 impl Pie {
+    /// With these settings, in a buffer of this limit.
     pub fn new(settings: Settings, limit: Limit) -> Pie {
         Pie {
             settings,

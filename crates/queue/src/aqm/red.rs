@@ -6,6 +6,7 @@ use super::law::red::{Average, BUSY, Count, GAUGES, Ramp, Settings};
 use super::{Aqm, Arrival, Cause, Target, Wish};
 use crate::registry::AqmEntry;
 
+/// RED in the registry.
 pub static RED: AqmEntry = AqmEntry {
     name: "red",
     title: "RED",
@@ -20,6 +21,7 @@ pub static RED: AqmEntry = AqmEntry {
     ..AqmEntry::PLAIN
 };
 
+/// ECN in the registry.
 pub static ECN: AqmEntry = AqmEntry {
     name: "ecn",
     title: "ECN",
@@ -34,6 +36,7 @@ pub static ECN: AqmEntry = AqmEntry {
     ..AqmEntry::PLAIN
 };
 
+/// ECNM in the registry.
 pub static ECNM: AqmEntry = AqmEntry {
     name: "ecnm",
     title: "ECNM",
@@ -60,6 +63,7 @@ pub enum Mode {
     MarkAll,
 }
 
+/// RED, ECN or ECNM at work.
 pub struct Red {
     mode: Mode,
     settings: Settings,
@@ -69,6 +73,7 @@ pub struct Red {
 }
 
 impl Red {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, mode: Mode, rate: Rate) -> Red {
         Red { mode, settings, ramp: settings.ramp(), average: Average::new(&settings, rate), count: Count::default() }
     }

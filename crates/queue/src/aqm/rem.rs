@@ -1,4 +1,4 @@
-//! REM, random exponential marking (Athuraliya, Li, Low and Yin 2001): a price of the link, from which the probability follows.
+//! REM, random exponential marking (Athuraliya, Low, Li and Yin 2001): a price of the link, from which the probability follows.
 //!
 //! The price adds up by how much the queue is above its target and the input above the link's rate, and so rises until both match,
 //! whatever the number of flows. Prices of several links along a path add up in the end-to-end probability of a mark.
@@ -18,11 +18,12 @@ use super::law::red::Unit;
 use super::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Victim, Wish};
 use crate::registry::{AqmEntry, Gauge};
 
+/// REM in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "rem",
     title: "REM",
     summary: "Random exponential marking: signals with a probability that follows from a price, which queue and input rate set.",
-    source: "Athuraliya, Li, Low and Yin 2001",
+    source: "Athuraliya, Low, Li and Yin 2001",
     parameters: Settings::PARAMETERS,
     gauges: GAUGES,
     marks: AqmEntry::MARKS_WITH_ECN,
@@ -41,15 +42,15 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// How fast the price follows.
-        #[source("Athuraliya, Li, Low and Yin 2001; ns-2 2.35, gamma_")]
+        #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, gamma_")]
         #[off("0", "the price stays 0 and no packet is ever signalled")]
         pub gamma: f64 = "0.001", 0..=1e6;
         /// What a packet above the target counts against one above the link's rate: small for high use of the link, large for short queues.
-        #[source("Athuraliya, Li, Low and Yin 2001; ns-2 2.35")]
+        #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35")]
         #[off("0", "the queue's length does not enter the price")]
         pub alpha: f64 = "0.1", 0..=1e6;
         /// Base of the probability 1 - phi^-price.
-        #[source("Athuraliya, Li, Low and Yin 2001; ns-2 2.35, phi_")]
+        #[source("Athuraliya, Low, Li and Yin 2001; ns-2 2.35, phi_")]
         #[off("1", "the probability stays 0")]
         pub phi: f64 = "1.001", 1..=1e6;
         /// Queue length to hold.
@@ -69,7 +70,7 @@ parameters! {
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
         /// Which packet is signalled: the arriving or the departing one.
-        #[source("Athuraliya, Li, Low and Yin 2001 at arrivals; ns-2 2.35 marks at departures")]
+        #[source("Athuraliya, Low, Li and Yin 2001 at arrivals; ns-2 2.35 marks at departures")]
         pub at: Place = "arrival";
         /// Mark packets that are ECN-capable instead of dropping them.
         #[source("ns-2 2.35, markpkts_")]
@@ -79,9 +80,15 @@ parameters! {
 
 words! {
     /// Where packets are signalled.
-    pub enum Place { Arrival = "arrival", Departure = "departure" }
+    pub enum Place {
+        /// As they arrive.
+        Arrival = "arrival",
+        /// As they depart.
+        Departure = "departure",
+    }
 }
 
+/// REM at work.
 pub struct Rem {
     settings: Settings,
     /// Packets that the link can send in an interval: c.
@@ -95,6 +102,7 @@ pub struct Rem {
 }
 
 impl Rem {
+    /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Rem {
         let next = Time::ZERO + settings.interval;
         let mut rem = Rem { settings, capacity: 0.0, next, arrived: Backlog::NONE, input: 0.0, price: 0.0, probability: 0.0 };

@@ -22,6 +22,7 @@ use super::{Aqm, Arrival, Cause, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Gauge};
 
+/// SRED in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "sred",
     title: "SRED",
@@ -45,25 +46,25 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// Probability of a signal at a third of the buffer and above, if there are many flows.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "no packet is signalled before the buffer is full")]
         pub p_max: f64 = "0.15", 0..=1;
         /// Length M of the list of zombies.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub list: u32 = "1000", 1..=1_000_000, "flows";
         /// Probability with which a packet that does not hit takes the zombie's place.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "the list keeps the flows that came first")]
         pub overwrite: f64 = "0.25", 0..=1;
         /// Weight of the newest comparison in P; auto is overwrite / list, at which P forgets as fast as the list.
-        #[source("Ott, Lakshman and Wong 1999, section II")]
+        #[source("Ott, Lakshman and Wong 1999")]
         #[off("0", "P stays 0: the probability does not depend on the flows")]
         pub alpha: Option<f64> = "auto", 0..=1;
         /// Number of flows from which the probability is p_sred itself; with N fewer flows it is smaller by (N / flows)^2.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub flows: u32 = "256", 1..=1_000_000, "flows";
         /// Let a packet that hits, and so is of a flow that sends much, be signalled more often: full SRED; false is simple SRED.
-        #[source("Ott, Lakshman and Wong 1999, section III")]
+        #[source("Ott, Lakshman and Wong 1999")]
         pub full: bool = "true";
         /// Mark packets that are ECN-capable instead of dropping them.
         #[source("RFC 3168, section 7")]
@@ -71,6 +72,7 @@ parameters! {
     }
 }
 
+/// SRED at work.
 pub struct Sred {
     settings: Settings,
     alpha: f64,
@@ -83,6 +85,7 @@ pub struct Sred {
 }
 
 impl Sred {
+    /// With these settings, in a buffer of this limit.
     pub fn new(settings: Settings, limit: Limit) -> Sred {
         let alpha = settings.alpha.unwrap_or(settings.overwrite / f64::from(settings.list));
         Sred { settings, alpha, limit, zombies: Vec::new(), hits: 0.0, probability: 0.0 }

@@ -15,6 +15,7 @@ use ecnlab_units::{Level, Rng, Span, Value, Values, parameters, words};
 use super::{Aqm, Arrival, Cause, Departure, Fate, Glimpse, Needs, Target, Victim, Wish};
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
+/// Step threshold in the registry.
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "step",
     title: "Step threshold",
@@ -79,12 +80,14 @@ fn check(values: &Values, limit: Amount) -> Contradictions {
     vec![("threshold", format!("{threshold} must be below the buffer's limit {limit}, or nothing is ever signalled"))]
 }
 
+/// Step threshold at work.
 pub struct Step {
     settings: Settings,
     above: bool,
 }
 
 impl Step {
+    /// With these settings.
     pub fn new(settings: Settings) -> Step {
         Step { settings, above: false }
     }

@@ -27,6 +27,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 use super::{Counters, Deed, Discipline, Frame, Queue, Take};
 use crate::registry::{DisciplineEntry, DisciplineKind, Gauge, Holds};
 
+/// The bounded class in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "cbq",
     title: "Class-based queueing, one bounded class",
@@ -51,7 +52,7 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// The rate allotted to the class.
-        #[source("tc-cbq(8), rate; RFC 2884, section 4")]
+        #[source("tc-cbq(8), rate; RFC 2884, section 4.1")]
         #[must be given]
         pub rate: Rate = "1.5 Mbps";
         /// Packets of the average size that may leave at once after a pause.
@@ -73,6 +74,7 @@ parameters! {
     }
 }
 
+/// A bounded class around a queue.
 pub struct Cbq<F> {
     inner: Box<Queue<F>>,
     settings: Settings,

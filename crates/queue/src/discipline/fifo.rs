@@ -8,6 +8,7 @@ use super::{Counters, Deed, Discipline, Frame, Limit, Take};
 use crate::aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Needs, Target, Victim, Wish};
 use crate::registry::{DisciplineEntry, DisciplineKind, Holds};
 
+/// The FIFO in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "fifo",
     title: "First in, first out",
@@ -56,6 +57,7 @@ struct Group {
 }
 
 impl<F: Frame> Fifo<F> {
+    /// An empty buffer of this limit.
     pub fn new(aqm: Box<dyn Aqm>, limit: Limit) -> Fifo<F> {
         let needs = aqm.needs();
         Fifo {

@@ -23,6 +23,7 @@ use crate::aqm::{Cause, Glimpse};
 pub trait Frame {
     /// Size on the wire in bytes.
     fn size(&self) -> u32;
+    /// The ECN field as it is now.
     fn ecn(&self) -> Ecn;
     /// Whether a mark of this level would change the packet: it can carry the level, and carries none as loud yet.
     fn takes(&self, level: Level) -> bool;
@@ -43,7 +44,9 @@ pub trait Frame {
 /// How much may wait; the packet in transmission is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
+    /// So many packets.
     Packets(u32),
+    /// So many bytes.
     Bytes(u64),
 }
 
@@ -61,7 +64,9 @@ pub enum Deed<'a, F> {
 /// What a queue answers when it is asked for the next packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Take<F> {
+    /// A packet.
     Packet {
+        /// The packet, which the queue no longer has.
         frame: F,
         /// How long it waited.
         waited: Span,
@@ -70,6 +75,7 @@ pub enum Take<F> {
     },
     /// Packets wait, and none may leave before this time.
     Later(Time),
+    /// Nothing waits.
     Empty,
 }
 
@@ -93,6 +99,7 @@ pub trait Discipline<F: Frame> {
     /// Packets waiting.
     fn len(&self) -> usize;
 
+    /// Whether nothing waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -230,16 +237,22 @@ impl<F: Frame> Discipline<F> for Queue<F> {
 /// What a queue has seen, in packets and bytes; `arrived = departed + dropped + waiting` always holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Packets that came.
     pub arrived: Tally,
+    /// Packets that were taken out to be sent.
     pub departed: Tally,
+    /// Packets that were dropped.
     pub dropped: ByCause<Tally>,
     /// Marks written, in packets.
     pub marked: ByCause<u64>,
 }
 
+/// A count of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// How many.
     pub packets: u64,
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -248,6 +261,7 @@ pub struct Tally {
 pub struct ByCause<T>([T; Cause::ALL.len()]);
 
 impl Tally {
+    /// Counts one more, of this size.
     pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -267,6 +281,7 @@ impl<T> ByCause<T> {
         ByCause(std::array::from_fn(|cause| count(Cause::ALL[cause])))
     }
 
+    /// The counts, in the order of the causes.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
     }
@@ -298,10 +313,12 @@ impl Counters {
         sum
     }
 
+    /// Packets dropped for any cause.
     pub fn dropped_packets(&self) -> u64 {
         self.dropped.iter().map(|dropped| dropped.packets).sum()
     }
 
+    /// Packets marked for any cause.
     pub fn marked_packets(&self) -> u64 {
         self.marked.iter().sum()
     }

@@ -21,6 +21,7 @@ use ecnlab_units::{Rate, Rng, Span, Time, Values, parameters};
 use super::{Counters, Deed, Discipline, Frame, Queue, Take};
 use crate::registry::{Contradictions, DisciplineEntry, DisciplineKind, Gauge, Holds};
 
+/// The token bucket in the registry.
 pub static ENTRY: DisciplineEntry = DisciplineEntry {
     name: "tbf",
     title: "Token bucket",
@@ -65,6 +66,7 @@ impl Settings {
     }
 }
 
+/// A token bucket before a queue.
 pub struct TokenBucket<F> {
     inner: Box<Queue<F>>,
     rate: Rate,

@@ -161,11 +161,17 @@ macro_rules! words {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $Name {
-            $($(#[$doc])* $Variant),+
+            $(
+                $(#[$doc])*
+                #[doc = concat!("As users write it: `", $word, "`.")]
+                $Variant
+            ),+
         }
 
         impl $Name {
+            /// All of them, in the order of their declaration.
             pub const ALL: &'static [$Name] = &[$($Name::$Variant),+];
+            /// The words that users write, in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// As users write it.
@@ -213,7 +219,7 @@ macro_rules! parameters {
     ) => {
         $(#[$about])*
         $vis struct $Settings {
-            $(pub $part: $Part,)*
+            $(#[doc = "The table that it shares with others."] pub $part: $Part,)*
             $($(#[doc = $doc])+ pub $name: $type,)*
         }
 

@@ -5,6 +5,7 @@ use ecnlab_units::{Span, Values, parameters, words};
 
 use crate::registry::{DisciplineEntry, DisciplineKind, Gauge, Holds};
 
+/// Flow queueing in the registry.
 pub static FQ: DisciplineEntry = DisciplineEntry {
     name: "fq",
     title: "Flow queueing",
@@ -17,6 +18,7 @@ pub static FQ: DisciplineEntry = DisciplineEntry {
     ..PLAIN
 };
 
+/// Stochastic fairness queueing in the registry.
 pub static SFQ: DisciplineEntry = DisciplineEntry {
     name: "sfq",
     title: "Stochastic fairness queueing",
@@ -27,6 +29,7 @@ pub static SFQ: DisciplineEntry = DisciplineEntry {
     ..PLAIN
 };
 
+/// Deficit round robin in the registry.
 pub static DRR: DisciplineEntry = DisciplineEntry {
     name: "drr",
     title: "Deficit round robin",
@@ -119,17 +122,24 @@ words! {
 /// Which of the three a queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
+    /// Flow queueing.
     Fq,
+    /// Stochastic fairness queueing.
     Sfq,
+    /// Deficit round robin.
     Drr,
 }
 
 /// What a scheme makes of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    /// How many queues the flows are spread over.
     pub flows: u32,
+    /// What a queue may send in a round, in bytes.
     pub quantum: i64,
+    /// What the hash is perturbed with, if it is not drawn.
     pub salt: Option<u64>,
+    /// When a queue's turn ends.
     pub turn: Turn,
     /// Whether queues that have just begun come before the others.
     pub new_first: bool,
@@ -141,6 +151,7 @@ pub struct Plan {
     pub drop: End,
     /// What the longest queue is the longest in.
     pub length: Length,
+    /// How often the hash is perturbed anew, if it is.
     pub perturb: Option<Span>,
 }
 
@@ -156,7 +167,9 @@ pub enum Turn {
 /// What the longest queue is the longest in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
+    /// Packets.
     Packets,
+    /// Bytes.
     Bytes,
 }
 

@@ -1,0 +1,133 @@
+//! A router's output port in a few lines: real buffers, any queue by its name, no simulator.
+//!
+//! Two senders push datagrams at a port that sends 1 Mbps, one of them with ECN. Each millisecond the port asks its queue for what it can
+//! send. What is done to packets is printed as the queue tells it; marks are written into the IP header itself.
+//!
+//! ```text
+//! cargo run -p ecnlab-queue --example router -- codel
+//! cargo run -p ecnlab-queue --example router -- red min_th=3 max_th=9 w_q=0.1
+//! ```
+
+use std::error::Error;
+
+use ecnlab_queue::{Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
+use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+
+/// An IPv4 packet as it came from the wire.
+struct Datagram(Vec<u8>);
+
+/// Where the header has the type of service, whose last two bits are the ECN field, and the source's address.
+const TYPE_OF_SERVICE: usize = 1;
+const SOURCE: std::ops::Range<usize> = 12..16;
+
+impl Datagram {
+    fn new(sender: u8, ecn: Ecn, size: usize) -> Datagram {
+        let mut bytes = vec![0; size];
+        bytes[0] = 0x45;
+        bytes[TYPE_OF_SERVICE] = ecn as u8;
+        bytes[SOURCE].copy_from_slice(&[10, 0, 0, sender]);
+        Datagram(bytes)
+    }
+}
+
+impl Frame for Datagram {
+    fn size(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self.0[TYPE_OF_SERVICE] & 0b11 {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// Only a mark of congestion can be written, and only once.
+    fn takes(&self, level: Level) -> bool {
+        level == Level::Congested && matches!(self.ecn(), Ecn::Ect0 | Ecn::Ect1)
+    }
+
+    /// A real router also puts the header's checksum right.
+    fn mark(&mut self, _level: Level) {
+        self.0[TYPE_OF_SERVICE] |= Ecn::Ce as u8;
+    }
+
+    fn flow(&self) -> u64 {
+        self.0[SOURCE].iter().fold(0, |flow, &byte| flow << 8 | u64::from(byte))
+    }
+
+    /// Routers know none.
+    fn rtt(&self) -> Span {
+        Span::ZERO
+    }
+}
+
+/// A queue and the line that it stands before.
+struct Port {
+    queue: Queue<Datagram>,
+    line: Rate,
+    free_at: Time,
+    rng: Rng,
+}
+
+impl Port {
+    /// The AQM of this name in a buffer of 20 packets.
+    fn new(name: &str, values: &[(&str, &str)]) -> Result<Port, Box<dyn Error>> {
+        let registry = Registry::builtin();
+        let inside = Inside::Aqm { aqm: registry.choose(name, values)?, limit: Limit::Packets(20) };
+        let line = Rate::from_bps(1_000_000).ok_or("a line must send something")?;
+        let queue = registry.compose("fifo", &[], inside)?.build(line);
+        Ok(Port { queue, line, free_at: Time::ZERO, rng: Rng::for_role(1, "port") })
+    }
+
+    fn receive(&mut self, packet: Datagram, now: Time) {
+        self.queue.offer(packet, now, &mut self.rng, &mut |deed| report(now, &deed));
+    }
+
+    /// Wakes the AQM if it is time, and sends until the line is busy.
+    fn work(&mut self, now: Time) {
+        while self.queue.deadline().is_some_and(|due| due <= now) {
+            self.queue.expire(now, &mut self.rng);
+        }
+        while self.free_at <= now {
+            match self.queue.take(now, &mut self.rng, &mut |deed| report(now, &deed)) {
+                Take::Packet { frame, .. } => self.free_at = now + self.line.transmission(frame.size()),
+                Take::Later(time) => self.free_at = time,
+                Take::Empty => break,
+            }
+        }
+    }
+}
+
+fn report(now: Time, deed: &Deed<Datagram>) {
+    let (did, packet, cause) = match deed {
+        Deed::Stored(_) => return,
+        Deed::Marked(packet, cause) => ("marked", *packet, cause),
+        Deed::Dropped(packet, cause) => ("dropped", packet, cause),
+    };
+    println!("{:6.3} s  {did} a packet of 10.0.0.{} ({cause})", now.seconds(), packet.flow() & 0xff);
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let name = given.first().map_or("codel", String::as_str);
+    let values: Vec<(&str, &str)> = given.iter().skip(1).filter_map(|value| value.split_once('=')).collect();
+    let mut port = Port::new(name, &values)?;
+    for millis in 0..1_000 {
+        let now = Time::ZERO + Span::from_millis(millis);
+        // Together 1.4 Mbps for a line of 1 Mbps.
+        if millis % 10 == 0 {
+            port.receive(Datagram::new(1, Ecn::Ect0, 1000), now);
+        }
+        if millis % 13 == 0 {
+            port.receive(Datagram::new(2, Ecn::NotEct, 1000), now);
+        }
+        port.work(now);
+    }
+    let total = port.queue.total();
+    let (left, dropped) = (total.departed.packets, total.dropped_packets());
+    println!("{} packets came, {left} left, {} were marked, {dropped} dropped", total.arrived.packets, total.marked_packets());
+    Ok(())
+}
