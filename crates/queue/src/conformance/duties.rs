@@ -150,7 +150,11 @@ fn excess(subject: &Subject) -> (Verdict, String) {
     }
     let dropped = signals.dropped + signals.overflowed;
     let verdict = if dropped > 0 { Verdict::Yes } else { Verdict::No };
-    let how = if signals.dropped > 0 { "by its law" } else { "at the full buffer only" };
+    let how = match (signals.dropped, signals.overflowed) {
+        (0, _) => "at the full buffer only",
+        (_, 0) => "by its law",
+        _ => "by its law and at the full buffer",
+    };
     (verdict, format!("{how}; at most {longest} of {LARGE} packets wait"))
 }
 
