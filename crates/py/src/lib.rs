@@ -1,5 +1,6 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
+mod conformance;
 mod errors;
 mod fault;
 mod parquet;
@@ -9,8 +10,9 @@ mod watch;
 
 use std::borrow::Cow;
 
+use ecnlab_queue::conformance::Subject;
 use ecnlab_scenario::{Registry, packet_exact, registry};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::{EngineFault, Interrupted, ScenarioError};
@@ -48,6 +50,25 @@ fn packet_exact_case(case_json: &str) -> PyResult<String> {
     .to_string())
 }
 
+/// Judges an AQM of the registry in a FIFO buffer; JSON with `name`, `checks` and `duties`.
+#[pyfunction]
+fn check_aqm(py: Python<'_>, name: &str) -> PyResult<String> {
+    let entry = Registry::builtin().aqm(name).ok_or_else(|| PyValueError::new_err(format!("there is no AQM \"{name}\"")))?;
+    py.detach(|| judged(&Subject::aqm(entry)))
+}
+
+/// Judges a discipline with the AQM that it has by default; JSON as of `check_aqm`.
+#[pyfunction]
+fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
+    let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("there is no discipline \"{name}\"")))?;
+    py.detach(|| judged(&Subject::discipline(entry)))
+}
+
+/// A panic that the suite looks for is caught inside and told as a finding.
+fn judged(subject: &Subject) -> PyResult<String> {
+    fault::caught(|| conformance::judge(subject).to_string()).map_err(PyRuntimeError::new_err)
+}
+
 /// One table of several seeds as a Parquet file, with the column `seed` in front and `metadata` in its footer.
 #[pyfunction]
 fn write_parquet(py: Python<'_>, tables: Vec<(u64, Py<Table>)>, metadata: Vec<(String, String)>) -> PyResult<Cow<'static, [u8]>> {
@@ -79,6 +100,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
+    module.add_function(wrap_pyfunction!(check_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(read_parquet, module)?)
 }
