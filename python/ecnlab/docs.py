@@ -85,7 +85,7 @@ def scenario_page(text: str) -> str:
 def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
     """The index of AQMs and disciplines, and each page about some of them with their parameters as they are declared."""
     found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "README.md"}
-    pages = {file: queue_page(text) for file, text in found.items()}
+    pages = {file: queue_page(text) for file, text in found.items() if _PARAMETERS.search(text)}
     homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS.finditer(text)}
     return pages | {folder / "README.md": queue_index(homes)}
 
@@ -120,7 +120,7 @@ def duties_page() -> str:
     aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
     disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
     duties = aqms[0]["duties"]
-    meanings = ([_code(name), duty["sentence"], f"RFC 7567, section {duty['section']}"] for name, duty in duties.items())
+    meanings = ([_code(duty["name"]), duty["sentence"], f"RFC 7567, section {duty['section']}"] for duty in duties)
     parts = [_DUTIES_HEAD, _table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
     for heading, judged in (("## AQMs\n", aqms), ("## Disciplines\n", disciplines)):
         if judged:
@@ -135,9 +135,9 @@ def _has_buffer(discipline: Entry) -> bool:
 
 def _duties(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """A table of verdicts, and one of the figures that they come from."""
-    header = ("", *map(_code, judged[0]["duties"]))
+    header = ("", *(_code(duty["name"]) for duty in judged[0]["duties"]))
     for what in ("verdict", "found"):
-        yield _table(header, ([_code(one["name"]), *(duty[what] for duty in one["duties"].values())] for one in judged))
+        yield _table(header, ([_code(one["name"]), *(duty[what] for duty in one["duties"])] for one in judged))
 
 
 def _queue(name: str) -> Entry:

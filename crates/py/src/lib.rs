@@ -1,5 +1,6 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
+mod aqm;
 mod conformance;
 mod errors;
 mod fault;
@@ -10,11 +11,12 @@ mod watch;
 
 use std::borrow::Cow;
 
-use ecnlab_queue::conformance::Subject;
-use ecnlab_scenario::{Registry, packet_exact, registry};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use ecnlab_scenario::{packet_exact, registry};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::aqm::failure::AqmFailure;
+use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{EngineFault, Interrupted, ScenarioError};
 use crate::scenario::{RunResult, Scenario};
 use crate::table::Table;
@@ -23,14 +25,15 @@ use crate::table::Table;
 const FORMAT: u32 = 3;
 
 #[pyfunction]
-#[pyo3(name = "registry")]
-fn registry_text() -> String {
-    registry::registry(&Registry::builtin()).to_string()
+#[pyo3(name = "registry", signature = (aqms = Vec::new()))]
+fn registry_text(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+    Ok(registry::registry(&registry_with(&aqms)?).to_string())
 }
 
 #[pyfunction]
-fn schema() -> String {
-    registry::schema(&Registry::builtin()).to_string()
+#[pyo3(signature = (aqms = Vec::new()))]
+fn schema(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+    Ok(registry::schema(&registry_with(&aqms)?).to_string())
 }
 
 #[pyfunction]
@@ -48,25 +51,6 @@ fn packet_exact_case(case_json: &str) -> PyResult<String> {
         "name": verdict.name, "ok": verdict.difference.is_none(), "events": verdict.events, "difference": verdict.difference,
     })
     .to_string())
-}
-
-/// Judges an AQM of the registry in a FIFO buffer; JSON with `name`, `checks` and `duties`.
-#[pyfunction]
-fn check_aqm(py: Python<'_>, name: &str) -> PyResult<String> {
-    let entry = Registry::builtin().aqm(name).ok_or_else(|| PyValueError::new_err(format!("there is no AQM \"{name}\"")))?;
-    py.detach(|| judged(&Subject::aqm(entry)))
-}
-
-/// Judges a discipline with the AQM that it has by default; JSON as of `check_aqm`.
-#[pyfunction]
-fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
-    let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("there is no discipline \"{name}\"")))?;
-    py.detach(|| judged(&Subject::discipline(entry)))
-}
-
-/// A panic that the suite looks for is caught inside and told as a finding.
-fn judged(subject: &Subject) -> PyResult<String> {
-    fault::caught(|| conformance::judge(subject).to_string()).map_err(PyRuntimeError::new_err)
 }
 
 /// One table of several seeds as a Parquet file, with the column `seed` in front and `metadata` in its footer.
@@ -93,6 +77,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;
+    module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
+    aqm::add_to(module)?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;
@@ -100,8 +86,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
-    module.add_function(wrap_pyfunction!(check_aqm, module)?)?;
-    module.add_function(wrap_pyfunction!(check_discipline, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(read_parquet, module)?)
 }
