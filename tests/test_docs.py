@@ -64,6 +64,14 @@ def test_a_page_of_a_queue_gets_the_table_and_the_end_of_it_where_it_is_missing(
         docs.queue_page("<!-- parameters redd -->\n")
 
 
+def test_every_duty_of_every_aqm_has_a_verdict_and_figures() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \|((?: [^|]+ \|){5})$", docs.DUTIES_PAGE.read_text(), re.MULTILINE)
+    for entry in catalog.entries("aqm"):
+        verdicts, figures = (cells for name, cells in rows if name == entry.name)
+        assert set(verdicts.replace(" ", "").strip("|").split("|")) <= {"yes", "partly", "no"}
+        assert figures.count("% used") == 3
+
+
 def _queue_lines() -> list[str]:
     """Every line of a page that is a queue as a scenario writes it."""
     pages = (page.read_text() for page in sorted(DOCS.rglob("*.md")))

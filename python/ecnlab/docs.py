@@ -1,5 +1,7 @@
 """docs/parameters.md, docs/queues/README.md and the tables of other pages, written from the engine's own declarations.
 
+docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
+
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
 In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
 of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/queues the parameters and gauges of an AQM or a
@@ -9,12 +11,14 @@ discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from ecnlab import catalog
+from ecnlab import _core, catalog
 from ecnlab.catalog import Column, Entry, Parameter, Table
 from ecnlab.errors import UnknownName
 
@@ -22,6 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
 SCENARIO_PAGE = PAGE.with_name("scenario.md")
 MEASURES_PAGE = PAGE.with_name("measures.md")
 QUEUES = PAGE.with_name("queues")
+DUTIES_PAGE = QUEUES / "duties.md"
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -43,6 +48,21 @@ Written by `python -m ecnlab.docs` from the declarations in the engine; change t
 A queue is a discipline, which stores packets and says in which order they leave, with an AQM inside, which says when to mark or drop one.
 If nothing else is said, the discipline is first in, first out. [Scenario files](../scenario.md#queues) says how both are written down;
 `ecnlab show NAME` prints what a page says of the parameters.
+"""
+
+_DUTIES_HEAD = """# What RFC 7567 asks of an AQM, and what each does
+
+Written by `python -m ecnlab.docs` from runs of the conformance suite; nothing here is declared by the AQMs themselves.
+A "no" is not a fault: drop-tail is no AQM, RED of 1993 knows no ECN, and some papers mark at any length of the queue on purpose.
+"""
+_DUTIES_LOAD = """The first two columns say what is done to packets of one kind at 10 Mbps, about ten of which wait in a buffer of 20, under values that
+make the AQM signal often. `excess` is three times the link's rate of ECN-capable packets that answer to nothing, with default values and
+a buffer of 200 packets. The others are flows that let their windows grow by a packet a round trip (100 ms) and halve them for a signal (cut a
+fifth off for MECN's quiet one), with
+default values, as many flows as RFC 7928 calls medium congestion (section 8.2.3) and a buffer of one bandwidth-delay product, 50 packets at
+least: `size` at 50 Mbps with packets of 100 and 1500 bytes, of which it shows the shares that were signalled; `untuned` at 1, 10 and 100 Mbps.
+Untuned is well where the buffer is less than half full on average, the link is used for more than 90 % of the time, and fewer than one packet
+in 10 000 meets a full buffer; "partly" is well at some of the three rates.
 """
 
 
@@ -93,6 +113,31 @@ def queue_index(homes: Mapping[str, str]) -> str:
     for kind, heading in (("aqm", "## AQMs\n"), ("discipline", "## Disciplines\n")):
         parts += [heading, _table(("name", "title", "what it does", "source"), rows(kind))]
     return "\n".join(parts)
+
+
+def duties_page() -> str:
+    """The page of RFC 7567's duties, measured of every AQM in a FIFO buffer and of every discipline that has a buffer of its own."""
+    aqms = [json.loads(_core.check_aqm(entry.name)) for entry in catalog.entries("aqm")]
+    disciplines = [json.loads(_core.check_discipline(entry.name)) for entry in catalog.entries("discipline") if _has_buffer(entry)]
+    duties = aqms[0]["duties"]
+    meanings = ([_code(duty["name"]), duty["sentence"], f"RFC 7567, section {duty['section']}"] for duty in duties)
+    parts = [_DUTIES_HEAD, _table(("duty", "what is asked", "source"), meanings), _DUTIES_LOAD]
+    for heading, judged in (("## AQMs\n", aqms), ("## Disciplines\n", disciplines)):
+        if judged:
+            parts += [heading, *_duties(judged)]
+    return "\n".join(parts)
+
+
+def _has_buffer(discipline: Entry) -> bool:
+    """Whether it stores packets itself, and more than a FIFO buffer does, which is how the AQMs are judged."""
+    return discipline.name != "fifo" and any(parameter.name == "limit" for parameter in discipline.parameters)
+
+
+def _duties(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """A table of verdicts, and one of the figures that they come from."""
+    header = ("", *(_code(duty["name"]) for duty in judged[0]["duties"]))
+    for what in ("verdict", "found"):
+        yield _table(header, ([_code(one["name"]), *(duty[what] for duty in one["duties"])] for one in judged))
 
 
 def _queue(name: str) -> Entry:
@@ -223,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
+        pages[DUTIES_PAGE] = duties_page()
     if not chosen.check:
         for file, fresh in pages.items():
             file.write_text(fresh, encoding="utf-8")

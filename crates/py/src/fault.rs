@@ -25,8 +25,8 @@ pub fn install() {
 /// # Errors
 /// If it panics: where and why.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    WATCHED.set(true);
+    let before = WATCHED.replace(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
-    WATCHED.set(false);
+    WATCHED.set(before);
     outcome.map_err(|_| TOLD.take().unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
 mod aqm;
+mod conformance;
 mod errors;
 mod fault;
 mod parquet;
@@ -85,6 +86,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(read_parquet, module)?)
 }

@@ -55,24 +55,22 @@ impl Duty {
         }
     }
 
-    fn measure(self, subject: &Subject) -> (Verdict, String) {
-        match self {
+    /// Runs what it takes to say how far a subject meets it.
+    pub fn measure(self, subject: &Subject) -> Measured {
+        let (verdict, found) = match self {
             Duty::Marks => marks(subject),
             Duty::Incapable => incapable(subject),
             Duty::Excess => excess(subject),
             Duty::Size => size(subject),
             Duty::Untuned => untuned(subject),
-        }
+        };
+        Measured { duty: self, verdict, found }
     }
 }
 
 /// Measures every duty.
 pub fn duties(subject: &Subject) -> Vec<Measured> {
-    let measured = |&duty: &Duty| {
-        let (verdict, found) = duty.measure(subject);
-        Measured { duty, verdict, found }
-    };
-    Duty::ALL.iter().map(measured).collect()
+    Duty::ALL.iter().map(|duty| duty.measure(subject)).collect()
 }
 
 /// What was signalled among packets of one kind.
@@ -150,7 +148,11 @@ fn excess(subject: &Subject) -> (Verdict, String) {
     }
     let dropped = signals.dropped + signals.overflowed;
     let verdict = if dropped > 0 { Verdict::Yes } else { Verdict::No };
-    let how = if signals.dropped > 0 { "by its law" } else { "at the full buffer only" };
+    let how = match (signals.dropped, signals.overflowed) {
+        (0, _) => "at the full buffer only",
+        (_, 0) => "by its law",
+        _ => "by its law and at the full buffer",
+    };
     (verdict, format!("{how}; at most {longest} of {LARGE} packets wait"))
 }
 

@@ -62,6 +62,7 @@ struct Load<'a> {
     order: u64,
     packet: Packet,
     sizes: Rng,
+    delays: Rng,
     transmitting: bool,
     sums: Sums,
 }
@@ -120,6 +121,7 @@ pub fn hold(subject: &Subject, network: &Network) -> Held {
         order: 0,
         packet: Packet { dialect: subject.dialect(Setting::Defaults), ..Packet::PLAIN },
         sizes: Rng::for_role(1, "sizes"),
+        delays: Rng::for_role(1, "delays"),
         transmitting: false,
         sums: Sums::from(Time::ZERO, network.sizes.len()),
     };
@@ -133,9 +135,9 @@ pub fn hold(subject: &Subject, network: &Network) -> Held {
     load.held()
 }
 
-/// Round-trip times lie evenly between 80 and 120 ms, so that flows do not march in step.
+/// Round-trip times lie evenly between 75 and 115 ms, and up to 10 ms are added, so that flows do not march in step.
 fn round_trip(flow: usize, flows: usize) -> Span {
-    Span::from_micros(80_000 + 40_000 * flow as u64 / flows as u64)
+    Span::from_micros(75_000 + 40_000 * flow as u64 / flows as u64)
 }
 
 impl Load<'_> {
@@ -210,7 +212,13 @@ impl Load<'_> {
         self.schedule(sent, What::Transmitted);
         let flow = packet.flow as usize;
         let mark = packet.dialect.level(packet.ecn);
-        self.schedule(sent + self.flows[flow].round_trip, What::Arrived { flow, sent: packet.number, mark });
+        let heard = sent + self.way_round(flow);
+        self.schedule(heard, What::Arrived { flow, sent: packet.number, mark });
+    }
+
+    /// How long it takes until a flow hears of a packet, without the queue. It varies a little, so that bursts do not stay together for ever.
+    fn way_round(&mut self, flow: usize) -> Span {
+        self.flows[flow].round_trip + Span::from_picos(self.delays.below(JITTER.picos()))
     }
 
     /// Does something to the queue, counts what it signalled, and lets the flows miss what it dropped.
@@ -238,7 +246,8 @@ impl Load<'_> {
     fn miss(&mut self, packet: &Packet, cause: Cause) {
         self.sums.overflowed += u64::from(cause == Cause::Overflow);
         let flow = packet.flow as usize;
-        self.schedule(self.stand.now + self.flows[flow].round_trip, What::Lost { flow, sent: packet.number });
+        let heard = self.stand.now + self.way_round(flow);
+        self.schedule(heard, What::Lost { flow, sent: packet.number });
     }
 
     fn held(self) -> Held {
@@ -295,6 +304,57 @@ impl Flow {
     }
 }
 
+/// What a round trip takes longer at most.
+const JITTER: Span = Span::from_millis(10);
+
 /// Flows start evenly until then.
 const LAST_START: Span = Span::from_millis(2500);
 const INITIAL_WINDOW: f64 = 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::droptail;
+
+    fn ten_mbps(buffer: u32) -> Network<'static> {
+        let rate = Rate::from_bps(10_000_000).expect("above zero");
+        Network { rate, buffer, flows: 8, sizes: &[1500], duration: Span::from_secs(40) }
+    }
+
+    #[test]
+    fn a_buffer_of_the_bandwidth_delay_product_keeps_the_link_busy_and_overflows() {
+        let held = hold(&Subject::aqm(&droptail::ENTRY), &ten_mbps(83));
+        assert!(held.used > 0.99 && held.filled > 0.5 && held.overflowed > 0.0, "{held:?}");
+    }
+
+    /// One flow over a path that holds 66.7 packets, with a buffer of so many.
+    fn one_flow(buffer: u32) -> Held {
+        hold(&Subject::aqm(&droptail::ENTRY), &Network { flows: 1, duration: Span::from_secs(400), ..ten_mbps(buffer) })
+    }
+
+    #[test]
+    fn one_flow_fills_a_buffer_of_the_bandwidth_delay_product_to_five_ninths() {
+        // With x the window over the path's own packets, from 1 to 2, a round trip takes x: the integral of (x - 1) x over that of x.
+        let held = one_flow(67);
+        assert!((held.filled / (5.0 / 9.0) - 1.0).abs() < 0.06 && held.used > 0.99, "{held:?}");
+    }
+
+    #[test]
+    fn one_flow_uses_twenty_seven_parts_of_twenty_eight_with_half_that_buffer() {
+        // x goes from 3/4 to 3/2, and a round trip takes the larger of x and 1: (7/32 + 5/8) / (1/4 + 5/8).
+        let held = one_flow(33);
+        assert!((held.used - 27.0 / 28.0).abs() < 0.015, "{held:?}");
+    }
+
+    #[test]
+    fn a_window_is_cut_once_for_all_that_was_in_flight() {
+        let mut flow = Flow { window: 16.0, ..Flow::new(Span::from_millis(100)) };
+        (0..16).for_each(|_| assert!(flow.next() > 0));
+        flow.lost(3);
+        flow.arrived(4, Some(Level::Congested));
+        assert_eq!((8.0, 14), (flow.window, flow.in_flight));
+        let sent = flow.next();
+        flow.arrived(sent, Some(Level::Incipient));
+        assert!((flow.window - 6.4).abs() < 1e-12);
+    }
+}
