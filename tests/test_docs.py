@@ -3,6 +3,7 @@ import json
 import re
 import shlex
 import textwrap
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import click
 import pytest
 
 import ecnlab
-from ecnlab import _core, docs
+from ecnlab import _core, catalog, docs
 from ecnlab.cli import page
 from ecnlab.cli.root import COMMANDS, root
 from helpers import EXAMPLES, Outcome
@@ -36,6 +37,44 @@ def test_a_stale_or_missing_page_is_told_with_exit_code_1(tmp_path: Path, capsys
 def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> None:
     text = docs.MEASURES_PAGE.read_text()
     assert docs.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
+
+
+ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_aqm_and_discipline_has_a_page_that_the_index_links(entry: catalog.Entry) -> None:
+    link = re.search(rf"^\| \[`{entry.name}`\]\((\S+)\) ", (docs.QUEUES / "README.md").read_text(), re.MULTILINE)
+    assert link is not None, f"no page in docs/queues has the line <!-- parameters {entry.name} -->"
+    assert f"<!-- parameters {entry.name} -->\n" in (docs.QUEUES / link[1]).read_text()
+
+
+def test_a_page_of_a_queue_gets_the_table_and_the_end_of_it_where_it_is_missing(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\n<!-- parameters red -->\n\nBetween.\n\n<!-- parameters ecn -->\n\nAfter.\n")
+    pages = docs.queue_pages(tmp_path)
+    text = pages[page]
+    assert [text.count(f"`{name}`") for name in ("min_th", "probability")] == [2, 2], "once declared, once named; a gauge of each"
+    assert text.index("Between.") > text.index("<!-- end of parameters -->")
+    assert text.endswith("<!-- end of parameters -->\n\nAfter.\n")
+    assert docs.queue_page(text) == text
+    assert docs.queue_page(text.replace("| `0.1` |", "| `0.7` |")) == text
+    assert "[`ecn`](page.md)" in pages[tmp_path / "README.md"]
+    with pytest.raises(ecnlab.UnknownName, match="did you mean 'red'"):
+        docs.queue_page("<!-- parameters redd -->\n")
+
+
+def _queue_lines() -> list[str]:
+    """Every line of a page that is a queue as a scenario writes it."""
+    pages = (page.read_text() for page in sorted(DOCS.rglob("*.md")))
+    return sorted({line for text in pages for line in re.findall(r"^\s*(queue = \{.*\})$", text, re.MULTILINE)})
+
+
+@pytest.mark.parametrize("line", _queue_lines())
+def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
+    link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "1 ms", **tomllib.loads(line)}
+    flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc", "ecn": True}}
+    ecnlab.run(ecnlab.scenario({"name": "shown", "duration": "1 s", "link": [link], "flows": [flows]}))
 
 
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
@@ -67,7 +106,7 @@ def test_the_page_of_the_command_is_its_own_help() -> None:
 
 def _shown_commands() -> list[list[str]]:
     """The words of every `ecnlab ...` that a page shows, in a block of code or within a line, without the explanation beside it."""
-    pages = [*DOCS.glob("*.md"), *(DOCS.parent / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))]
+    pages = [*DOCS.rglob("*.md"), *(DOCS.parent / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))]
     blocks = r"^(?:    |\$ )?ecnlab (.+)$"
     found = [match for page in pages for match in re.findall(rf"{blocks}|`ecnlab ([^`|]+)`", page.read_text(), re.MULTILINE)]
     shown = {re.split(r"\s{2,}|\s#", block or inline)[0] for block, inline in found}

@@ -101,7 +101,7 @@ def test_a_series_that_there_is_not_at_all_is_an_unknown_name(small_result: ecnl
 
 
 def test_an_editor_sees_the_series() -> None:
-    assert {"queue", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(Series))
+    assert {"queue", "gauge", "rate", "window", "events", "lockouts", "distributions"} <= set(dir(Series))
 
 
 def test_a_wider_confidence_gives_a_wider_interval(small_result: ecnlab.Result) -> None:

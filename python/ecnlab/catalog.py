@@ -1,4 +1,4 @@
-"""What there is: sections of a scenario, AQMs, TCP profiles and variants, traffic sources, each with its parameters, told by the engine.
+"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, traffic sources, and parameters.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -48,6 +48,26 @@ class Parameter:
     read_when: str
     is_set: bool
 
+    @property
+    def meaning(self) -> str:
+        """What it means, and when it is read if not always."""
+        return f"{self.doc} Read only with {self.read_when}." if self.read_when else self.doc
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A value that an AQM or a discipline shows of itself, such as a probability.
+
+    Attributes
+    ----------
+    name, unit, doc : str
+        What it is called, its unit ("1" for a ratio), and what it says.
+    """
+
+    name: str
+    unit: str
+    doc: str
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -56,11 +76,17 @@ class Entry:
     Attributes
     ----------
     kind, name : str
-        "section", "aqm", "tcp", "variant" or "app", and the name that a scenario uses.
+        "section", "aqm", "discipline", "tcp", "variant" or "app", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
         What can be set.
+    gauges : tuple of Gauge
+        What it shows of itself while it works, of an AQM or a discipline.
+    bands : tuple of str
+        The bands that a discipline serves its packets in, where there are several.
+    holds, example : str
+        What stands inside a discipline, in a sentence, and a line of a scenario with the AQM or the discipline; "" of other kinds.
     """
 
     kind: str
@@ -69,6 +95,10 @@ class Entry:
     summary: str
     source: str
     parameters: tuple[Parameter, ...]
+    gauges: tuple[Gauge, ...] = ()
+    bands: tuple[str, ...] = ()
+    holds: str = ""
+    example: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +143,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
-KINDS = ("section", "aqm", "tcp", "variant", "app")
+KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app")
 
 
 def entries(kind: str | None = None) -> list[Entry]:
@@ -127,7 +157,7 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("section, AQM, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
+        raise UnknownName("section, AQM, discipline, TCP profile or variant, or traffic source", name, {entry.name for entry in _all()})
     return found
 
 
@@ -157,7 +187,18 @@ def _registry() -> dict[str, list[dict[str, Any]]]:
 
 
 def _entry(kind: str, told: dict[str, Any]) -> Entry:
-    return Entry(kind, told["name"], told["title"], told["summary"], told["source"], tuple(_parameters(told["parameters"])))
+    return Entry(
+        kind,
+        told["name"],
+        told["title"],
+        told["summary"],
+        told["source"],
+        tuple(_parameters(told["parameters"])),
+        tuple(Gauge(**gauge) for gauge in told.get("gauges", ())),
+        tuple(told.get("bands", ())),
+        told.get("holds", ""),
+        told.get("example", ""),
+    )
 
 
 def _parameters(told: Iterable[dict[str, Any]]) -> Iterable[Parameter]:

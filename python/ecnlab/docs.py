@@ -1,8 +1,9 @@
-"""docs/parameters.md and the tables of docs/scenario.md and docs/measures.md, written from the engine's own declarations.
+"""docs/parameters.md, docs/queues/README.md and the tables of other pages, written from the engine's own declarations.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
 In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
-of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`.
+of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/queues the parameters and gauges of an AQM or a
+discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from pathlib import Path
 
 from ecnlab import catalog
 from ecnlab.catalog import Column, Entry, Parameter, Table
+from ecnlab.errors import UnknownName
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
 SCENARIO_PAGE = PAGE.with_name("scenario.md")
 MEASURES_PAGE = PAGE.with_name("measures.md")
+QUEUES = PAGE.with_name("queues")
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
 _COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+_PARAMETERS = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
 # A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
 _FEW = 5
 
@@ -32,11 +36,20 @@ Written by `python -m ecnlab.docs` from the declarations in the engine; change t
 `ecnlab show NAME` prints the same for one entry. A default that is empty must be given.
 """
 _COLUMNS = ("parameter", "default", "bounds", "unit", "meaning", "source")
+_QUEUES_HEAD = """# Queues
+
+Written by `python -m ecnlab.docs` from the declarations in the engine; change those, not this page.
+
+A queue is a discipline, which stores packets and says in which order they leave, with an AQM inside, which says when to mark or drop one.
+If nothing else is said, the discipline is first in, first out. [Scenario files](../scenario.md#queues) says how both are written down;
+`ecnlab show NAME` prints what a page says of the parameters.
+"""
 
 
 def page() -> str:
     """The whole page."""
-    parts = [_HEAD, "## Queues (`aqm`)\n", *_entries(catalog.entries("aqm"))]
+    parts = [_HEAD, "## AQMs (`aqm`)\n", *_entries(catalog.entries("aqm"))]
+    parts += ["## Queueing disciplines (`discipline`)\n", *_entries(catalog.entries("discipline"))]
     parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
@@ -47,6 +60,47 @@ def scenario_page(text: str) -> str:
     """The page of scenario files with the tables of keys as they are declared."""
     sections = {section.name: section for section in catalog.entries("section")}
     return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
+
+
+def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
+    """The index of AQMs and disciplines, and each page about some of them with their parameters as they are declared."""
+    found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "README.md"}
+    pages = {file: queue_page(text) for file, text in found.items()}
+    homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS.finditer(text)}
+    return pages | {folder / "README.md": queue_index(homes)}
+
+
+def queue_page(text: str) -> str:
+    """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
+    owners: dict[Parameter, str] = {}
+
+    def written(part: re.Match[str]) -> str:
+        tables = "\n".join(_declared(_queue(part[2]), owners))
+        return f"{part[1]}\n{tables}\n<!-- end of parameters -->\n"
+
+    return _PARAMETERS.sub(written, text)
+
+
+def queue_index(homes: Mapping[str, str]) -> str:
+    """The list of AQMs and disciplines; `homes` says on which page each stands."""
+
+    def rows(kind: str) -> Iterable[Sequence[str]]:
+        for entry in catalog.entries(kind):
+            name = f"[`{entry.name}`]({homes[entry.name]})" if entry.name in homes else _code(entry.name)
+            yield name, entry.title, entry.summary, entry.source
+
+    parts = [_QUEUES_HEAD]
+    for kind, heading in (("aqm", "## AQMs\n"), ("discipline", "## Disciplines\n")):
+        parts += [heading, _table(("name", "title", "what it does", "source"), rows(kind))]
+    return "\n".join(parts)
+
+
+def _queue(name: str) -> Entry:
+    """The AQM or the discipline of that name."""
+    known = {entry.name: entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)}
+    if name not in known:
+        raise UnknownName("AQM or discipline", name, known)
+    return known[name]
 
 
 def measures_page(text: str) -> str:
@@ -85,7 +139,7 @@ def _says(column: Column) -> str:
 
 def _keys(section: Entry) -> str:
     """The keys of a section."""
-    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), _meaning(key)] for key in section.parameters)
+    rows = ([_code(key.name), _code(key.default) or _given(key), _allowed(key), key.meaning] for key in section.parameters)
     return _table(("key", "default", "allowed", "meaning"), rows)
 
 
@@ -100,18 +154,23 @@ def _allowed(key: Parameter) -> str:
 def _entries(entries: Iterable[Entry]) -> list[str]:
     """Each entry with the parameters that no earlier one has declared in the same words, and the names of the others."""
     owners: dict[Parameter, str] = {}
-    parts = []
-    for entry in entries:
-        mine: list[Parameter] = []
-        borrowed: dict[str, list[str]] = {}
-        for parameter in entry.parameters:
-            owner = owners.setdefault(parameter, entry.name)
-            if owner == entry.name:
-                mine.append(parameter)
-            else:
-                borrowed.setdefault(owner, []).append(parameter.name)
-        parts += [_about(entry), *_borrowed(borrowed), *([_table(_COLUMNS, map(_row, mine))] if mine else [])]
-    return parts
+    return [part for entry in entries for part in (_about(entry), *_declared(entry, owners))]
+
+
+def _declared(entry: Entry, owners: dict[Parameter, str]) -> list[str]:
+    """What stands inside, the parameters and the gauges; a parameter that an earlier entry owns is only named."""
+    mine: list[Parameter] = []
+    borrowed: dict[str, list[str]] = {}
+    for parameter in entry.parameters:
+        owner = owners.setdefault(parameter, entry.name)
+        if owner == entry.name:
+            mine.append(parameter)
+        else:
+            borrowed.setdefault(owner, []).append(parameter.name)
+    parts = [f"{entry.holds}\n"] if entry.holds else []
+    parts += [*_borrowed(borrowed), *([_table(_COLUMNS, map(_row, mine))] if mine else [])]
+    gauges = ([_code(gauge.name), gauge.unit, gauge.doc] for gauge in entry.gauges)
+    return parts + ([_table(("gauge", "unit", "meaning"), gauges)] if entry.gauges else [])
 
 
 def _profiles(profiles: Sequence[Entry]) -> list[str]:
@@ -141,11 +200,7 @@ def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _row(row: Parameter) -> list[str]:
-    return [_code(row.name), _code(row.default), row.bounds, row.unit, _meaning(row), row.source]
-
-
-def _meaning(row: Parameter) -> str:
-    return f"{row.doc} Read only with {row.read_when}." if row.read_when else row.doc
+    return [_code(row.name), _code(row.default), row.bounds, row.unit, row.meaning, row.source]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -167,6 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.file is None:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
+        pages |= queue_pages()
     if not chosen.check:
         for file, fresh in pages.items():
             file.write_text(fresh, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +21,18 @@ if TYPE_CHECKING:
 
     from ecnlab.plots.result import Plots
 
-_KEYS = {"total": None, "groups": "group", "queues": "queue"}
+# The columns that name a row of a table of measures.
+_KEYS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 _ASKED_BY = {
     "queue": 'record.queue = "10 ms"',
+    "gauge": 'record.queue = "10 ms"',
     "rate": "record.rates = true",
     "window": 'record.window = "100 ms"',
     "events": "record.events = true",
     "lockouts": "record.events = true",
     "distributions": "record.distributions = true",
 }
-_TABLES = {"queue": "series_queue", "rate": "series_rate", "window": "series_window"}
+_TABLES = {"queue": "series_queue", "gauge": "series_gauge", "rate": "series_rate", "window": "series_window"}
 _ALIKE = (
     "all seeds are alike: nothing in this scenario is random, so an interval over them means nothing; "
     'draw something, e.g. [flows.access] spread = "1 ms", or run one seed'
@@ -49,6 +52,11 @@ class Series:
     def queue(self) -> pl.DataFrame:
         """Length of each queue at every interval of `record.queue`."""
         return self["queue"]
+
+    @property
+    def gauge(self) -> pl.DataFrame:
+        """What each queue's AQM shows of itself, such as a probability, at every interval of `record.queue`."""
+        return self["gauge"]
 
     @property
     def rate(self) -> pl.DataFrame:
@@ -128,6 +136,14 @@ class Result:
         """Names of the queues, in the scenario's order; a queue is called as its link."""
         return list(self.header["queues"])
 
+    @cached_property
+    def band_names(self) -> list[tuple[str, str]]:
+        """Queue and band, for each band of each queue that has several."""
+        if not self.has("bands"):
+            return []
+        bands = self._plain("bands")
+        return list(dict.fromkeys(zip(bands["queue"], bands["band"], strict=True)))
+
     @property
     def seeds(self) -> list[int]:
         """The finished seeds, ascending."""
@@ -170,6 +186,11 @@ class Result:
         return self.table("queues")
 
     @cached_property
+    def bands(self) -> pl.DataFrame:
+        """A row per seed and band, of the queues that serve their packets in several."""
+        return self.table("bands")
+
+    @cached_property
     def total(self) -> pl.DataFrame:
         """A row per seed."""
         return self.table("total")
@@ -209,8 +230,16 @@ class Result:
         """
         return frame(self._parts_with(catalog.table(name).name), name)
 
-    def estimate(self, quantity: str, *, group: str | None = None, queue: str | None = None, confidence: float = CONFIDENCE) -> Estimate:
-        """Mean and interval over seeds of a column of `total`, or of `groups` or `queues` for the name given.
+    def estimate(
+        self,
+        quantity: str,
+        *,
+        group: str | None = None,
+        queue: str | None = None,
+        band: str | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> Estimate:
+        """Mean and interval over seeds of a column of `total`, or of `groups`, `queues` or `bands` for the name given.
 
         Parameters
         ----------
@@ -218,26 +247,26 @@ class Result:
             The column, e.g. "goodput_bps".
         group, queue : str, optional
             The group or queue (one of the two) whose column it is.
+        band : str, optional
+            The band of the queue whose column it is, where the queue has several.
         confidence : float
             How often the interval is to hold the true mean.
 
         Raises
         ------
         UnknownName
-            A quantity, group or queue that is not there; the text suggests the nearest.
+            A quantity, group, queue or band that is not there; the text suggests the nearest.
         """
-        return self._estimated(self.values(quantity, group=group, queue=queue), confidence)
+        return self._estimated(self.values(quantity, group=group, queue=queue, band=band), confidence)
 
-    def values(self, quantity: str, *, group: str | None = None, queue: str | None = None) -> list[float]:
+    def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
-        table, name = self._choose(group, queue)
-        columns = self._plain(table)
-        quantities = [column for column in columns.names if column not in ("seed", _KEYS[table])]
-        if quantity not in quantities:
-            raise UnknownName(f"quantity of the table {table!r}", quantity, quantities)
+        table, name = self._choose(group, queue, band)
+        if quantity not in self._quantities(table):
+            raise UnknownName(f"quantity of the table {table!r}", quantity, self._quantities(table))
         found = self._by_name(table, quantity)
         if name not in found:
-            raise UnknownName(str(_KEYS[table]), name, found)
+            raise UnknownName(_KEYS[table][-1], name, found)
         return list(found[name])
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
@@ -263,18 +292,22 @@ class Result:
         found = estimate(values, confidence)
         return found.without_interval() if self.alike else found
 
-    def _choose(self, group: str | None, queue: str | None) -> tuple[str, str]:
+    def _choose(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
+        """The table that is asked of, and the name of its row."""
         if group is not None and queue is not None:
             raise UsageError("group and queue exclude each other: a quantity belongs to one of them")
+        if band is not None and queue is None:
+            raise UsageError("band needs the queue that it is one of")
+        if band is not None:
+            return "bands", f"{queue}.{band}"
         if group is not None:
             return "groups", group
         return ("total", "") if queue is None else ("queues", queue)
 
     def _rows(self, confidence: float) -> Iterable[dict[str, Any]]:
-        for table, key in _KEYS.items():
-            quantities = [column for column in self._plain(table).names if column not in ("seed", key)]
+        for table in _KEYS:
             for name in self._names(table):
-                for quantity in quantities:
+                for quantity in self._quantities(table):
                     found = self._estimated(self._by_name(table, quantity)[name], confidence)
                     yield {
                         "table": table,
@@ -287,19 +320,23 @@ class Result:
                         "n": found.n,
                     }
 
+    def _quantities(self, table: str) -> list[str]:
+        return [column for column in self._plain(table).names if column not in ("seed", *_KEYS[table])]
+
     def _names(self, table: str) -> list[str]:
+        """The names of a table's rows; of a band it is the queue's with its own, QUEUE.BAND."""
+        if table == "bands":
+            return list(map(".".join, self.band_names))
         return {"groups": self.group_names, "queues": self.queue_names}.get(table, [""])
 
     def _by_name(self, table: str, quantity: str) -> dict[str, list[float]]:
-        """A quantity's values over the seeds by the name of the group or queue, under "" for the total."""
+        """A quantity's values over the seeds by the name of the group, queue or band, under "" for the total."""
         if (table, quantity) not in self._values:
-            columns, key = self._plain(table), _KEYS[table]
+            columns = self._plain(table)
+            rows = zip(*(columns[key] for key in _KEYS[table]), strict=True) if _KEYS[table] else repeat(("",))
             found: dict[str, list[float]] = {name: [] for name in self._names(table)}
-            if key is None:
-                found[""] = [float(value) for value in columns[quantity]]
-            else:
-                for name, value in zip(columns[key], columns[quantity], strict=True):
-                    found[name].append(float(value))
+            for row, value in zip(rows, columns[quantity], strict=False):
+                found[".".join(row)].append(float(value))
             self._values[table, quantity] = found
         return self._values[table, quantity]
 

@@ -1,8 +1,10 @@
 import json
+import tomllib
 from collections.abc import Callable
 
 import pytest
 
+import ecnlab as lab
 from ecnlab import _core, studies
 from helpers import Outcome
 
@@ -11,7 +13,7 @@ REGISTRY = json.loads(_core.registry())
 SECTIONS = [section | {"name": section["name"] or "scenario"} for section in REGISTRY.pop("section")]
 
 
-@pytest.mark.parametrize("kind", ["aqm", "tcp", "variant", "app"])
+@pytest.mark.parametrize("kind", ["aqm", "discipline", "tcp", "variant", "app"])
 def test_list_names_everything_in_the_registry(command: Command, kind: str) -> None:
     done = command("list", kind)
     assert done.code == 0
@@ -44,6 +46,26 @@ def test_show_names_every_parameter(command: Command, entry: dict) -> None:
     assert done.code == 0
     for parameter in entry["parameters"]:
         assert parameter["name"] in done.out
+
+
+@pytest.mark.parametrize("entry", REGISTRY["aqm"] + REGISTRY["discipline"], ids=lambda entry: entry["name"])
+def test_show_of_a_queue_has_its_gauges_and_a_line_that_a_scenario_can_have(command: Command, entry: dict) -> None:
+    shown = command("show", entry["name"]).out
+    assert all(gauge["name"] in shown and gauge["doc"] for gauge in entry["gauges"])
+    example = next(line.removeprefix("example: ") for line in shown.splitlines() if line.startswith("example: "))
+    tree = {
+        "name": "example",
+        "duration": "1 s",
+        "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", **tomllib.loads(example)}],
+        "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}],
+    }
+    queue = lab.scenario(tree).resolved["link"][0]["queue"]
+    assert entry["name"] in (queue.get("aqm"), queue.get("discipline", "fifo"))
+
+
+def test_show_says_when_a_parameter_is_read_if_not_always(command: Command) -> None:
+    lines = command("show", "linux").out
+    assert "Read only with" in lines
 
 
 @pytest.mark.parametrize("name", ["linux", "ns2-2001", "cubic"])

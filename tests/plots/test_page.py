@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "figures.md").read_text()
 def test_the_page_of_figures_has_a_row_for_each_kind() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| `(\w+) = ", PAGE, re.MULTILINE)
     assert [(name, shows) for name, shows, _ in rows] == [(kind.name, kind.shows) for kind in KINDS]
-    recorded = {"series_queue": "queue", "series_rate": "rates", "series_window": "window"}
+    recorded = {"series_queue": "queue", "series_gauge": "queue", "series_rate": "rates", "series_window": "window"}
     assert [key for _, _, key in rows] == [recorded.get(kind.table, kind.table) for kind in KINDS]
 
 
@@ -28,5 +28,5 @@ def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks), {})
     written = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert written == {f"{name}.pdf" for name in ("queue-bottleneck", "throughput", "goodput", "window", "marks", "drops")}
+    assert written == {f"{name}.pdf" for name in ("queue-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops")}
     assert (tmp_path / "queue.pdf").read_bytes().startswith(b"%PDF")

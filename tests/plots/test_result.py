@@ -18,6 +18,42 @@ def test_the_queue_s_figure_labels_its_axes_with_units(small_result: ecnlab.Resu
     assert [line.get_label() for line in axes.lines] == ["queue", "average"]
 
 
+def test_the_gauges_have_a_panel_each_with_their_units_and_what_was_recorded(small_result: ecnlab.Result) -> None:
+    average, probability = small_result.plot.gauge(seed=2).axes
+    assert (average.get_ylabel(), probability.get_ylabel()) == ("average (packets)", "probability")
+    assert probability.get_xlabel() == "time (s)"
+    recorded = small_result.series.gauge.filter((pl.col("seed") == 2) & (pl.col("gauge") == "probability"))
+    assert probability.lines[0].get_ydata().tolist() == recorded["value"].to_list()
+    assert average.get_title(loc="left") == "small: bottleneck, seed 2"
+    assert [axes.get_ylabel() for axes in small_result.plot.gauge(["probability"]).axes] == ["probability"]
+
+
+def test_a_gauge_has_a_line_for_each_queue_that_shows_it() -> None:
+    link = _named("link")["link"][0]
+    links = [
+        link | {"name": "first", "to": "m", "queue": {"aqm": "red", "limit": 20}},
+        link | {"name": "second", "from": "m", "to": "n", "queue": {"aqm": "droptail", "limit": 20}},
+        link | {"name": "third", "from": "n", "queue": {"aqm": "ecn", "limit": 20}},
+    ]
+    result = ecnlab.run(ecnlab.scenario(_named("link") | {"link": links, "record": {"queue": "100 ms"}}), seed=1)
+    average, probability = result.plot.gauge().axes
+    for axes in (average, probability):
+        assert [line.get_label() for line in axes.lines] == ["first", "third"]
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "third"]
+    assert [line.get_label() for line in result.plot.gauge(queues=["third"]).axes[0].lines] == ["third"]
+    with pytest.raises(ecnlab.ResultsError, match="no AQM of second shows a gauge"):
+        result.plot.gauge(queues=["second"])
+
+
+def test_gauges_are_no_figure_of_a_queue_that_shows_none(tmp_path: Path) -> None:
+    tree = _named("link") | {"record": {"queue": "100 ms"}}
+    plot = ecnlab.run(ecnlab.scenario(tree), 1).plot
+    assert [kind.name for kind in plot.possible()] == ["queue"]
+    assert plot.save_all(tmp_path) == ["queue-link"]
+    with pytest.raises(ecnlab.ResultsError, match="no AQM of link shows a gauge"):
+        plot.save_all(tmp_path, ["gauges"])
+
+
 def test_the_rates_figure_has_a_line_and_a_band_for_each_group(small_result: ecnlab.Result) -> None:
     (axes,) = small_result.plot.rates().axes
     assert [line.get_label() for line in axes.lines] == ["far", "near"]
@@ -86,6 +122,8 @@ def test_distributions_of_a_run_have_its_median(tmp_path: Path) -> None:
     ("draw", "message"),
     [
         (lambda plot: plot.queue("botleneck"), "no queue named 'botleneck'; did you mean 'bottleneck'"),
+        (lambda plot: plot.gauge(["probabilty"]), "no gauge named 'probabilty'; did you mean 'probability'"),
+        (lambda plot: plot.gauge(queues=["botleneck"]), "no queue named 'botleneck'; did you mean 'bottleneck'"),
         (lambda plot: plot.rates("goodputs_bps"), "did you mean 'goodput_bps'"),
         (lambda plot: plot.rates(groups=["fat"]), "no group named 'fat'; did you mean 'far'"),
         (lambda plot: plot.window("cwnd"), "did you mean 'cwnd_packets'"),
@@ -116,9 +154,9 @@ def test_a_figure_has_its_title_where_it_is_shown_and_none_where_it_is_saved(sma
 def test_every_figure_that_the_tables_allow_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     names = small_result.plot.save_all(tmp_path, formats=["svg", "pdf"], width=3.3, progress=lambda done, of: told.append((done, of)))
-    assert names == ["queue-bottleneck", "throughput", "goodput", "window", "marks", "drops"]
+    assert names == ["queue-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}.{kind}" for n in names for kind in ("svg", "pdf"))
-    assert told == [(done, 6) for done in range(7)]
+    assert told == [(done, 7) for done in range(8)]
 
 
 def test_the_width_that_was_asked_for_is_the_width_that_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Fifo, FlowQueues, Frame, Limit, Queue};
+use crate::discipline::{Cbq, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -49,7 +49,31 @@ impl Composition {
             (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
                 FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
             }
+            (DisciplineKind::Cbq, Inside::Queue(inner)) => {
+                Cbq::new(&cbq::Settings::of(&self.values), rate, inner.build(self.slower(rate))).into()
+            }
+            (DisciplineKind::TokenBucket, Inside::Queue(inner)) => {
+                TokenBucket::new(&token_bucket::Settings::of(&self.values), inner.build(self.slower(rate))).into()
+            }
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
+        }
+    }
+
+    /// The rate at which the queue inside is served, on a link of this rate.
+    fn slower(&self, link: Rate) -> Rate {
+        self.shaped_to().map_or(link, |rate| rate.min(link))
+    }
+
+    /// The rate to which the discipline itself shapes what stands inside it, if it does.
+    pub fn shaped_to(&self) -> Option<Rate> {
+        matches!(self.discipline.kind, DisciplineKind::Cbq | DisciplineKind::TokenBucket).then(|| self.values.get("rate"))
+    }
+
+    /// The names of the bands that its packets are served in, where there are several.
+    pub fn bands(&self) -> &'static [&'static str] {
+        match &self.inside {
+            Inside::Queue(inner) => inner.bands(),
+            Inside::Aqm { .. } | Inside::Law { .. } => self.discipline.bands,
         }
     }
 
@@ -60,6 +84,16 @@ impl Composition {
             Inside::Law { .. } => None,
             Inside::Queue(inner) => inner.aqm(),
         }
+    }
+
+    /// How many gauges it shows at most: those of all that it is made of.
+    pub fn gauges(&self) -> usize {
+        let inside = match &self.inside {
+            Inside::Aqm { aqm, .. } => aqm.entry.gauges.len(),
+            Inside::Law { .. } => 0,
+            Inside::Queue(inner) => inner.gauges(),
+        };
+        self.discipline.gauges.len() + inside
     }
 
     /// Digests of the AQMs in it that are not part of this crate.

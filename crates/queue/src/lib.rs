@@ -4,7 +4,9 @@
 //! handed, so the same code serves the simulator and a live router. The discipline stores the packets, does the deeds and tells them.
 
 pub mod aqm;
+mod compose;
 pub mod composition;
+pub mod conformance;
 pub mod discipline;
 pub mod registry;
 

@@ -6,8 +6,9 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
-use crate::aqm::{Aqm, aecn, codel, droptail, mark_front, red, step};
-use crate::discipline::{Limit, fifo, flow_queues};
+use crate::aqm::law::red as red_law;
+use crate::aqm::{self, Aqm, droptail};
+use crate::discipline::{self, Limit, flow_queues};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
@@ -91,6 +92,8 @@ pub enum Holds {
 pub enum DisciplineKind {
     Fifo,
     FlowQueues(flow_queues::Scheme),
+    Cbq,
+    TokenBucket,
 }
 
 /// What a scenario may name.
@@ -148,31 +151,79 @@ impl AqmEntry {
         check: |_, _| Vec::new(),
         busy: &[],
         digest: "",
-        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
     };
 
     /// That it writes marks of congestion and no quieter ones.
     pub const CONGESTED: fn(&Values) -> Option<Level> = |_| Some(Level::Congested);
+
+    /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
+    pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
 
     /// Its parameters as tests and tables of duties run it.
     ///
     /// # Panics
     /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
     pub fn busy_values(&self) -> Values {
-        let mut values = Values::defaults(self.parameters);
-        for (name, text) in self.busy {
-            values.read(name, text).unwrap_or_else(|why| panic!("{}: {name} = {text}: {why}", self.name));
-        }
-        values
+        busy(self.name, self.parameters, self.busy)
     }
 }
 
+impl DisciplineEntry {
+    /// The parameters of its own law as tests and tables of duties run it.
+    ///
+    /// # Panics
+    /// If a busy value does not fit its parameter: a fault of the entry, which a test looks for.
+    pub fn busy_values(&self) -> Values {
+        busy(self.name, self.parameters, self.busy)
+    }
+}
+
+fn busy(entry: &str, parameters: &'static [Parameter], busy: &[(&str, &str)]) -> Values {
+    let mut values = Values::defaults(parameters);
+    for (name, text) in busy {
+        values.read(name, text).unwrap_or_else(|why| panic!("{entry}: {name} = {text}: {why}"));
+    }
+    values
+}
+
 /// The AQMs, one line each.
-pub static AQMS: &[&AqmEntry] =
-    &[&droptail::ENTRY, &red::RED, &red::ECN, &red::ECNM, &mark_front::ENTRY, &aecn::ENTRY, &codel::ENTRY, &step::ENTRY];
+#[rustfmt::skip]
+pub static AQMS: &[&AqmEntry] = &[
+    &aqm::droptail::ENTRY,
+    &aqm::red::RED,
+    &aqm::red::ECN,
+    &aqm::red::ECNM,
+    &aqm::mark_front::ENTRY,
+    &aqm::aecn::ENTRY,
+    &aqm::blue::ENTRY,
+    &aqm::fred::ENTRY,
+    &aqm::rem::ENTRY,
+    &aqm::sred::ENTRY,
+    &aqm::mecn::ENTRY,
+    &aqm::amecn::ENTRY,
+    &aqm::ared::ENTRY,
+    &aqm::feng_red::ENTRY,
+    &aqm::pd_red::ENTRY,
+    &aqm::dsred::ENTRY,
+    &aqm::codel::ENTRY,
+    &aqm::step::ENTRY,
+    &aqm::pi::ENTRY,
+    &aqm::pi2::ENTRY,
+    &aqm::pie::ENTRY,
+    &aqm::linux_red::ENTRY,
+];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
-pub static DISCIPLINES: &[&DisciplineEntry] = &[&fifo::ENTRY, &flow_queues::DRR, &flow_queues::FQ, &flow_queues::SFQ];
+#[rustfmt::skip]
+pub static DISCIPLINES: &[&DisciplineEntry] = &[
+    &discipline::fifo::ENTRY,
+    &discipline::cbq::ENTRY,
+    &discipline::token_bucket::ENTRY,
+    &discipline::flow_queues::DRR,
+    &discipline::flow_queues::FQ,
+    &discipline::flow_queues::SFQ,
+];
 
 #[cfg(test)]
 mod tests {

@@ -35,6 +35,7 @@ pub fn columns() -> Json {
 fn aqm_text(aqm: &AqmEntry) -> Json {
     let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, aqm.parameters].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
+    text["example"] = json!(queue::example_of_aqm(aqm));
     text
 }
 
@@ -42,6 +43,13 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
     let parameters = [buffer(discipline), discipline.parameters].concat();
     let mut text = entry(discipline.name, discipline.title, discipline.summary, discipline.source, &parameters, &[]);
     text["gauges"] = gauges(discipline.gauges);
+    text["bands"] = json!(discipline.bands);
+    text["holds"] = json!(match discipline.holds {
+        Inside::Aqm(default) => format!("It holds an AQM, aqm = {{ name = ... }}, and a buffer; \"{default}\" if none is given."),
+        Inside::Law => "It holds a buffer; when to signal is its own law.".to_owned(),
+        Inside::Queue => "It holds another queue, queue = { ... }, which has the buffer.".to_owned(),
+    });
+    text["example"] = json!(queue::example_of_discipline(discipline));
     text
 }
 

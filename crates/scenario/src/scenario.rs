@@ -51,7 +51,8 @@ impl Scenario {
         let groups = flows::read(&mut reader, &given, &links);
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
             let flows = groups.iter().map(|group| group.count as usize).sum();
-            let extent = Extent { duration: keys.duration, queues: links.len(), flows, groups: groups.len() };
+            let gauges = links.iter().flatten().map(|link| link.gauges).sum();
+            let extent = Extent { duration: keys.duration, queues: links.len(), gauges, flows, groups: groups.len() };
             record::check(&mut reader, &given, &Record::of(record), &extent);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };

@@ -22,6 +22,9 @@ to = "sink"
 tcp = { profile = "linux", ecn = true }
 "#;
 
+const SHAPED_ABOVE: &str = r#"{ discipline = "tbf", rate = "10 Mbps", burst = "10 KB", queue = { aqm = "ecn", limit = 120 } }"#;
+const SHAPED_TWICE: &str = r#"{ discipline = "cbq", rate = "2 Mbps", queue = { discipline = "tbf", rate = "3 Mbps", burst = "10 KB", queue = { aqm = "ecn", limit = 120 } } }"#;
+
 fn warnings(overrides: &[(&str, &str)]) -> Vec<Problem> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
     Scenario::from_toml(QUIET, &overrides, &Registry::builtin()).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
@@ -32,6 +35,8 @@ fn a_scenario_that_means_what_it_says_is_not_warned_of() {
     assert_eq!(Vec::<Problem>::new(), warnings(&[]));
     assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp.ecn", "false")]), "who writes it means it");
     assert_eq!(Vec::<Problem>::new(), warnings(&[("flows.near.tcp", "{ profile = \"linux\", variant = \"dctcp\" }")]));
+    let shaped = SHAPED_ABOVE.replace("10 Mbps", "2 Mbps");
+    assert_eq!(Vec::<Problem>::new(), warnings(&[("link.bottleneck.queue", &shaped)]));
 }
 
 /// One oddity each: what is overridden, where it is reported, and a part of what is said.
@@ -51,6 +56,8 @@ fn one_oddity_is_one_warning_at_its_place() {
         ("link.bottleneck.loss", "1", "link.bottleneck.loss", "every packet is lost"),
         ("link.bottleneck.loss_every", "1", "link.bottleneck.loss_every", "every packet is lost"),
         ("link.bottleneck.reverse.loss", "1", "link.bottleneck.reverse.loss", "every packet is lost"),
+        ("link.bottleneck.queue", SHAPED_ABOVE, "link.bottleneck.queue.rate", "is not below 10000000 bps"),
+        ("link.bottleneck.queue", SHAPED_TWICE, "link.bottleneck.queue.queue.rate", "is not below 2000000 bps"),
         ("flows.near.start", "20 s", "flows.near.start", "no flow of the group sends"),
         ("flows.near.start", "[\"0 s\", \"30 s\"]", "flows.near.start", "some flows of the group send nothing"),
         ("measure_from", "19.5 s", "measure_from", "no whole second"),
@@ -70,6 +77,24 @@ fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of()
     let queue = "{ aqm = \"ecnm\", limit = 120, min_th = 10, max_th = 30, mark_limit = 0.5 }";
     let found = warnings(&[("link.bottleneck.queue", queue)]);
     assert_eq!(vec!["link.bottleneck.queue.mark_limit"], found.iter().map(|warning| warning.place.as_str()).collect::<Vec<_>>());
+}
+
+#[test]
+fn senders_and_queues_that_speak_of_different_levels_are_warned_of() {
+    let queue = |aqm: &str| ("link.bottleneck.queue", format!("{{ aqm = \"{aqm}\", limit = 120, min_th = 10, max_th = 30 }}"));
+    let tcp = |response: &str, echo: &str| {
+        ("flows.near.tcp", format!("{{ profile = \"linux\", ecn = true, response = \"{response}\", ecn_echo = \"{echo}\" }}"))
+    };
+    let said = |(at, queue): (&str, String), (to, tcp): (&str, String)| -> Vec<String> {
+        let found = warnings(&[(at, &queue), (to, &tcp)]);
+        found.into_iter().map(|warning| format!("{}: {}", warning.place, warning.message)).collect()
+    };
+    let [one, two] = [said(queue("mecn"), tcp("halve", "classic")), said(queue("ecn"), tcp("mecn", "mecn"))];
+    assert!(one.len() == 1 && one[0].starts_with("flows.near.tcp.response: ") && one[0].contains("marks in two levels"), "{one:?}");
+    assert!(two.len() == 1 && two[0].starts_with("flows.near.tcp.response: ") && two[0].contains("no queue on their route"), "{two:?}");
+    for aqm in ["mecn", "amecn"] {
+        assert_eq!(Vec::<String>::new(), said(queue(aqm), tcp("mecn", "mecn")), "{aqm}");
+    }
 }
 
 #[test]

@@ -12,12 +12,13 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from ecnlab.catalog import Entry, Parameter
+    from ecnlab.catalog import Entry, Gauge, Parameter
     from ecnlab.cli.table import Table
 
 _KINDS = {
     "section": "sections of a scenario file",
-    "aqm": "queue algorithms",
+    "aqm": "AQMs: when a queue marks or drops",
+    "discipline": "queueing disciplines: how packets wait and in which order they leave",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
     "app": "traffic sources",
@@ -25,9 +26,18 @@ _KINDS = {
 }
 
 # A table's headings and the fields of a parameter that stand under them.
-_DECLARED = {"name": "name", "kind": "kind", "unit": "unit", "default": "default", "bounds": "bounds", "meaning": "doc", "source": "source"}
-_IN_FORCE = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "doc", "source": "source"}
-_SET = {"name": "name", "value": "default", "meaning": "doc", "source": "source"}
+_DECLARED = {
+    "name": "name",
+    "kind": "kind",
+    "unit": "unit",
+    "default": "default",
+    "bounds": "bounds",
+    "meaning": "meaning",
+    "source": "source",
+}
+_IN_FORCE = {"name": "name", "value": "default", "bounds": "bounds", "unit": "unit", "meaning": "meaning", "source": "source"}
+_SET = {"name": "name", "value": "default", "meaning": "meaning", "source": "source"}
+_SHOWN = {"name": "name", "unit": "unit", "meaning": "doc"}
 
 
 def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -59,7 +69,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
 def list_(kind: str | None) -> None:
     """List what there is.
 
-    KIND is section, aqm, tcp, variant, app or study; without it all kinds are listed.
+    KIND is section, aqm, discipline, tcp, variant, app or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
@@ -86,7 +96,7 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a TCP profile or variant, a traffic source, a study, or a section of a scenario file.
+    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, a traffic source, a study, or a section of a scenario file.
     """
     from ecnlab import catalog, studies
     from ecnlab.cli import output
@@ -94,7 +104,7 @@ def show(name: str) -> None:
     found = [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
-        raise UnknownName("AQM, TCP profile or variant, traffic source, study or section", name, known)
+        raise UnknownName("AQM, discipline, TCP profile or variant, traffic source, study or section", name, known)
     for entry in found:
         _show_entry(entry)
     if name in studies.TITLES:
@@ -124,6 +134,10 @@ def _show_entry(entry: Entry) -> None:
     from ecnlab.cli import output
 
     _say_about(entry.name, entry.kind, entry.title, entry.summary, entry.source)
+    for part in (entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
+        output.say_folded(part)
+    if entry.example:  # not folded: it is there to be copied
+        output.say(f"example: {entry.example}")
     output.say_tables(_tables(entry))
 
 
@@ -140,10 +154,11 @@ def _tables(entry: Entry) -> list[Table]:
     others = [parameter for parameter in entry.parameters if parameter not in members]
     columns = {"tcp": _IN_FORCE, "variant": _SET}.get(entry.kind, _DECLARED)
     made = [_table("set by the profile", _SET, members)] if members else []
-    return made + ([_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else [])
+    made += [_table("as everywhere" if entry.kind == "tcp" else "", columns, others)] if others else []
+    return made + ([_table("gauges", _SHOWN, entry.gauges)] if entry.gauges else [])
 
 
-def _table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter]) -> Table:
+def _table(title: str, columns: Mapping[str, str], parameters: Sequence[Parameter | Gauge]) -> Table:
     from ecnlab.cli.table import Table
 
     header = tuple(columns)

@@ -1,4 +1,4 @@
-"""A result as tables: rates, delays and counts by group; fairness; each queue."""
+"""A result as tables: rates, delays and counts by group; fairness; each queue, and its bands where it has several."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ _QUEUE = (
     "drops_forced",
     "drops_overflow",
 )
+_BAND = (
+    "arrivals",
+    "departures",
+    "sojourn_mean_s",
+    "sojourn_p95_s",
+    "marks",
+    "drops_early",
+    "drops_forced",
+    "drops_overflow",
+)
 _PATH = ("drops_lost", "drops_ecn")
 _WORDS = ("quantity", "unit")
 
@@ -47,11 +57,15 @@ def tables(result: Result) -> list[Table]:
     queues = [_of_queue(result, name) for name in result.queue_names]
     by_group = _BY_GROUP + (_TRANSACTIONS if math.isfinite(whole("transaction_mean_s").mean) else ())
     lost = [quantity for quantity in _PATH if any(of(quantity).mean > 0 for of in queues)]
-    return [
+    shown = [
         Table(title(result), [*_WORDS, _total(result), *result.group_names], [_row(q, [whole, *groups]) for q in by_group], _WORDS),
         Table("fairness over all flows", ["quantity", "value"], [[q, number(whole(q))] for q in _WHOLE]),
         Table("queues", [*_WORDS, *result.queue_names], [_row(q, queues) for q in (*_QUEUE, *lost)], _WORDS),
     ]
+    if not result.band_names:
+        return shown
+    bands = [_of_band(result, queue, band) for queue, band in result.band_names]
+    return [*shown, Table("bands", [*_WORDS, *map(".".join, result.band_names)], [_row(q, bands) for q in _BAND], _WORDS)]
 
 
 def title(result: Result) -> str:
@@ -83,6 +97,10 @@ def _of_group(result: Result, name: str) -> Callable[[str], Estimate]:
 
 def _of_queue(result: Result, name: str) -> Callable[[str], Estimate]:
     return lambda quantity: result.estimate(quantity, queue=name)
+
+
+def _of_band(result: Result, queue: str, band: str) -> Callable[[str], Estimate]:
+    return lambda quantity: result.estimate(quantity, queue=queue, band=band)
 
 
 def _total(result: Result) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 
 from ecnlab.errors import ResultsError, UnknownName
 from ecnlab.names import file_name
-from ecnlab.plots import dots, series, shares, style
+from ecnlab.plots import dots, gauges, series, shares, style
 from ecnlab.plots.style import Style
 
 if TYPE_CHECKING:
@@ -30,12 +30,13 @@ Drawing = Callable[[], "Drawn"]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of figure that a result may allow: its name, what it shows, and the table that it is drawn from."""
+    """A kind of figure that a result may allow: its name, what it shows, the table that it is drawn from, and whether that needs a row."""
 
     name: str
     shows: str
     table: str
     each: Callable[[Plots], Iterable[tuple[Stem, Drawing]]]
+    needs_rows: bool = False
 
 
 class Plots:
@@ -65,6 +66,29 @@ class Plots:
             series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
             series.span(axes, self._end_s)
             style.legend_above(axes)
+        return figure
+
+    def gauge(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> Drawn:
+        """What AQMs show of themselves, such as a probability, against time: a panel for each gauge with a line for each queue.
+
+        All gauges and the first ten queues unless named, and the first seed.
+        """
+        result = self._one(seed)
+        shown = _some("queue", queues, result.queue_names)
+        frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
+        if frame.is_empty():
+            raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} shows a gauge; ecnlab show NAME says what an AQM shows")
+        panels = _some_panels(gauges.panels(frame, self._gauge_units()), names)
+        with self._style.applied():
+            figure, every = style.panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
+            if self._style.titles:
+                style.title(every[0], f"{result.name}: {shown[0] if len(shown) == 1 else 'gauges'}, {_seeds(result)}")
+            for axes, panel in zip(every, panels, strict=True):
+                gauges.draw(axes, frame, panel, shown)
+                series.span(axes, self._end_s)
+                if len(shown) > 1:
+                    style.legend_above(axes, _note(queues, "queue", result.queue_names))
+            every[-1].set_xlabel("time (s)")
         return figure
 
     def rates(self, quantity: str = "goodput_bps", groups: Sequence[str] | None = None) -> Drawn:
@@ -134,7 +158,8 @@ class Plots:
 
     def possible(self) -> list[Kind]:
         """The kinds of figures that the recorded tables allow."""
-        return [kind for kind in KINDS if self._result.has(kind.table)]
+        recorded = (kind for kind in KINDS if self._result.has(kind.table))
+        return [kind for kind in recorded if not kind.needs_rows or self._one(None).table(kind.table).height]
 
     def save_all(
         self,
@@ -184,6 +209,9 @@ class Plots:
             style.legend_above(axes)
         return figure
 
+    def _gauge_units(self) -> dict[str, dict[str, str]]:
+        return {link["name"]: gauges.units_of(link["queue"]) for link in self._result.header["parameters"]["link"]}
+
     def _panel(self, about: str, shape: float = 0.61) -> tuple[Drawn, Axes]:
         figure, (axes,) = style.panels(shape=shape, style=self._style)
         if self._style.titles:
@@ -215,6 +243,13 @@ def _one_figure(name: str, draw: Callable[..., Drawn], *arguments: str) -> Calla
 
 KINDS = (
     Kind("queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _each_queue),
+    Kind(
+        "gauges",
+        "what AQMs show of themselves, such as a probability, against time: a panel for each gauge",
+        "series_gauge",
+        _one_figure("gauges", Plots.gauge),
+        needs_rows=True,
+    ),
     Kind("throughput", "throughput of each group against time", "series_rate", _one_figure("throughput", Plots.rates, "throughput_bps")),
     Kind("goodput", "goodput of each group against time", "series_rate", _one_figure("goodput", Plots.rates, "goodput_bps")),
     Kind("window", "mean congestion window of each group's flows against time", "series_window", _one_figure("window", Plots.window)),
@@ -240,6 +275,13 @@ def _some(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> Seque
         return known[:MOST_CURVES]
     _known(kind, names, known)
     return names
+
+
+def _some_panels(known: Sequence[gauges.Panel], names: Sequence[str] | None) -> Sequence[gauges.Panel]:
+    if names is None:
+        return known
+    _known("gauge", names, [panel.gauge for panel in known])
+    return [panel for name in names for panel in known if panel.gauge == name]
 
 
 def _note(names: Sequence[str] | None, kind: str, known: Sequence[str]) -> str | None:

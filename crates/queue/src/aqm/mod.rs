@@ -5,11 +5,25 @@
 //! lose a packet nor overfill a buffer, and it does not know whether packets are simulated.
 
 pub mod aecn;
+pub mod amecn;
+pub mod ared;
+pub mod blue;
 pub mod codel;
 pub mod droptail;
+pub mod dsred;
+pub mod feng_red;
+pub mod fred;
 pub mod law;
+pub mod linux_red;
 pub mod mark_front;
+pub mod mecn;
+pub mod pd_red;
+pub mod pi;
+pub mod pi2;
+pub mod pie;
 pub mod red;
+pub mod rem;
+pub mod sred;
 pub mod step;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, words};
@@ -214,6 +228,15 @@ impl Arrival<'_> {
     /// A plain packet that arrives at an empty queue at time zero: for tests and examples, with what differs written over it.
     pub const PLAIN: Arrival<'static> =
         Arrival { now: Time::ZERO, packet: Glimpse::PLAIN, backlog: Backlog::NONE, head_waited: Span::ZERO, groups: &[], full: false };
+
+    /// A signal to this packet: a mark where `ecn` is on and the packet can carry one, else its drop.
+    pub fn signal(&self, ecn: bool, cause: Cause) -> Wish {
+        if ecn && self.packet.ecn.is_capable() {
+            Wish::Signal { level: Level::Congested, target: Target::Arriving, cause }
+        } else {
+            Wish::Drop { victim: Victim::Arriving, cause }
+        }
+    }
 }
 
 impl Departure {

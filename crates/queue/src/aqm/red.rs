@@ -73,6 +73,33 @@ impl Red {
         Red { mode, settings, ramp: settings.ramp(), average: Average::new(&settings, rate), count: Count::default() }
     }
 
+    /// Takes an arrival into the average; returns the start of the idle spell that it ended, if any. [`Red::judge`] is to follow.
+    pub(super) fn measure(&mut self, arrival: &Arrival) -> Option<Time> {
+        self.average.update(arrival)
+    }
+
+    /// Judges the arrival that was measured.
+    pub(super) fn judge(&mut self, arrival: &Arrival, idle: Option<Time>, rng: &mut Rng) -> Wish {
+        self.count.arrival(arrival.packet.size);
+        let mut wish = self.wish(arrival, rng);
+        if arrival.full {
+            self.count.restart();
+            wish = Wish::Drop { victim: self.settings.drop.victim(arrival, rng), cause: Cause::Overflow };
+        }
+        self.average.resume_idle_if_dropped(idle, &wish);
+        wish
+    }
+
+    /// The average as an arrival at this time would find it.
+    pub(super) fn average_at(&self, now: Time) -> f64 {
+        self.average.at(now)
+    }
+
+    /// Signals along another line from now on.
+    pub(super) fn follow(&mut self, ramp: Ramp) {
+        self.ramp = ramp;
+    }
+
     fn wish(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
         let Settings { floor, drop, .. } = self.settings;
         if self.average.value() < self.ramp.min_th || arrival.backlog.packets <= floor {
@@ -100,15 +127,8 @@ impl Red {
 
 impl Aqm for Red {
     fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        let idle = self.average.update(arrival);
-        self.count.arrival(arrival.packet.size);
-        let mut wish = self.wish(arrival, rng);
-        if arrival.full {
-            self.count.restart();
-            wish = Wish::Drop { victim: self.settings.drop.victim(arrival, rng), cause: Cause::Overflow };
-        }
-        self.average.resume_idle_if_dropped(idle, &wish);
-        wish
+        let idle = self.measure(arrival);
+        self.judge(arrival, idle, rng)
     }
 
     fn idle(&mut self, now: Time) {

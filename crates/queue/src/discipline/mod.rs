@@ -3,13 +3,17 @@
 //! A queue *tells* what it does to packets, in the order in which it does it ([`Deed`]); whoever owns the queue passes a closure that hears
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
+pub mod cbq;
 pub mod fifo;
 pub mod flow_queues;
+pub mod token_bucket;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
+pub use cbq::Cbq;
 pub use fifo::Fifo;
 pub use flow_queues::FlowQueues;
+pub use token_bucket::TokenBucket;
 
 use crate::aqm::{Cause, Glimpse};
 
@@ -155,6 +159,10 @@ queues! {
     Fifo(Fifo),
     /// A FIFO for each flow, in turns.
     FlowQueues(FlowQueues),
+    /// Another queue, held to a rate by an average of its idle times.
+    Cbq(Cbq),
+    /// Another queue, shaped by tokens.
+    TokenBucket(TokenBucket),
 }
 
 impl<F: Frame> Discipline<F> for Queue<F> {

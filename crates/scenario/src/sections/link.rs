@@ -87,6 +87,8 @@ pub struct Link<'a> {
     pub given: Given<'a>,
     /// The quietest mark that its queue writes, as far as is known; nothing if it marks no packet.
     pub marks: Option<Level>,
+    /// How many gauges its queue shows, as far as is known.
+    pub gauges: usize,
     /// Digests of the AQMs in it that a user brought.
     pub brought: Vec<&'static str>,
     pub sound: Option<SoundLink>,
@@ -116,10 +118,11 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     let back = back(reader, &given, name, &reading);
     let queue = queue(reader, &given);
     let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
+    let gauges = queue.as_ref().map_or(0, |queue| queue.of.gauges());
     let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.digests());
     let sound = sound_link(&reading, queue, back);
     let [name, from, to] = ends;
-    Some(Link { name: name?, from: from?, to: to?, given, marks, brought, sound })
+    Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, brought, sound })
 }
 
 /// The link's two directions, unless something of it has a problem.

@@ -15,13 +15,14 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::Section;
 use super::link::MAX_PACKETS;
+use super::{Section, json_of};
 use crate::read::{Given, Reader};
 
 /// The table of the queue inside another, and how it is written.
 const INNER: &str = "queue";
 const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
+const LIMIT_EXAMPLE: &str = "limit = 120";
 const MAX_BYTES: f64 = 1e13;
 
 parameters! {
@@ -52,6 +53,28 @@ pub struct Queue {
 struct Chosen {
     aqm: AqmChoice,
     described: Map<String, Json>,
+}
+
+/// A line of a scenario with the AQM.
+pub fn example_of_aqm(aqm: &AqmEntry) -> String {
+    format!("queue = {{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required(aqm.parameters))
+}
+
+/// A line of a scenario with the discipline.
+pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
+    let own = required(discipline.parameters);
+    let inside = match discipline.holds {
+        Holds::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
+        Holds::Law => format!("{LIMIT_EXAMPLE}{own}"),
+        Holds::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
+    };
+    format!("queue = {{ discipline = \"{}\", {inside} }}", discipline.name)
+}
+
+/// The parameters that must be given, each with a value that could be.
+fn required(parameters: &[Parameter]) -> String {
+    let required = parameters.iter().filter(|parameter| parameter.required);
+    required.map(|parameter| format!(", {} = {}", parameter.name, json_of(&parameter.default_value()))).collect()
 }
 
 /// Reads a queue's table.

@@ -11,7 +11,7 @@ parameters! {
     /// What to record besides the measures.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
-        /// Interval between samples of each queue's length and average.
+        /// Interval between samples of each queue's length and average, and of what its AQM shows of itself.
         pub queue: Interval = "off", 1e-6..=8_640_000, "s";
         /// Interval between samples of each flow's congestion window and threshold.
         pub window: Interval = "off", 1e-6..=8_640_000, "s";
@@ -60,6 +60,8 @@ const BOUND: f64 = record::MOST_BYTES as f64;
 pub struct Extent {
     pub duration: Span,
     pub queues: usize,
+    /// Gauges of all queues together.
+    pub gauges: usize,
     pub flows: usize,
     pub groups: usize,
 }
@@ -76,8 +78,9 @@ impl Record {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
         let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
         let rows = |of: usize, bytes: u64| of as f64 * bytes as f64;
+        let queues = rows(extent.queues, record::QUEUE_SAMPLES.row_bytes());
         [
-            ("queue", samples(self.queue) * rows(extent.queues, record::QUEUE_SAMPLES.row_bytes())),
+            ("queue", samples(self.queue) * (queues + rows(extent.gauges, record::GAUGE_SAMPLES.row_bytes()))),
             ("window", samples(self.window) * rows(extent.flows, record::WINDOW_SAMPLES.row_bytes())),
             ("rates", seconds * rows(extent.groups, record::RATES.row_bytes())),
         ]
@@ -136,11 +139,19 @@ mod tests {
 
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
-        let extent = Extent { duration: Span::from_secs(100), queues: 1, flows: 0, groups: 0 };
+        let extent = Extent { duration: Span::from_secs(100), queues: 1, gauges: 0, flows: 0, groups: 0 };
         let every = |micros| Record { queue: Interval(Some(Span::from_micros(micros))), ..Record::default() };
         let total = every(1).bytes(&extent)[0].1;
         assert_eq!(100e6 * 24.0, total);
         assert_eq!("5 us", longer(every(1).queue, total));
         assert!(every(5).bytes(&extent)[0].1 <= BOUND);
+    }
+
+    #[test]
+    fn gauges_take_room_beside_lengths() {
+        let extent = |gauges| Extent { duration: Span::from_secs(100), queues: 1, gauges, flows: 0, groups: 0 };
+        let record = Record { queue: Interval(Some(Span::from_millis(1))), ..Record::default() };
+        let per_gauge = record::GAUGE_SAMPLES.row_bytes() as f64;
+        assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&extent(2))[0].1 - record.bytes(&extent(0))[0].1);
     }
 }

@@ -97,7 +97,7 @@ impl<P: Probe> Simulation<P> {
             measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
-        self.queue_bands.push(spec.of.discipline.bands);
+        self.queue_bands.push(spec.of.bands());
         at as u32
     }
 

@@ -11,8 +11,8 @@
 //! p_a = p_b / (1 - count p_b);            wait: 0 while count p_b < 1, p_b / (2 - count p_b) while < 2, else 1
 //! ```
 //!
-//! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, the first arrival above `min_th` is let pass
-//! without a draw, at most one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
+//! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, so that it holds the arriving packet too (`count_self`
+//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
 //! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
 //! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
 
@@ -63,6 +63,10 @@ parameters! {
         /// No signal while at most this many packets wait.
         #[source("ns-2 2.35, qlen > 1")]
         pub floor: u32 = "1", 0..=1_000_000, "packets";
+        /// Count an arriving packet itself among those since the last signal, so that gaps without wait are even on 1 .. 1/p_b - 1 and not
+        /// on 1 .. 1/p_b.
+        #[source("Floyd and Jacobson 1993: figure 2 and ns-2 2.35 count it, the derivation in section 7 does not")]
+        pub count_self: bool = "true";
     }
 }
 
@@ -171,6 +175,12 @@ impl Average {
         self.average
     }
 
+    /// What it has decayed to by now, if the link is idle.
+    pub(crate) fn at(&self, now: Time) -> f64 {
+        let sent = self.idle_since.map_or(0, |since| self.could_have_sent(since, now));
+        self.average * math::powi(1.0 - self.w_q, sent)
+    }
+
     pub(crate) fn set_idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
@@ -184,14 +194,34 @@ impl Average {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ramp {
     pub(crate) min_th: f64,
-    max_th: f64,
+    pub(crate) max_th: f64,
     max_p: f64,
     gentle: bool,
+    /// Where the gentle line begins; unlike `max_p` it may stay as it was.
+    gentle_p: f64,
+    bend: Option<Bend>,
+}
+
+/// A line that changes its slope between `min_th` and `max_th`.
+#[derive(Clone, Copy, Debug)]
+struct Bend {
+    at: f64,
+    p: f64,
 }
 
 impl Ramp {
     pub(crate) fn new(min_th: f64, max_th: f64, max_p: f64, gentle: bool) -> Ramp {
-        Ramp { min_th, max_th, max_p, gentle }
+        Ramp { min_th, max_th, max_p, gentle, gentle_p: max_p, bend: None }
+    }
+
+    /// The line that rises to `p` at the average `at` and on to `max_p` from there.
+    pub(crate) fn bent(self, at: f64, p: f64) -> Ramp {
+        Ramp { bend: Some(Bend { at, p }), ..self }
+    }
+
+    /// The line to another `max_p`; the gentle one is left as it was.
+    pub(crate) fn with_max_p(self, max_p: f64) -> Ramp {
+        Ramp { max_p, ..self }
     }
 
     /// The average from which every packet is forced.
@@ -202,13 +232,22 @@ impl Ramp {
     /// `p_b` at this average, which is at least `min_th`.
     pub(crate) fn probability(&self, average: f64) -> f64 {
         let p = if average < self.max_th {
-            self.max_p * (average - self.min_th) / (self.max_th - self.min_th)
+            self.early(average)
         } else if self.gentle {
-            average * (1.0 - self.max_p) / self.max_th + 2.0 * self.max_p - 1.0
+            average * (1.0 - self.gentle_p) / self.max_th + 2.0 * self.gentle_p - 1.0
         } else {
             1.0
         };
         p.min(1.0)
+    }
+
+    /// The line below `max_th`.
+    fn early(&self, average: f64) -> f64 {
+        match self.bend {
+            None => self.max_p * (average - self.min_th) / (self.max_th - self.min_th),
+            Some(Bend { at, p }) if average < at => p * (average - self.min_th) / (at - self.min_th),
+            Some(Bend { at, p }) => p + (self.max_p - p) * (average - at) / (self.max_th - at),
+        }
     }
 }
 
@@ -266,9 +305,10 @@ impl Count {
     /// `p_a`: `p_b` spread so that the gaps between signals are even rather than geometric.
     fn spread(&self, p_b: f64, settings: &Settings, size: u32) -> f64 {
         let mean_packet = f64::from(settings.mean_packet);
+        let itself = u64::from(!settings.count_self);
         let count = match settings.unit {
-            Unit::Packets => self.packets as f64,
-            Unit::Bytes => (self.bytes as f64 / mean_packet).floor(),
+            Unit::Packets => (self.packets - itself) as f64,
+            Unit::Bytes => (self.bytes.saturating_sub(itself * u64::from(size)) as f64 / mean_packet).floor(),
         };
         let passed = count * p_b;
         let p = match (settings.wait, passed) {
@@ -284,7 +324,131 @@ impl Count {
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::Values;
+
     use super::*;
+    use crate::aqm::Backlog;
+
+    /// How many gaps are looked at.
+    const SIGNALS: usize = 400_000;
+    const PLAIN: &[(&str, &str)] = &[("wait", "false"), ("count_self", "false")];
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in given {
+            values.read(name, text).unwrap();
+        }
+        Settings::of(&values)
+    }
+
+    /// The gaps from signal to signal at a steady probability.
+    fn gaps(p_b: f64, settings: &Settings, signals: usize) -> Vec<usize> {
+        let (mut count, mut rng) = (Count::default(), Rng::for_role(1, "gaps"));
+        count.enters();
+        let mut gap = || {
+            let missed = (1..).find(|_| {
+                count.arrival(1000);
+                count.test(p_b, settings, 1000, &mut rng)
+            });
+            missed.unwrap()
+        };
+        gap();
+        (0..signals).map(|_| gap()).collect()
+    }
+
+    /// Pearson's statistic of the gaps against an even distribution over `from..=to`.
+    fn chi_square(gaps: &[usize], from: usize, to: usize) -> f64 {
+        let kinds = to + 1 - from;
+        let mut seen = vec![0.0; kinds];
+        gaps.iter().for_each(|gap| seen[gap - from] += 1.0);
+        let expected = gaps.len() as f64 / kinds as f64;
+        seen.iter().map(|count| (count - expected) * (count - expected) / expected).sum()
+    }
+
+    /// Floyd and Jacobson 1993, section 7: the gaps are even on 1 .. 1/p_b. 43.82 is the 99.9 % point of chi-square at 19 degrees of freedom.
+    #[test]
+    fn gaps_between_signals_are_even_from_one_to_the_inverse_probability() {
+        let gaps = gaps(0.05, &settings(PLAIN), SIGNALS);
+        let statistic = chi_square(&gaps, 1, 20);
+        assert!(statistic < 43.82, "{statistic}");
+        let rate = gaps.len() as f64 / gaps.iter().sum::<usize>() as f64;
+        assert!((rate / (2.0 * 0.05 / 1.05) - 1.0).abs() < 0.01, "long-run rate 2 p_b / (1 + p_b): {rate}");
+    }
+
+    /// As figure 2 and ns-2 have it: the arriving packet is counted, so the longest gap is one shorter and the long-run rate is 2 p_b.
+    /// 42.31 is the 99.9 % point of chi-square at 18 degrees of freedom.
+    #[test]
+    fn counting_the_arriving_packet_makes_every_gap_one_shorter_at_most() {
+        let gaps = gaps(0.05, &settings(&[("wait", "false")]), SIGNALS);
+        let statistic = chi_square(&gaps, 1, 19);
+        assert!(statistic < 42.31, "{statistic}");
+        let rate = gaps.len() as f64 / gaps.iter().sum::<usize>() as f64;
+        assert!((rate / (2.0 * 0.05) - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn with_wait_gaps_are_even_from_one_to_two_times_the_inverse_probability() {
+        let gaps = gaps(0.05, &settings(&[("count_self", "false")]), SIGNALS);
+        let statistic = chi_square(&gaps, 21, 40);
+        assert!(statistic < 43.82, "{statistic}");
+    }
+
+    fn average(w_q: &str) -> Average {
+        Average::new(&settings(&[("w_q", w_q)]), Rate::from_bps(1_500_000).unwrap())
+    }
+
+    /// Floyd and Jacobson 1993, section 6: 63 % of a step in -1 / ln(1 - w_q) packets.
+    #[test]
+    fn the_average_goes_63_percent_of_a_step_in_its_time_constant() {
+        for w_q in ["0.002", "0.01", "0.1"] {
+            let mut average = average(w_q);
+            let constant = -1.0 / math::ln(1.0 - average.w_q);
+            let step = Arrival { backlog: Backlog::of(100), ..Arrival::PLAIN };
+            let packets = (1..).find(|_| {
+                average.update(&step);
+                average.value() >= 100.0 * (1.0 - math::exp(-1.0))
+            });
+            assert_eq!(constant.ceil() as u64, packets.unwrap(), "w_q {w_q}");
+        }
+    }
+
+    /// The average after it has seen these lengths one after another.
+    fn average_after(w_q: f64, lengths: std::ops::Range<u32>) -> f64 {
+        let mut average = average(&w_q.to_string());
+        lengths.for_each(|packets| {
+            average.update(&Arrival { backlog: Backlog::of(packets), ..Arrival::PLAIN });
+        });
+        average.value()
+    }
+
+    /// Floyd and Jacobson 1993, section 6.1: lengths of 1 .. L leave an average of L + 1 + ((1 - w_q)^(L+1) - 1) / w_q, so that a burst of
+    /// L = 50 packets stays below min_th = 5 for w_q <= 0.0042 (its fourth decimal is rounded). A queue that is measured before each arrival
+    /// sees 0 .. L - 1.
+    #[test]
+    fn a_burst_of_fifty_packets_passes_for_the_weights_that_the_paper_allows() {
+        for w_q in [0.001, 0.0042, 0.02] {
+            let formula = 51.0 + (math::powi(1.0 - w_q, 51) - 1.0) / w_q;
+            assert!((average_after(w_q, 1..51) - formula).abs() < 1e-9, "w_q {w_q}");
+        }
+        assert!(average_after(0.00415, 1..51) < 5.0 && average_after(0.00425, 1..51) > 5.0);
+        assert!(average_after(0.0042, 0..50) < 5.0);
+    }
+
+    #[test]
+    fn an_idle_link_s_average_can_be_asked_without_an_arrival() {
+        let mut average = average("0.5");
+        average.update(&Arrival { backlog: Backlog::of(32), ..Arrival::PLAIN });
+        average.set_idle(Time::ZERO);
+        let four_packets_later = Time::ZERO + average.packet_time * 4;
+        assert_eq!((1.0, 16.0), (average.at(four_packets_later), average.value()));
+    }
+
+    #[test]
+    fn a_bent_line_meets_its_bend_and_its_end() {
+        let ramp = Ramp::new(5.0, 15.0, 1.0, false).bent(9.0, 0.2);
+        assert_eq!([0.0, 0.1, 0.2, 1.0], [5.0, 7.0, 9.0, 15.0].map(|average| ramp.probability(average)));
+        assert!((ramp.probability(12.0) - 0.6).abs() < 1e-12);
+    }
 
     #[test]
     fn gentle_red_rises_to_one_at_twice_max_th() {

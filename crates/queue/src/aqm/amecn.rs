@@ -1,0 +1,247 @@
+//! AMECN, adaptive multi-level ECN (Durresi, Sridharan and Jain 2007, section 3): MECN that moves P1max so that the average stays at a
+//! target.
+//!
+//! Every interval:
+//!
+//! ```text
+//! avg > target and max_p <= top       max_p <- max_p + 0.25 max_p (avg - target) / target
+//! avg < target and max_p >= bottom    max_p <- max_p (1 - 0.17 (target - avg) / (target - min_th))
+//! ```
+//!
+//! kept within `bottom` and `top`. This is the paper's figure 3; its equation (4) has a stray factor of 0.17 in the increase.
+//! P2max keeps its ratio to P1max (our choice). Below `min_th` the second line would take more than 0.17 of max_p; it is the paper's
+//! line all the same.
+//! Thresholds that are not given follow from the target delay and the link's rate: min_th = target / 2, max_th = 3 min_th,
+//! mid_th = 2.25 min_th, w_q with a time constant of one second. The line is gentle, as the paper's reason for `top` supposes.
+//! While the link is idle the average is the one that an arrival would find (our choice).
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
+
+use super::law::adaptive::{self, GAUGES};
+use super::law::red::BUSY;
+use super::mecn::{Lines, Mecn, check_mid};
+use super::{Aqm, Arrival, Expiry, Wish};
+use crate::registry::AqmEntry;
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "amecn",
+    title: "Adaptive multi-level ECN",
+    summary: "MECN that moves its marking probability so that the average queue stays at a target, which may follow from a target delay.",
+    source: "Durresi, Sridharan and Jain 2007, section 3",
+    parameters: Settings::PARAMETERS,
+    marks: |_| Some(Level::Incipient),
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(Amecn::new(Settings::of(values), line.rate)),
+    ..AqmEntry::PLAIN
+};
+
+/// A min_th of which there is a line to draw, in packets; the paper has no smallest one.
+const LEAST_MIN_TH: f64 = 1.0;
+/// Where mid_th stands between the thresholds: 2.25 min_th when max_th is 3 min_th.
+const MID: f64 = 0.625;
+
+parameters! {
+    /// AMECN as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        ..auto: adaptive::Settings;
+        /// Average queue length from which packets are marked with the heavier level; auto is 2.25 min_th, with a max_th of its own 0.625 of
+        /// the way to it.
+        #[source("Durresi, Sridharan and Jain 2007, section 3.3.3")]
+        pub mid_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// What the probability of the heavier mark reaches at max_th (P2max) at first; auto is max_p (P1max).
+        #[source("Durresi, Sridharan and Jain 2007, section 2.1; auto is our choice")]
+        pub mid_max_p: Option<f64> = "auto", 0..=1;
+        /// Where the average is to be; auto is half way between the thresholds.
+        #[source("Durresi, Sridharan and Jain 2007, section 3.2")]
+        pub target: Option<f64> = "auto", 0..=1e9, "packets";
+        /// How often max_p moves.
+        #[source("Durresi, Sridharan and Jain 2007, figure 3")]
+        pub interval: Span = "0.5 s", 0.001..=3600, "s";
+        /// What max_p is at least.
+        #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
+        pub bottom: f64 = "0.01", 0..=1;
+        /// What max_p is at most.
+        #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
+        pub top: f64 = "0.5", 0..=1;
+    }
+}
+
+impl Settings {
+    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let mut problems = self.auto.check(limit);
+        if let Some(min_th) = self.auto.min_th {
+            problems.extend(check_mid(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
+            if let Some(target) = self.target.filter(|&target| target <= min_th) {
+                problems.push(("target", format!("{target} must be above min_th {min_th}")));
+            }
+        } else {
+            let needs_min_th = |name, given: Option<f64>| given.map(|_| (name, "needs min_th: leave it to target_delay too".to_owned()));
+            problems.extend(needs_min_th("mid_th", self.mid_th).into_iter().chain(needs_min_th("target", self.target)));
+        }
+        if self.bottom > self.top {
+            problems.push(("bottom", format!("{} must be at most top {}", self.bottom, self.top)));
+        }
+        problems
+    }
+
+    /// The lines on a link of this rate when P1max is `max_p`.
+    fn lines(&self, rate: Rate, max_p: f64) -> Lines {
+        let mut law = self.auto.law(rate, LEAST_MIN_TH);
+        let ratio = self.mid_max_p.map_or(1.0, |mid_max_p| mid_max_p / law.max_p);
+        law.max_p = max_p;
+        let mid_th = self.mid_th.unwrap_or(law.min_th + MID * (law.max_th - law.min_th));
+        Lines { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
+    }
+}
+
+pub struct Amecn {
+    settings: Settings,
+    mecn: Mecn,
+    rate: Rate,
+    lines: Lines,
+    due: Time,
+}
+
+impl Amecn {
+    pub fn new(settings: Settings, rate: Rate) -> Amecn {
+        let lines = settings.lines(rate, settings.auto.max_p);
+        Amecn { settings, mecn: Mecn::new(lines, rate), rate, lines, due: Time::ZERO + settings.interval }
+    }
+
+    fn target(&self) -> f64 {
+        self.settings.target.unwrap_or((self.lines.law.min_th + self.lines.law.max_th) / 2.0)
+    }
+
+    /// `max_p` after an interval that ended with this average.
+    fn adapted(&self, average: f64) -> f64 {
+        let Settings { bottom, top, .. } = self.settings;
+        let (target, max_p) = (self.target(), self.lines.law.max_p);
+        if average > target && max_p <= top {
+            (max_p + 0.25 * max_p * (average - target) / target).min(top)
+        } else if average < target && max_p >= bottom {
+            (max_p * (1.0 - 0.17 * (target - average) / (target - self.lines.law.min_th))).max(bottom)
+        } else {
+            max_p
+        }
+    }
+
+    fn draw(&mut self, max_p: f64) {
+        self.lines = self.settings.lines(self.rate, max_p);
+        self.mecn.follow(&self.lines);
+    }
+}
+
+impl Aqm for Amecn {
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        self.mecn.arrive(arrival, rng)
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.mecn.idle(now);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        Some(self.due)
+    }
+
+    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
+        self.due = expiry.now + self.settings.interval;
+        self.draw(self.adapted(self.mecn.average_at(expiry.now)));
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.mecn.retune(rate);
+        self.draw(self.lines.law.max_p);
+    }
+
+    fn average(&self) -> Option<f64> {
+        self.mecn.average()
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        self.mecn.gauges(show);
+        show("max_p", self.lines.law.max_p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+    use crate::aqm::Backlog;
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in given {
+            values.read(name, text).unwrap();
+        }
+        Settings::of(&values)
+    }
+
+    fn amecn(given: &[(&str, &str)]) -> Amecn {
+        let given: Vec<_> = [("min_th", "5"), ("max_th", "15"), ("w_q", "1")].iter().chain(given).copied().collect();
+        Amecn::new(settings(&given), Rate::from_bps(1_500_000).unwrap())
+    }
+
+    #[test]
+    fn the_target_delay_sets_all_thresholds() {
+        let rate = Rate::from_bps(16_000_000).unwrap();
+        let Lines { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).lines(rate, 0.1);
+        assert_eq!((20.0, 45.0, 60.0), (law.min_th, mid_th, law.max_th), "a target of 40 packets");
+        assert_eq!(40.0, Amecn::new(settings(&[("target_delay", "20 ms")]), rate).target());
+    }
+
+    /// The paper's figure 3, with thresholds 5 and 15 and so a target of 10.
+    #[test]
+    fn max_p_moves_as_figure_3_says() {
+        let close = |expected: f64, found: f64| assert!((expected - found).abs() < 1e-12, "{expected} {found}");
+        let amecn = amecn(&[]);
+        close(0.1 + 0.25 * 0.1 * 0.2, amecn.adapted(12.0));
+        close(0.1 * (1.0 - 0.17 * 2.0 / 5.0), amecn.adapted(8.0));
+        close(0.083, amecn.adapted(5.0));
+        close(0.1, amecn.adapted(10.0));
+    }
+
+    #[test]
+    fn max_p_stays_within_its_bounds_and_p2max_keeps_its_ratio() {
+        let mut amecn = amecn(&[("mid_max_p", "0.2")]);
+        for (packets, expected) in [(30, [0.5, 1.0]), (0, [0.01, 0.02])] {
+            for _ in 0..200 {
+                let now = amecn.deadline().unwrap();
+                amecn.arrive(&Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
+                amecn.expire(&Expiry { now, backlog: Backlog::of(packets), head_waited: Span::ZERO }, &mut Rng::for_role(1, "amecn"));
+            }
+            let found = [amecn.lines.law.max_p, amecn.lines.mid_max_p];
+            assert!(expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_deadline_comes_every_interval() {
+        let mut amecn = amecn(&[]);
+        assert_eq!(Some(Time::ZERO + Span::from_millis(500)), amecn.deadline());
+        amecn.expire(
+            &Expiry { now: Time::ZERO + Span::from_millis(500), backlog: Backlog::NONE, head_waited: Span::ZERO },
+            &mut Rng::for_role(1, "amecn"),
+        );
+        assert_eq!(Some(Time::ZERO + Span::from_secs(1)), amecn.deadline());
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let wrong =
+            |given: &[(&str, &str)]| settings(given).check(Amount::Packets(100.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(vec!["mid_th"], wrong(&[("min_th", "5"), ("mid_th", "20")]));
+        assert_eq!(vec!["mid_th", "target"], wrong(&[("mid_th", "20"), ("target", "9")]));
+        assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "5")]));
+        assert_eq!(vec!["bottom"], wrong(&[("bottom", "0.6")]));
+        assert!(wrong(&[]).is_empty());
+    }
+}

@@ -1,0 +1,202 @@
+//! BLUE (Feng, Shin, Kandlur and Saha 2002): the probability of a signal follows lost packets and idle links, not the queue's length.
+//!
+//! ```text
+//! at a packet lost by a full buffer, or beyond `threshold`:  if now - last > freeze_time:  p <- min(p + increment, 1), last <- now
+//! when the link is idle:                                     if now - last > freeze_time:  p <- max(p - decrement, 0), last <- now
+//! at every arrival:                                          signal with p
+//! ```
+//!
+//! "When the link is idle" is read as: once for each `freeze_time` that it is. The other reading, once as it becomes idle, is a trap: with
+//! p near 1 a link whose packets are all dropped stays idle, becomes idle no more, and starves. For the same reason a packet that is
+//! dropped at an idle link does not end the idle spell.
+
+use ecnlab_units::{Rng, Span, Time, parameters};
+
+use super::{Aqm, Arrival, Cause, Victim, Wish};
+use crate::registry::{AqmEntry, Gauge};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "blue",
+    title: "BLUE",
+    summary: "Signals with a probability that rises when packets are lost and falls while the link is idle.",
+    source: "Feng, Shin, Kandlur and Saha 2002",
+    parameters: Settings::PARAMETERS,
+    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal" }],
+    marks: AqmEntry::MARKS_WITH_ECN,
+    busy: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
+    make: &|values, _| Box::new(Blue::new(Settings::of(values))),
+    ..AqmEntry::PLAIN
+};
+
+parameters! {
+    /// BLUE as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// How much the probability rises at a loss.
+        #[source("Feng, Shin, Kandlur and Saha 2002, d1")]
+        #[off("0", "the probability stays 0 and no packet is ever signalled")]
+        pub increment: f64 = "0.02", 0..=1;
+        /// How much the probability falls while the link is idle; much less than the increment, since idle links are noticed more easily.
+        #[source("Feng, Shin, Kandlur and Saha 2002, d2")]
+        #[off("0", "the probability never falls")]
+        pub decrement: f64 = "0.002", 0..=1;
+        /// Least time between two changes of the probability.
+        #[source("Feng, Shin, Kandlur and Saha 2002")]
+        pub freeze_time: Span = "100 ms", 1e-6..=1000, "s";
+        /// Packets waiting from which the probability rises as at a loss; auto is only at a loss.
+        #[source("Feng, Shin, Kandlur and Saha 2002, L")]
+        pub threshold: Option<u32> = "auto", 1..=1_000_000_000, "packets";
+        /// Mark packets that are ECN-capable instead of dropping them.
+        #[source("Feng, Shin, Kandlur and Saha 2002")]
+        pub ecn: bool = "true";
+    }
+}
+
+pub struct Blue {
+    settings: Settings,
+    probability: f64,
+    /// When the probability was last changed.
+    changed: Time,
+    idle: bool,
+}
+
+impl Blue {
+    pub fn new(settings: Settings) -> Blue {
+        Blue { settings, probability: 0.0, changed: Time::ZERO, idle: false }
+    }
+
+    /// Whether the freeze time is over; if so, it begins anew.
+    fn may_change(&mut self, now: Time) -> bool {
+        let may = now.since(self.changed) > self.settings.freeze_time;
+        if may {
+            self.changed = now;
+        }
+        may
+    }
+
+    fn fall(&mut self, times: u64) {
+        self.probability = (self.probability - self.settings.decrement * times as f64).max(0.0);
+    }
+
+    /// The link has been idle until now.
+    fn rest(&mut self, now: Time) {
+        let freeze_time = self.settings.freeze_time;
+        let times = now.since(self.changed).picos() / freeze_time.picos();
+        self.fall(times);
+        self.changed += freeze_time * times;
+    }
+
+    fn is_congested(&self, arrival: &Arrival) -> bool {
+        arrival.full || self.settings.threshold.is_some_and(|threshold| arrival.backlog.packets >= threshold)
+    }
+}
+
+impl Aqm for Blue {
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        if self.idle {
+            self.rest(arrival.now);
+        }
+        if self.is_congested(arrival) && self.may_change(arrival.now) {
+            self.probability = (self.probability + self.settings.increment).min(1.0);
+        }
+        if arrival.full {
+            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        }
+        let wish = if rng.uniform() < self.probability { arrival.signal(self.settings.ecn, Cause::Early) } else { Wish::Pass };
+        self.idle &= matches!(wish, Wish::Drop { .. });
+        wish
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.idle = true;
+        if self.may_change(now) {
+            self.fall(1);
+        }
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("probability", self.probability);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Level, Values};
+
+    use super::*;
+    use crate::aqm::{Backlog, Target};
+
+    fn blue(settings: &[(&str, &str)]) -> (Blue, Rng) {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        (Blue::new(Settings::of(&values)), Rng::for_role(1, "blue"))
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn lost(millis: u64) -> Arrival<'static> {
+        Arrival { now: at(millis), full: true, ..Arrival::PLAIN }
+    }
+
+    fn close_to(expected: f64, blue: &Blue) {
+        assert!((expected - blue.probability).abs() < 1e-12, "{expected} is not {}", blue.probability);
+    }
+
+    #[test]
+    fn losses_raise_the_probability_once_in_a_freeze_time() {
+        let (mut blue, mut rng) = blue(&[]);
+        for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (201, 0.02), (202, 0.04)] {
+            blue.arrive(&lost(millis), &mut rng);
+            close_to(expected, &blue);
+        }
+    }
+
+    #[test]
+    fn an_idle_link_lowers_it_once_in_each_freeze_time() {
+        let (mut blue, mut rng) = blue(&[("increment", "0.01")]);
+        blue.arrive(&lost(101), &mut rng);
+        blue.idle(at(202));
+        close_to(0.008, &blue);
+        blue.arrive(&Arrival { now: at(202 + 350), ..Arrival::PLAIN }, &mut rng);
+        close_to(0.002, &blue);
+        blue.arrive(&Arrival { now: at(5_000), ..Arrival::PLAIN }, &mut rng);
+        close_to(0.002, &blue);
+    }
+
+    #[test]
+    fn a_queue_beyond_the_threshold_counts_as_a_loss() {
+        let (mut blue, mut rng) = blue(&[("threshold", "10")]);
+        blue.arrive(&Arrival { now: at(101), backlog: Backlog::of(9), ..Arrival::PLAIN }, &mut rng);
+        close_to(0.0, &blue);
+        blue.arrive(&Arrival { now: at(101), backlog: Backlog::of(10), ..Arrival::PLAIN }, &mut rng);
+        close_to(0.02, &blue);
+    }
+
+    #[test]
+    fn packets_are_signalled_with_the_probability() {
+        let (mut blue, mut rng) = blue(&[("increment", "0.25")]);
+        blue.arrive(&lost(101), &mut rng);
+        let marked = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
+        let hits = (0..10_000).filter(|_| blue.arrive(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng) == marked).count();
+        assert!((2_370..=2_630).contains(&hits), "{hits} of 10000 at 0.25: more than 3 standard deviations off");
+    }
+
+    #[test]
+    fn without_ecn_a_signal_drops() {
+        let (mut blue, mut rng) = blue(&[("increment", "1"), ("ecn", "false")]);
+        blue.arrive(&lost(101), &mut rng);
+        let wish = blue.arrive(&Arrival { now: at(101), ..Arrival::PLAIN }, &mut rng);
+        assert_eq!(Wish::Drop { victim: Victim::Arriving, cause: Cause::Early }, wish);
+    }
+
+    #[test]
+    fn a_link_whose_packets_are_all_dropped_does_not_starve() {
+        let (mut blue, mut rng) = blue(&[("increment", "1"), ("decrement", "0.1"), ("ecn", "false")]);
+        blue.arrive(&lost(101), &mut rng);
+        blue.idle(at(110));
+        let passed = (12..).find(|&tenth| blue.arrive(&Arrival { now: at(tenth * 10), ..Arrival::PLAIN }, &mut rng) == Wish::Pass);
+        assert!(passed.unwrap() * 10 < 110 + 10 * 101, "nothing passed in the ten freeze times that take the probability to 0");
+    }
+}

@@ -1,0 +1,77 @@
+//! DSRED, double-slope RED (Zheng and Atiquzzaman 2000): RED whose line rises slowly in the lower half and steeply in the upper one,
+//! up to certainty at max_th.
+//!
+//! With K_m half way between the thresholds:
+//!
+//! ```text
+//! min_th <= avg < K_m       p_b = a (avg - min_th)                a = 2 (1 - gamma) / (max_th - min_th)
+//! K_m    <= avg < max_th    p_b = 1 - gamma + b (avg - K_m)       b = 2 gamma / (max_th - min_th)
+//! avg    >= max_th          every packet
+//! ```
+//!
+//! Signals are spread as RED's are (our choice; RED's `wait` is a parameter). There is no `max_p`: gamma says how the rise is shared out.
+
+use ecnlab_units::{Level, Rate, parameters};
+
+use super::law::red::{self, GAUGES, Ramp};
+use super::red::{Mode, Red};
+use crate::registry::AqmEntry;
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "dsred",
+    title: "Double-slope RED",
+    summary: "RED with two slopes: gentle in the lower half between the thresholds, steep in the upper one.",
+    source: "Zheng and Atiquzzaman 2000",
+    parameters: Settings::PARAMETERS,
+    unread: &["max_p", "gentle"],
+    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
+    check: |values, limit| Settings::of(values).law.check(limit),
+    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("gamma", "0.5")],
+    gauges: GAUGES,
+    make: &|values, line| Box::new(new(&Settings::of(values), line.rate)),
+    ..AqmEntry::PLAIN
+};
+
+parameters! {
+    /// Double-slope RED as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        ..law: red::Settings;
+        /// Mark ECN-capable packets; otherwise every signal drops.
+        #[source("RFC 3168")]
+        pub ecn: bool = "true";
+        /// Share of the probability's rise that falls to the upper half.
+        #[source("Zheng and Atiquzzaman 2000, section 3")]
+        pub gamma: f64 = "0.96", 0..=1;
+    }
+}
+
+/// Double-slope RED on a link of this rate.
+fn new(settings: &Settings, rate: Rate) -> Red {
+    let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
+    let mut red = Red::new(settings.law, mode, rate);
+    red.follow(ramp(settings));
+    red
+}
+
+fn ramp(settings: &Settings) -> Ramp {
+    let red::Settings { min_th, max_th, .. } = settings.law;
+    Ramp::new(min_th, max_th, 1.0, false).bent((min_th + max_th) / 2.0, 1.0 - settings.gamma)
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+
+    #[test]
+    fn the_slopes_are_those_of_the_paper() {
+        let settings = Settings::of(&Values::defaults(Settings::PARAMETERS));
+        let ramp = ramp(&settings);
+        let p = |average| (ramp.probability(average) * 1e9).round() / 1e9;
+        // Thresholds 5 and 15, gamma 0.96: a = 0.008, b = 0.192.
+        assert_eq!([0.0, 0.016, 0.04, 0.04 + 0.192, 1.0], [5.0, 7.0, 10.0, 11.0, 15.0].map(p));
+        assert_eq!(15.0, ramp.end());
+    }
+}

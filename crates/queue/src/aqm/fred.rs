@@ -1,0 +1,358 @@
+//! FRED, flow random early drop (Lin and Morris 1997): RED that looks at how many packets of its own flow a packet meets.
+//!
+//! For each flow that has packets waiting it counts them (q_i) and how often the flow ran over its share (strikes). N is their number.
+//!
+//! ```text
+//! at an accepted arrival and at a departure:  avg <- (1 - w_q) avg + w_q q;   idle link: avg <- (1 - w_q)^m avg
+//!                                             avgcq = max(avg / N, 1)         a flow's share
+//! at an arrival, max_q = min_th, or 2 if avg >= max_th:
+//!   q_i >= max_q, or avg >= max_th and q_i > 2 avgcq, or q_i >= avgcq and strikes > 1:    strikes + 1, drop
+//!   min_th <= avg < max_th and q_i >= max(min_q, avgcq):                                  signal with p_a as in RED
+//!   avg < min_th:                                                                         pass
+//! ```
+//!
+//! Above `max_th` every flow may still have two packets waiting; this is the paper's support for many flows. With `many_flows = false`
+//! it is the simpler form without it, which drops every packet there, as RED does.
+//!
+//! Where the paper leaves the idle spell to the departure that empties the queue, it begins here when the link has nothing to send, as in
+//! RED, and a packet that is dropped at an idle link does not end it: else the average would not come down and the link could starve.
+
+use std::collections::BTreeMap;
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
+
+use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Victim, Wish};
+use crate::discipline::Limit;
+use crate::registry::{AqmEntry, Contradictions, Gauge};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "fred",
+    title: "FRED",
+    summary: "RED that spares flows with few packets waiting and drops from those that keep more than their share.",
+    source: "Lin and Morris 1997",
+    parameters: Settings::PARAMETERS,
+    gauges: GAUGES,
+    marks: AqmEntry::MARKS_WITH_ECN,
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: &[("w_q", "1"), ("min_th", "6"), ("max_th", "15"), ("max_p", "1"), ("min_q", "0")],
+    make: &|values, line| Box::new(Fred::new(Settings::of(values), line.limit, line.rate)),
+    ..AqmEntry::PLAIN
+};
+
+const GAUGES: &[Gauge] = &[
+    Gauge { name: "average", unit: "packets", doc: "Average queue length" },
+    Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1" },
+    Gauge { name: "flows", unit: "flows", doc: "Flows that have packets waiting" },
+];
+
+parameters! {
+    /// FRED as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// Average queue length below which only flows over their share lose packets, and most packets of one flow that may wait; auto is a
+        /// quarter of the buffer.
+        #[source("Lin and Morris 1997, section 4")]
+        pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// Average queue length from which a flow may have two packets waiting; auto is 2 min_th.
+        #[source("Lin and Morris 1997, section 4")]
+        pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
+        /// What the probability before signals are spaced out reaches at max_th.
+        #[source("Lin and Morris 1997, section 4")]
+        #[off("0", "no packet is signalled at random")]
+        pub max_p: f64 = "0.02", 0..=1;
+        /// Weight of the newest queue length in the average.
+        #[source("Lin and Morris 1997, section 4")]
+        #[off("0", "the average stays 0, so that only flows with min_th packets waiting lose any")]
+        pub w_q: f64 = "0.002", 0..=1;
+        /// Packets of one flow that may wait without a random signal: 2 for small buffers, 4 for large ones.
+        #[source("Lin and Morris 1997, section 4")]
+        pub min_q: u32 = "2", 0..=1_000_000, "packets";
+        /// Let each flow have two packets waiting when the average is at max_th or above, instead of dropping them all.
+        #[source("Lin and Morris 1997, section 4")]
+        pub many_flows: bool = "true";
+        /// Mean packet size, for the idle link's estimate and a buffer of bytes.
+        #[source("ns-2 2.35, mean_pktsize_")]
+        pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
+        /// Mark packets that are ECN-capable instead of dropping them at random; flows over their share lose packets all the same.
+        #[source("RFC 3168, section 7")]
+        pub ecn: bool = "true";
+    }
+}
+
+impl Settings {
+    /// The thresholds in a buffer of so many packets.
+    fn thresholds(&self, buffer: f64) -> (f64, f64) {
+        let min_th = self.min_th.unwrap_or(buffer / 4.0);
+        (min_th, self.max_th.unwrap_or(2.0 * min_th))
+    }
+
+    fn packets(&self, limit: Amount) -> f64 {
+        match limit {
+            Amount::Packets(packets) => packets,
+            Amount::Bytes(bytes) => bytes / f64::from(self.mean_packet),
+        }
+    }
+
+    fn check(&self, limit: Amount) -> Contradictions {
+        let (min_th, max_th) = self.thresholds(self.packets(limit));
+        let contradiction = || vec![("max_th", format!("{max_th} must be above min_th {min_th}"))];
+        if min_th < max_th { Vec::new() } else { contradiction() }
+    }
+}
+
+pub struct Fred {
+    settings: Settings,
+    min_th: f64,
+    max_th: f64,
+    packet_time: Span,
+    average: f64,
+    idle_since: Option<Time>,
+    /// Arrivals at an average between the thresholds, counted from the last random signal, with the one that it fell on.
+    count: u64,
+    /// Flows that have packets waiting.
+    flows: BTreeMap<u64, Flow>,
+}
+
+/// A flow that has packets waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flow {
+    waiting: u32,
+    strikes: u32,
+}
+
+impl Fred {
+    pub fn new(settings: Settings, limit: Limit, rate: Rate) -> Fred {
+        let limit = match limit {
+            Limit::Packets(packets) => Amount::Packets(f64::from(packets)),
+            Limit::Bytes(bytes) => Amount::Bytes(bytes as f64),
+        };
+        let (min_th, max_th) = settings.thresholds(settings.packets(limit));
+        let packet_time = rate.transmission(settings.mean_packet);
+        Fred { settings, min_th, max_th, packet_time, average: 0.0, idle_since: None, count: 0, flows: BTreeMap::new() }
+    }
+
+    /// `avgcq`.
+    fn share(&self) -> f64 {
+        (self.average / self.flows.len().max(1) as f64).max(1.0)
+    }
+
+    fn sample(&mut self, packets: u32) {
+        self.average += self.settings.w_q * (f64::from(packets) - self.average);
+    }
+
+    /// Takes the packets in that an idle link could have sent since the spell began or was last counted.
+    fn decay(&mut self, now: Time) {
+        let Some(since) = &mut self.idle_since else { return };
+        let sent = now.since(*since).picos() / self.packet_time.picos().max(1);
+        self.average *= math::powi(1.0 - self.settings.w_q, sent);
+        *since += self.packet_time * sent;
+    }
+
+    /// Whether the flow of an arriving packet does not adapt: it keeps more waiting than it may.
+    fn is_over(&self, flow: Flow) -> bool {
+        let (waiting, share) = (f64::from(flow.waiting), self.share());
+        let crowded = self.average >= self.max_th;
+        let most = if crowded && self.settings.many_flows { 2.0 } else { self.min_th.max(1.0) };
+        let far_over = self.settings.many_flows && crowded && waiting > 2.0 * share;
+        waiting >= most || far_over || waiting >= share && flow.strikes > 1
+    }
+
+    /// Draws for a packet between the thresholds; whether it is signalled.
+    fn draws(&mut self, flow: Flow, rng: &mut Rng) -> bool {
+        self.count += 1;
+        if f64::from(flow.waiting) < self.share().max(f64::from(self.settings.min_q)) {
+            return false;
+        }
+        let p_b = self.settings.max_p * (self.average - self.min_th) / (self.max_th - self.min_th);
+        let passed = (self.count - 1) as f64 * p_b;
+        let hit = passed >= 1.0 || rng.uniform() < p_b / (1.0 - passed);
+        if hit {
+            self.count = 1;
+        }
+        hit
+    }
+
+    fn judge(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        let number = arrival.packet.flow;
+        let flow = self.flows.get(&number).copied().unwrap_or_default();
+        let forced = Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
+        if self.is_over(flow) {
+            self.flows.entry(number).and_modify(|flow| flow.strikes += 1);
+            return forced;
+        }
+        match self.average {
+            average if average < self.min_th => self.count = 0,
+            average if average < self.max_th => {
+                if self.draws(flow, rng) {
+                    return arrival.signal(self.settings.ecn, Cause::Early);
+                }
+            }
+            _ if self.settings.many_flows => {}
+            _ => {
+                self.count = 1;
+                return forced;
+            }
+        }
+        Wish::Pass
+    }
+
+    /// The packet waits now.
+    fn accept(&mut self, arrival: &Arrival) {
+        self.idle_since = None;
+        self.flows.entry(arrival.packet.flow).or_default().waiting += 1;
+        self.sample(arrival.backlog.packets);
+    }
+}
+
+impl Aqm for Fred {
+    fn needs(&self) -> Needs {
+        Needs { departures: true, ..Needs::default() }
+    }
+
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        self.decay(arrival.now);
+        if arrival.backlog.packets == 0 {
+            self.flows.clear();
+        }
+        if arrival.full {
+            return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
+        }
+        let wish = self.judge(arrival, rng);
+        if !matches!(wish, Wish::Drop { .. }) {
+            self.accept(arrival);
+        }
+        wish
+    }
+
+    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+        let number = departure.packet.flow;
+        if let Some(flow) = self.flows.get_mut(&number) {
+            flow.waiting -= 1;
+            if flow.waiting == 0 {
+                self.flows.remove(&number);
+            }
+        }
+        self.sample(departure.backlog.packets);
+        Fate::Pass
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        self.packet_time = rate.transmission(self.settings.mean_packet);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.average)
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("average", self.average);
+        show("share", self.share());
+        show("flows", self.flows.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Level, Values};
+
+    use super::*;
+    use crate::aqm::{Backlog, Glimpse, Target};
+
+    const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
+    const FORCED: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
+
+    fn fred(settings: &[(&str, &str)]) -> (Fred, Rng) {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        let rate = Rate::from_bps(1_500_000).unwrap();
+        (Fred::new(Settings::of(&values), Limit::Packets(40), rate), Rng::for_role(1, "fred"))
+    }
+
+    fn arrival(flow: u64, packets: u32) -> Arrival<'static> {
+        Arrival { packet: Glimpse { flow, ..Glimpse::PLAIN }, backlog: Backlog::of(packets), ..Arrival::PLAIN }
+    }
+
+    /// Fills the queue with so many packets of each flow, at an average that lets them in.
+    fn filled(flows: &[(u64, u32)], average: f64, settings: &[(&str, &str)]) -> (Fred, Rng) {
+        let (mut fred, rng) = fred(settings);
+        fred.flows = flows.iter().map(|&(number, waiting)| (number, Flow { waiting, strikes: 0 })).collect();
+        fred.average = average;
+        (fred, rng)
+    }
+
+    #[test]
+    fn the_thresholds_follow_the_buffer() {
+        let (fred, _) = fred(&[]);
+        assert_eq!((10.0, 20.0), (fred.min_th, fred.max_th));
+    }
+
+    #[test]
+    fn no_flow_has_more_than_min_th_packets_waiting() {
+        let (mut fred, mut rng) = fred(&[]);
+        let wishes: Vec<Wish> = (0..12).map(|waiting| fred.arrive(&arrival(1, waiting), &mut rng)).collect();
+        assert_eq!(([Wish::Pass; 10].as_slice(), [FORCED; 2].as_slice()), wishes.split_at(10));
+        assert_eq!(Flow { waiting: 10, strikes: 2 }, fred.flows[&1]);
+    }
+
+    #[test]
+    fn a_flow_with_two_strikes_is_held_to_its_share() {
+        let (mut fred, mut rng) = filled(&[(1, 3), (2, 3), (3, 2)], 8.0, &[("w_q", "0")]);
+        fred.flows.get_mut(&1).unwrap().strikes = 2;
+        assert_eq!(8.0 / 3.0, fred.share());
+        assert_eq!([FORCED, Wish::Pass], [1, 2].map(|flow| fred.arrive(&arrival(flow, 8), &mut rng)));
+    }
+
+    #[test]
+    fn fragile_flows_are_spared_between_the_thresholds() {
+        let (mut fred, mut rng) = filled(&[(1, 9), (2, 1)], 15.0, &[("max_p", "1"), ("w_q", "0")]);
+        let signals = |fred: &mut Fred, flow, rng: &mut Rng| {
+            let kept = fred.flows.clone();
+            let wishes = (0..200).map(|_| {
+                fred.flows = kept.clone();
+                fred.arrive(&arrival(flow, 10), rng)
+            });
+            wishes.filter(|wish| *wish == MARK).count()
+        };
+        assert!(signals(&mut fred, 1, &mut rng) > 50, "a robust flow is signalled");
+        fred.flows = BTreeMap::from([(1, Flow { waiting: 9, strikes: 0 }), (2, Flow { waiting: 1, strikes: 0 })]);
+        assert_eq!(0, signals(&mut fred, 2, &mut rng));
+    }
+
+    #[test]
+    fn above_max_th_each_flow_may_have_two_packets_waiting_or_none_passes() {
+        let flows: Vec<(u64, u32)> = (0..15).map(|flow| (flow, 1 + u32::from(flow < 10))).collect();
+        let (mut fred, mut rng) = filled(&flows, 25.0, &[("w_q", "0")]);
+        assert_eq!([FORCED, Wish::Pass, Wish::Pass], [0, 12, 99].map(|flow| fred.arrive(&arrival(flow, 25), &mut rng)));
+        let (mut fred, mut rng) = filled(&flows, 25.0, &[("w_q", "0"), ("many_flows", "false")]);
+        assert_eq!([FORCED; 3], [0, 12, 99].map(|flow| fred.arrive(&arrival(flow, 25), &mut rng)));
+    }
+
+    #[test]
+    fn a_flow_that_has_no_packets_waiting_is_forgotten() {
+        let (mut fred, mut rng) = fred(&[]);
+        for packets in 0..6 {
+            fred.arrive(&arrival(u64::from(packets) % 3, packets), &mut rng);
+        }
+        for left in (0..6).rev() {
+            let flow = u64::from(5 - left) % 3;
+            let packet = Glimpse { flow, ..Glimpse::PLAIN };
+            fred.depart(&Departure { packet, backlog: Backlog::of(left), ..Departure::PLAIN }, &mut rng);
+            assert_eq!(left.min(3) as usize, fred.flows.len());
+        }
+    }
+
+    #[test]
+    fn a_link_whose_packets_are_all_dropped_does_not_starve() {
+        let (mut fred, mut rng) = filled(&[], 30.0, &[("many_flows", "false")]);
+        fred.idle(Time::ZERO);
+        let at = |n: u64| Arrival { now: Time::ZERO + Span::from_millis(2) * n, ..Arrival::PLAIN };
+        let passed = (1..=2_000).find(|&n| fred.arrive(&at(n), &mut rng) == Wish::Pass);
+        // 2.7 ms for a packet of 500 bytes at 1.5 Mbps: ln(30 / 20) / 0.002 packets of them.
+        assert!(passed.unwrap() < 300, "the first packet passed after {passed:?} arrivals");
+    }
+}

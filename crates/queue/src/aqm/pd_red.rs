@@ -1,0 +1,155 @@
+//! PD-RED (Sun, Ko, Chen, Chan and Zukerman 2003): RED whose max_p a proportional-derivative controller moves.
+//!
+//! Every interval, with the average avg, the buffer of B packets and the error of the interval before it e':
+//!
+//! ```text
+//! e     = (avg - target) / B
+//! max_p <- max_p + k_p e + k_d (e - e') / interval          kept within 0 and 1
+//! ```
+//!
+//! The target is half way between the thresholds unless given (our choice), so that PD-RED stands beside Adaptive RED. The gains and the
+//! interval are those under which later papers compare it.
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Span, Time, parameters};
+
+use super::law::adaptive::GAUGES;
+use super::law::red::{self, BUSY};
+use super::law::steered::{Steered, Steering};
+use super::red::Mode;
+use crate::discipline::Limit;
+use crate::registry::{AqmEntry, Line};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "pd-red",
+    title: "PD-RED",
+    summary: "RED whose max_p a proportional-derivative controller moves to hold the average at a target.",
+    source: "Sun, Ko, Chen, Chan and Zukerman 2003",
+    parameters: Settings::PARAMETERS,
+    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: BUSY,
+    gauges: GAUGES,
+    make: &|values, line| Box::new(new(Settings::of(values), line)),
+    ..AqmEntry::PLAIN
+};
+
+parameters! {
+    /// PD-RED as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        ..law: red::Settings;
+        /// Mark ECN-capable packets; otherwise every signal drops.
+        #[source("RFC 3168")]
+        pub ecn: bool = "true";
+        /// Where the average is to be; auto is half way between the thresholds.
+        #[source("Sun, Ko, Chen, Chan and Zukerman 2003; auto is our choice")]
+        pub target: Option<f64> = "auto", 0..=1e9, "packets";
+        /// The proportional gain.
+        #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        pub k_p: f64 = "0.001", 0..=1000;
+        /// The derivative gain.
+        #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        pub k_d: f64 = "0.05", 0..=1000, "s";
+        /// How often max_p moves.
+        #[source("Sun, Ko, Chen, Chan and Zukerman 2003, as later papers quote it")]
+        pub interval: Span = "10 ms", 0.0001..=3600, "s";
+    }
+}
+
+impl Settings {
+    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let mut problems = self.law.check(limit);
+        let red::Settings { min_th, max_th, .. } = self.law;
+        if let Some(target) = self.target.filter(|target| !(min_th..=max_th).contains(target)) {
+            problems.push(("target", format!("{target} must be between min_th {min_th} and max_th {max_th}")));
+        }
+        problems
+    }
+
+    fn target(&self) -> f64 {
+        self.target.unwrap_or((self.law.min_th + self.law.max_th) / 2.0)
+    }
+}
+
+/// PD-RED on a line.
+fn new(settings: Settings, line: &Line) -> Steered<Controller> {
+    let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
+    Steered::new(settings.law, mode, line.rate, Controller::new(settings, line.limit))
+}
+
+struct Controller {
+    settings: Settings,
+    /// Buffer in packets.
+    buffer: f64,
+    /// The error at the end of the interval before.
+    error: f64,
+    due: Time,
+}
+
+impl Controller {
+    fn new(settings: Settings, limit: Limit) -> Controller {
+        let buffer = match limit {
+            Limit::Packets(packets) => f64::from(packets),
+            Limit::Bytes(bytes) => bytes as f64 / f64::from(settings.law.mean_packet),
+        };
+        Controller { settings, buffer, error: 0.0, due: Time::ZERO + settings.interval }
+    }
+}
+
+impl Steering for Controller {
+    fn deadline(&self) -> Option<Time> {
+        Some(self.due)
+    }
+
+    fn expire(&mut self, average: f64, now: Time, max_p: f64) -> f64 {
+        let Settings { k_p, k_d, interval, .. } = self.settings;
+        self.due = now + interval;
+        let error = (average - self.settings.target()) / self.buffer;
+        let before = std::mem::replace(&mut self.error, error);
+        (max_p + k_p * error + k_d * (error - before) / interval.seconds()).clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+
+    fn controller() -> Controller {
+        let values = Values::defaults(Settings::PARAMETERS);
+        Controller::new(Settings::of(&values), Limit::Packets(100))
+    }
+
+    #[test]
+    fn a_step_moves_max_p_once_by_the_derivative_and_then_by_the_proportion() {
+        let mut controller = controller();
+        // Target 10, buffer 100: an average of 12 is an error of 0.02.
+        let first = controller.expire(12.0, Time::ZERO, 0.1);
+        assert!((first - (0.1 + 0.001 * 0.02 + 0.05 * 0.02 / 0.01)).abs() < 1e-12, "{first}");
+        let second = controller.expire(12.0, Time::ZERO, first);
+        assert!((second - first - 0.001 * 0.02).abs() < 1e-12, "{second}");
+    }
+
+    #[test]
+    fn at_the_target_max_p_stays() {
+        let mut controller = controller();
+        assert_eq!(0.1, controller.expire(10.0, Time::ZERO, 0.1));
+        assert_eq!(Some(Time::ZERO + Span::from_millis(10)), controller.deadline());
+    }
+
+    #[test]
+    fn max_p_stays_a_probability() {
+        assert_eq!(1.0, controller().expire(100.0, Time::ZERO, 0.9));
+        assert_eq!(0.0, controller().expire(0.0, Time::ZERO, 0.01));
+    }
+
+    #[test]
+    fn a_target_outside_the_thresholds_is_refused() {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        values.read("target", "16").unwrap();
+        assert_eq!("target", Settings::of(&values).check(Amount::Packets(100.0))[0].0);
+    }
+}

@@ -1,0 +1,138 @@
+//! Random values of parameters, drawn from their declarations.
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Kind, Parameter, Rate, Rng, Span, Value, Values, math};
+
+use super::load::pick;
+use super::subject::{Chosen, Setting, Subject};
+use crate::Limit;
+
+impl Subject {
+    /// Random values that a scenario would not refuse. Where the draws contradict themselves again and again, fewer values are changed.
+    pub fn draw(&self, limit: Limit, rng: &mut Rng) -> Chosen {
+        let defaults = self.values(Setting::Defaults);
+        for attempt in 0..ATTEMPTS {
+            let share = 1.0 - attempt as f64 / ATTEMPTS as f64;
+            let mut chosen = defaults.clone();
+            redraw(&mut chosen.discipline, share, rng);
+            if let Some(values) = &mut chosen.aqm {
+                redraw(values, share, rng);
+            }
+            if !self.refuses(&chosen, limit) {
+                return chosen;
+            }
+        }
+        defaults
+    }
+}
+
+impl Chosen {
+    /// What differs from the defaults, as users would write it.
+    pub fn changes(&self) -> String {
+        let tables = [Some(&self.discipline), self.aqm.as_ref()];
+        let changes = tables.into_iter().flatten().flat_map(|values| {
+            values
+                .texts()
+                .zip(values.declared())
+                .filter(|((_, text), declared)| *text != declared.default_value().to_string())
+                .map(|((name, text), _)| format!("{name} = {text}"))
+        });
+        changes.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Draws this share of the values anew.
+fn redraw(values: &mut Values, share: f64, rng: &mut Rng) {
+    for parameter in values.declared() {
+        if rng.uniform() < share {
+            values.set(parameter.name, draw(parameter, rng));
+        }
+    }
+}
+
+/// A value within the declared bounds: the bounds themselves, the default's neighbourhood and the whole range are about equally likely.
+pub fn draw(parameter: &Parameter, rng: &mut Rng) -> Value {
+    match parameter.word {
+        Some(word) if rng.below(4) == 0 => Value::Nothing(word),
+        _ if parameter.list => Value::List((0..1 + rng.below(3)).map(|_| draw_one(parameter, rng)).collect()),
+        _ => draw_one(parameter, rng),
+    }
+}
+
+fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
+    let default = parameter.default_value();
+    match parameter.kind {
+        Kind::Number { min, max, .. } => Value::Number(within(min, max, as_number(&default), rng)),
+        Kind::Count { min, max, .. } => Value::Count((within(min as f64, max as f64, as_number(&default), rng) as u64).clamp(min, max)),
+        Kind::Span { min, max } => {
+            let picos = within(min.picos() as f64, max.picos() as f64, as_number(&default), rng);
+            Value::Span(Span::from_picos(picos as u64).clamp(min, max))
+        }
+        Kind::Amount => Value::Amount(pick(&[Amount::Packets, Amount::Bytes], rng)(within(1.0, 1e6, as_number(&default), rng))),
+        Kind::Rate => Value::Rate(Rate::from_bps(within(1.0, 1e13, as_number(&default), rng) as u64).expect("at least 1 bps")),
+        Kind::Flag => Value::Flag(rng.below(2) == 0),
+        Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
+        Kind::Text => Value::Text("drawn".to_owned()),
+    }
+}
+
+fn within(min: f64, max: f64, near: f64, rng: &mut Rng) -> f64 {
+    let (min, max) = (min.max(-UNBOUNDED), max.min(UNBOUNDED));
+    let value = match rng.below(8) {
+        0 => min,
+        1 => max,
+        2 | 3 => logarithmic(min.max(max.min(1.0) * 1e-6), max, rng),
+        _ => near * math::exp(2.0 * rng.uniform() - 1.0),
+    };
+    value.clamp(min, max)
+}
+
+/// Even in its logarithm between two bounds above zero.
+fn logarithmic(min: f64, max: f64, rng: &mut Rng) -> f64 {
+    min * math::exp(rng.uniform() * math::ln(max / min))
+}
+
+/// The number in a value, times in picoseconds; 1 where there is none.
+fn as_number(value: &Value) -> f64 {
+    match value {
+        Value::Number(number) => *number,
+        Value::Count(count) => *count as f64,
+        Value::Amount(Amount::Packets(amount) | Amount::Bytes(amount)) => *amount,
+        Value::Span(span) => span.picos() as f64,
+        Value::Rate(rate) => rate.bps() as f64,
+        Value::List(values) => values.first().map_or(1.0, as_number),
+        Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
+    }
+}
+
+const ATTEMPTS: u32 = 40;
+
+/// As far as numbers without bounds are drawn.
+const UNBOUNDED: f64 = 1e12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::AQMS;
+
+    #[test]
+    fn a_drawn_value_is_one_that_users_may_write() {
+        let mut rng = Rng::for_role(1, "draw");
+        for parameter in AQMS.iter().flat_map(|entry| entry.parameters).filter(|parameter| !parameter.list) {
+            for _ in 0..100 {
+                let value = draw(parameter, &mut rng);
+                let read = parameter.read(&value.to_string());
+                assert!(read.is_ok(), "{} = {value}: {read:?}", parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_and_much_between_are_drawn() {
+        let mut rng = Rng::for_role(2, "draw");
+        let drawn: Vec<f64> = (0..1000).map(|_| within(0.0, 100.0, 5.0, &mut rng)).collect();
+        let share = |holds: fn(&f64) -> bool| drawn.iter().filter(|number| holds(number)).count();
+        assert!(share(|n| *n == 0.0) > 50 && share(|n| *n == 100.0) > 50 && share(|n| *n > 0.0 && *n < 1.0) > 100);
+        assert!(share(|n| (1.8..13.6).contains(n)) > 400);
+    }
+}

@@ -1,0 +1,238 @@
+//! Class-based queueing with one class that may not borrow (Floyd and Jacobson 1995): a queue that is held to a rate by an estimator.
+//!
+//! This is how the testbed of RFC 2884 made a 1.5 Mbps pipe of an Ethernet. A class is over its limit when the time between its packets,
+//! less what they would take at its rate, has been below zero on average; then it waits until that average would be zero again.
+//!
+//! ```text
+//! a packet of s bytes has left at time f, the last one at last; link rate C, the class's rate r, w = 2^-ewma:
+//!   avgidle <- (1 - w) avgidle + w (f - last - s/r)              at most maxidle, at least -minidle
+//!   avgidle > 0:  under the limit
+//!   else:         undertime <- f + s (1/r - 1/C) + (1/w - 1) (-avgidle)
+//! the first time that it must wait for undertime:
+//!   undertime <- undertime + offtime - (1/w - 1) (-avgidle)      at least now
+//! maxidle = max((1 - g) a/C, a (1/r - 1/C) (g^-maxburst - 1))    g = 1 - w, a = avpkt
+//! offtime = a (1/r - 1/C) (1 + (g^-(minburst-1) - 1) / (1 - g))  a (1/r - 1/C) (1/g - 1) for minburst 1, none for 0
+//! ```
+//!
+//! The second assignment to undertime takes back what the average had added to the wait: a class that sleeps is forgiven what it had sent
+//! too much, as in Linux and ns-2. So while there is always something to send, packets of one size leave at the rate exactly, once the
+//! first `maxburst` have left. Packets of many sizes leave at about 1 % more: idle times then vary, now and then the average is above
+//! zero, and what leaves at once is forgiven. With `minburst` m the bursts are of m + 1 packets and the rate is less, by 1 % at 2 and
+//! 11 % at 10. A token bucket (`tbf`) is exact.
+//!
+//! Like in Linux and unlike in ns-2 the average begins at maxidle; ns-2's weight is `ewma = 4`.
+
+use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
+
+use super::{Counters, Deed, Discipline, Frame, Queue, Take};
+use crate::registry::{DisciplineEntry, DisciplineKind, Gauge, Holds};
+
+pub static ENTRY: DisciplineEntry = DisciplineEntry {
+    name: "cbq",
+    title: "Class-based queueing, one bounded class",
+    summary: "Holds another queue to a rate by an average of its idle times, as RFC 2884's testbed did.",
+    source: "Floyd and Jacobson 1995; Linux, sch_cbq",
+    parameters: Settings::PARAMETERS,
+    holds: Holds::Queue,
+    gauges: &[Gauge {
+        name: "avgidle",
+        unit: "s",
+        doc: "Average idle time between packets; the class is over its limit if it is not above 0",
+    }],
+    bands: &[],
+    marks: |_| None,
+    check: |_, _| Vec::new(),
+    busy: &[],
+    kind: DisciplineKind::Cbq,
+};
+
+parameters! {
+    /// A bounded class as a scenario sets it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// The rate allotted to the class.
+        #[source("tc-cbq(8), rate; RFC 2884, section 4")]
+        #[must be given]
+        pub rate: Rate = "1.5 Mbps";
+        /// Packets of the average size that may leave at once after a pause.
+        #[source("tc-cbq(8), maxburst; Linux, the root's default")]
+        pub maxburst: u32 = "20", 0..=10_000, "packets";
+        /// Packets of the average size that leave at once after each wait while there is always something to send.
+        #[source("tc-cbq(8), minburst")]
+        #[off("0", "packets leave one by one")]
+        pub minburst: u32 = "0", 0..=10_000, "packets";
+        /// How far the average of idle times may fall below zero; auto is without bound.
+        #[source("tc-cbq(8), minidle")]
+        pub minidle: Option<Span> = "auto", 0..=1000, "s";
+        /// The weight of the newest idle time is 2 to the power of -ewma.
+        #[source("tc-cbq(8), ewma; Linux, the default")]
+        pub ewma: u8 = "5", 1..=31;
+        /// Average packet size, by which the bursts are measured.
+        #[source("tc-cbq(8), avpkt")]
+        pub avpkt: u32 = "1000 B", 1..=65_535, "bytes";
+    }
+}
+
+pub struct Cbq<F> {
+    inner: Box<Queue<F>>,
+    settings: Settings,
+    link: Rate,
+    /// Bound of the average, and what is added to a wait; times in picoseconds.
+    maxidle: f64,
+    offtime: f64,
+    avgidle: f64,
+    undertime: Time,
+    /// When the last packet began to leave, and how long it took.
+    last: Time,
+    last_took: f64,
+    /// Whether the wait that it is in has been counted.
+    delayed: bool,
+}
+
+impl<F: Frame> Cbq<F> {
+    /// Holds a queue to the class's rate on a link of this one.
+    pub fn new(settings: &Settings, link: Rate, inner: Queue<F>) -> Cbq<F> {
+        let mut cbq = Cbq {
+            inner: Box::new(inner),
+            settings: *settings,
+            link,
+            maxidle: 0.0,
+            offtime: 0.0,
+            avgidle: 0.0,
+            undertime: Time::ZERO,
+            last: Time::ZERO,
+            last_took: 0.0,
+            delayed: false,
+        };
+        cbq.tune(link);
+        cbq.avgidle = cbq.maxidle;
+        cbq
+    }
+
+    /// Sets what follows from the link's rate.
+    fn tune(&mut self, link: Rate) {
+        let Settings { maxburst, minburst, avpkt, .. } = self.settings;
+        let w = self.weight();
+        let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip().min(LONGEST) - 1.0;
+        self.link = link;
+        let surplus = self.surplus(avpkt);
+        let offtime = match minburst {
+            0 => 0.0,
+            1 => surplus * growth(1),
+            packets => surplus * (1.0 + growth(packets - 1) / w),
+        };
+        self.maxidle = (w * picos(avpkt, link)).max(surplus * growth(maxburst)).min(LONGEST);
+        self.offtime = offtime.min(LONGEST);
+    }
+
+    fn weight(&self) -> f64 {
+        math::powi(0.5, u64::from(self.settings.ewma))
+    }
+
+    /// How much longer a packet takes at the class's rate than at the link's; a class above the link's rate never waits.
+    fn surplus(&self, size: u32) -> f64 {
+        (picos(size, self.settings.rate) - picos(size, self.link)).max(0.0)
+    }
+
+    /// What the average adds to a wait.
+    fn overdraft(&self) -> f64 {
+        (1.0 / self.weight() - 1.0) * (-self.avgidle).max(0.0)
+    }
+
+    /// A packet begins to leave. A wait is cut to whole picoseconds, so that none makes an idle time that the average would notice.
+    fn update(&mut self, size: u32, now: Time) {
+        let takes = picos(size, self.link);
+        let apart = now.since(self.last).picos() as f64 + takes - self.last_took;
+        let idle = apart - picos(size, self.settings.rate);
+        let least = self.settings.minidle.map_or(f64::NEG_INFINITY, |minidle| -(minidle.picos() as f64));
+        self.avgidle = (self.avgidle + self.weight() * (idle - self.avgidle)).min(self.maxidle).max(least);
+        let wait = takes + self.surplus(size) + self.overdraft();
+        self.undertime = if self.avgidle > 0.0 { Time::ZERO } else { now + Span::from_picos(wait as u64) };
+        (self.last, self.last_took, self.delayed) = (now, takes, false);
+    }
+
+    /// It must wait. The overdraft is forgiven once, when the wait begins.
+    fn delay(&mut self, now: Time) -> Time {
+        if !self.delayed {
+            self.delayed = true;
+            let wait = self.undertime.since(now).picos() as f64 + self.offtime - self.overdraft();
+            self.undertime = now + Span::from_picos(wait.max(1.0) as u64);
+        }
+        self.undertime
+    }
+}
+
+impl<F: Frame> Discipline<F> for Cbq<F> {
+    #[inline(never)]
+    fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+        self.inner.offer(frame, now, rng, tell);
+    }
+
+    #[inline(never)]
+    fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        if self.undertime > now && !self.inner.is_empty() {
+            return Take::Later(self.delay(now));
+        }
+        let taken = self.inner.take(now, rng, tell);
+        if let Take::Packet { frame, .. } = &taken {
+            self.update(frame.size(), now);
+        }
+        taken
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.inner.deadline()
+    }
+
+    fn expire(&mut self, now: Time, rng: &mut Rng) {
+        self.inner.expire(now, rng);
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        self.tune(rate);
+        self.inner.retune(rate.min(self.settings.rate));
+    }
+
+    fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn frames(&self, show: &mut dyn FnMut(&F)) {
+        self.inner.frames(show);
+    }
+
+    fn bands(&self) -> u8 {
+        self.inner.bands()
+    }
+
+    fn counters(&self, band: u8) -> &Counters {
+        self.inner.counters(band)
+    }
+
+    fn average(&self) -> Option<f64> {
+        self.inner.average()
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("avgidle", self.avgidle / PICOS_PER_SECOND);
+        self.inner.gauges(show);
+    }
+
+    fn assert_conservation(&self) {
+        self.inner.assert_conservation();
+    }
+}
+
+/// How long so many bytes take at a rate, in picoseconds with their fraction.
+fn picos(bytes: u32, rate: Rate) -> f64 {
+    f64::from(bytes) * 8.0 * PICOS_PER_SECOND / rate.bps() as f64
+}
+
+const PICOS_PER_SECOND: f64 = 1e12;
+
+/// Longer than any run, in picoseconds: what the powers of large bursts are cut to.
+const LONGEST: f64 = 1e19;
