@@ -46,14 +46,14 @@ impl Composition {
     pub fn build<F: Frame>(&self, rate: Rate) -> Queue<F> {
         match (self.discipline.kind, &self.inside) {
             (DisciplineKind::Fifo, Inside::Aqm { aqm, limit }) => Fifo::new(aqm.make(rate, *limit), *limit).into(),
-            (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
-                FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
-            }
             (DisciplineKind::Cbq, Inside::Queue(inner)) => {
                 Cbq::new(&cbq::Settings::of(&self.values), rate, inner.build(self.slower(rate))).into()
             }
             (DisciplineKind::TokenBucket, Inside::Queue(inner)) => {
                 TokenBucket::new(&token_bucket::Settings::of(&self.values), inner.build(self.slower(rate))).into()
+            }
+            (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
+                FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
             }
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }
@@ -96,9 +96,9 @@ impl Composition {
         self.discipline.gauges.len() + inside
     }
 
-    /// Digests of the AQMs in it that are not part of this crate.
-    pub fn digests(&self) -> Vec<&'static str> {
-        self.aqm().map(|aqm| aqm.entry.digest).filter(|digest| !digest.is_empty()).into_iter().collect()
+    /// Name and digest of the AQMs in it that are not part of this crate.
+    pub fn brought(&self) -> Vec<(&'static str, &'static str)> {
+        self.aqm().map(|aqm| (aqm.entry.name, aqm.entry.digest)).filter(|(_, digest)| !digest.is_empty()).into_iter().collect()
     }
 
     /// The quietest mark that it writes; nothing if it marks no packet.

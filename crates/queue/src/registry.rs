@@ -8,13 +8,16 @@ use ecnlab_units::{Level, Parameter, Rate};
 
 use crate::aqm::law::red as red_law;
 use crate::aqm::{self, Aqm, droptail};
-use crate::discipline::{self, Limit, flow_queues};
+use crate::discipline::{self, Limit};
 
 /// Makes an AQM of values that were read for its entry, for a line.
 pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Send);
 
 /// What contradicts itself: the parameter's name and what is wrong.
 pub type Contradictions = Vec<(&'static str, String)>;
+
+/// Finds what contradicts itself among the values of an AQM that a user brings.
+pub type CheckBrought = &'static (dyn Fn(&Values) -> Contradictions + Sync + Send);
 
 /// The line that an AQM stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct AqmEntry {
     pub marks: fn(&Values) -> Option<Level>,
     /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
     pub check: fn(&Values, Amount) -> Contradictions,
+    /// The same of an AQM that is not part of this crate.
+    pub check_brought: Option<CheckBrought>,
     /// Values under which it signals often in a buffer of 20 packets: those that tests are run under.
     pub busy: &'static [(&'static str, &'static str)],
     /// A digest of the source, of an AQM that is not part of this crate.
@@ -91,9 +96,9 @@ pub enum Holds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
     Fifo,
-    FlowQueues(flow_queues::Scheme),
     Cbq,
     TokenBucket,
+    FlowQueues(discipline::flow_queues::Scheme),
 }
 
 /// What a scenario may name.
@@ -149,6 +154,7 @@ impl AqmEntry {
         gauges: &[],
         marks: |_| None,
         check: |_, _| Vec::new(),
+        check_brought: None,
         busy: &[],
         digest: "",
         make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
@@ -159,6 +165,13 @@ impl AqmEntry {
 
     /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
     pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
+
+    /// Contradictions among the parameters and the buffer's limit.
+    pub fn contradictions(&self, values: &Values, limit: Amount) -> Contradictions {
+        let mut found = (self.check)(values, limit);
+        found.extend(self.check_brought.map(|check| check(values)).unwrap_or_default());
+        found
+    }
 
     /// Its parameters as tests and tables of duties run it.
     ///

@@ -157,12 +157,12 @@ macro_rules! queues {
 queues! {
     /// One buffer, first in, first out.
     Fifo(Fifo),
-    /// A FIFO for each flow, in turns.
-    FlowQueues(FlowQueues),
     /// Another queue, held to a rate by an average of its idle times.
     Cbq(Cbq),
     /// Another queue, shaped by tokens.
     TokenBucket(TokenBucket),
+    /// A FIFO for each flow, in turns.
+    FlowQueues(FlowQueues),
 }
 
 impl<F: Frame> Discipline<F> for Queue<F> {
