@@ -87,6 +87,12 @@ impl<F: Frame> FlowQueues<F> {
         }
     }
 
+    /// The queues in which packets wait: each takes turns.
+    fn waiting(&self) -> impl Iterator<Item = &Fifo<F>> {
+        let taking_turns = self.lists.iter().flatten().map(|&at| &self.queues[at as usize].fifo);
+        taking_turns.filter(|fifo| !fifo.is_empty())
+    }
+
     /// The queue of a flow.
     fn queue_of(&mut self, flow: u64, rng: &mut Rng) -> usize {
         let salt = *self.salt.get_or_insert_with(|| rng.next_u64());
@@ -199,17 +205,21 @@ impl<F: Frame> FlowQueues<F> {
     /// Another hash: what waits moves to the queues where it belongs now, in the order of its arrival.
     fn perturb(&mut self, rng: &mut Rng) {
         self.salt = Some(rng.next_u64());
-        let mut waiting: Vec<_> = self.queues.iter_mut().flat_map(|queue| queue.fifo.remove_all()).collect();
+        let mut waiting = Vec::new();
+        for &at in self.lists.iter().flatten() {
+            waiting.extend(self.queues[at as usize].fifo.remove_all());
+            self.longest.note(at as usize);
+        }
         waiting.sort_by_key(|stored| stored.arrived);
         for stored in waiting {
             let at = self.queue_of(stored.frame.flow(), rng);
             let begins = self.queues[at].fifo.is_empty();
             self.queues[at].fifo.restore(stored);
+            self.longest.note(at);
             if begins {
                 self.begin(at);
             }
         }
-        (0..self.queues.len()).for_each(|at| self.longest.note(at));
     }
 }
 
@@ -308,7 +318,7 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
     }
 
     fn frames(&self, show: &mut dyn FnMut(&F)) {
-        self.queues.iter().for_each(|queue| queue.fifo.frames(show));
+        self.waiting().for_each(|fifo| fifo.frames(show));
     }
 
     fn bands(&self) -> u8 {
@@ -324,15 +334,15 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
     }
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        let lengths = || self.queues.iter().map(|queue| queue.fifo.len());
-        show("flows", lengths().filter(|&length| length > 0).count() as f64);
+        let lengths = || self.waiting().map(Fifo::len);
+        show("flows", lengths().count() as f64);
         show("longest", lengths().max().unwrap_or_default() as f64);
     }
 
     fn assert_conservation(&self) {
         self.total().assert_conservation(self.len(), self.bytes());
-        self.queues.iter().for_each(|queue| queue.fifo.assert_conservation());
-        let sum = self.queues.iter().fold(Backlog::NONE, |sum, queue| sum + queue.fifo.backlog());
+        self.waiting().for_each(Fifo::assert_conservation);
+        let sum = self.waiting().fold(Backlog::NONE, |sum, fifo| sum + fifo.backlog());
         assert_eq!(self.backlog, sum, "what waits is what waits in the flow queues");
     }
 }

@@ -55,7 +55,7 @@ const PLAIN: DisciplineEntry = DisciplineEntry {
     bands: &[],
     marks: |_| None,
     check: |_, _| Vec::new(),
-    busy: &[],
+    busy: &[("flows", "16")],
     kind: DisciplineKind::FlowQueues(Scheme::Drr),
 };
 
