@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from ecnlab import catalog as catalog
     from ecnlab.analysis.stats import Estimate as Estimate
     from ecnlab.analysis.stats import paired_difference as paired_difference
+    from ecnlab.aqm import PASS as PASS
+    from ecnlab.aqm import Aqm as Aqm
+    from ecnlab.aqm import drop as drop
+    from ecnlab.aqm import gauge as gauge
+    from ecnlab.aqm import mark as mark
+    from ecnlab.aqm import param as param
+    from ecnlab.errors import AqmError as AqmError
     from ecnlab.errors import EcnlabError as EcnlabError
     from ecnlab.errors import EngineFault as EngineFault
     from ecnlab.errors import Interrupted as Interrupted
@@ -37,6 +44,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "PASS": "aqm",
+    "Aqm": "aqm",
+    "AqmError": "errors",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
@@ -49,9 +59,13 @@ _HOMES = {
     "UnknownName": "errors",
     "UsageError": "errors",
     "catalog": "",
+    "drop": "aqm",
+    "gauge": "aqm",
     "load": "scenarios",
+    "mark": "aqm",
     "open_result": "results",
     "paired_difference": "analysis.stats",
+    "param": "aqm",
     "run": "runner",
     "scenario": "scenarios",
 }

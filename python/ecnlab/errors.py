@@ -5,6 +5,7 @@ EcnlabError
  +-- UsageError       an argument is out of its range or unreadable
  |    +-- UnknownName a name that nothing carries; the text suggests the nearest
  +-- ResultsError     a results folder cannot be written, is not ours, or is damaged
+ +-- AqmError         an AQM of the user's own raised, or answered what cannot be; its cause is what was raised
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
 """
@@ -81,6 +82,27 @@ class UnknownName(UsageError):
 
 class ResultsError(EcnlabError):
     """A results folder cannot be written, is not ours, or is damaged."""
+
+
+class AqmError(EcnlabError):
+    """An AQM of the user's own raised, or answered what cannot be; that ends the run, and `__cause__` is what was raised.
+
+    Attributes
+    ----------
+    aqm, hook : str
+        Which one, and its method.
+    seed : int
+        The seed of the run.
+    time_s : float or None
+        Simulated seconds; None where it failed as it was made.
+    traceback : str
+        What it raised, with its traceback as text.
+    """
+
+    def __init__(self, aqm: str, hook: str, seed: int, time_s: float | None, packet: str, raised: str, traceback: str) -> None:
+        self.aqm, self.hook, self.seed, self.time_s, self.traceback = aqm, hook, seed, time_s, traceback
+        where = [f"seed {seed}", *([] if time_s is None else [f"at {time_s:.12g} s"]), *([packet] if packet else [])]
+        super().__init__(f"the AQM {aqm} failed in {hook} ({', '.join(where)}): {raised}")
 
 
 class EngineFault(EcnlabError):

@@ -9,9 +9,10 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Lock, Thread
 from time import monotonic
+from traceback import format_exception_only
 
-from ecnlab import _core
-from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, ScenarioError, UsageError
+from ecnlab import _core, sources
+from ecnlab.errors import AqmError, EngineFault, Interrupted, Problem, ResultsError, ScenarioError, UsageError
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
@@ -72,6 +73,8 @@ def run(
         An argument is out of its range or of a wrong type.
     ResultsError
         The folder cannot be written, holds something else, or is damaged.
+    AqmError
+        An AQM of the user's own raised; its cause is what it raised.
     EngineFault
         The engine failed in some run; `.result` has the other seeds.
     Interrupted
@@ -248,6 +251,8 @@ class _Pool:
             self.faults.append(outcome)
         elif isinstance(outcome, _core.ScenarioError):  # told by the run only: the recording does not fit
             self._error = ScenarioError(map(Problem.of, outcome.problems), job.home.request.scenario.source)
+        elif isinstance(outcome, _core.AqmFailure):
+            self._error = self._error or _aqm_error(outcome)
         elif not isinstance(outcome, _core.Interrupted):
             self._error = outcome
 
@@ -269,6 +274,15 @@ class _Pool:
         self._flushed = monotonic()
         if refusal is not None:
             raise refusal
+
+
+def _aqm_error(failure: _core.AqmFailure) -> AqmError:
+    """The failure of a user's AQM as users get it, with what was raised as its cause."""
+    raised = failure.__cause__ or failure
+    text = "".join(format_exception_only(raised)).strip()
+    error = AqmError(**failure.about, raised=text, traceback=sources.told(raised))
+    error.__cause__ = failure.__cause__
+    return error
 
 
 def _one_or_all(results: list[Result]) -> Result | list[Result]:

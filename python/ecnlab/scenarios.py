@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.errors import Problem, ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.aqm import Aqm
 
 Overrides = Mapping[str, Any]
 
@@ -34,9 +37,19 @@ class Scenario:
         What the author hardly meant; each message has the remedy.
     form, text, overrides, source
         What it was made from: "toml" or "json", the text in that form, the overrides as text by key path, and the file's name or None.
+    aqms : tuple of classes
+        The AQMs of the user's own that it was read with.
     """
 
-    def __init__(self, core: _core.Scenario, form: str, text: str, overrides: Mapping[str, str], source: str | None) -> None:
+    def __init__(
+        self,
+        core: _core.Scenario,
+        form: str,
+        text: str,
+        overrides: Mapping[str, str],
+        source: str | None,
+        aqms: tuple[type[Aqm], ...] = (),
+    ) -> None:
         self._core = core
         self.form = form
         self.text = text
@@ -48,6 +61,7 @@ class Scenario:
         self.group_names = core.groups
         self.queue_names = core.queues
         self.hash = core.hash
+        self.aqms = aqms
         self.warnings = list(map(Problem.of, core.warnings))
 
     @cached_property
@@ -56,6 +70,11 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(self._core.resolved)
         return resolved
 
+    @property
+    def aqm_digests(self) -> dict[str, str]:
+        """Of each AQM of the user's own that a queue has, by name, the digest of its source."""
+        return dict(self._core.brought)
+
     @cached_property
     def record(self) -> dict[str, Any]:
         """What is recorded besides the measures."""
@@ -63,13 +82,13 @@ class Scenario:
         return record
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _checked, (self.form, self.text, self.overrides, self.source)
+        return _checked, (self.form, self.text, self.overrides, self.source, [aqm.read_from or aqm for aqm in self.aqms])
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r} {self.hash[:12]}>"
 
 
-def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
+def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
     """Read a scenario file.
 
     Parameters
@@ -78,6 +97,8 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
         The file (TOML).
     overrides : Mapping, optional
         Values of Python or numpy in place of the file's, by key path: {"flows.far.count": 40, "link.bottleneck.rate": "20 Mbps"}.
+    aqms : iterable of classes, optional
+        AQMs of your own that it may name: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
 
     Raises
     ------
@@ -93,15 +114,15 @@ def load(path: str | Path, overrides: Overrides | None = None) -> Scenario:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read {source!r}: {_why(error)}") from None
-    return read(text, overrides, source)
+    return read(text, overrides, source, aqms=aqms)
 
 
-def read(text: str, overrides: Overrides | None = None, source: str | None = None) -> Scenario:
+def read(text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
     """Read a scenario from the text of a file (TOML) that `source` names in messages. Arguments and errors as for `load`."""
-    return _checked("toml", text, _changes(overrides), source)
+    return _checked("toml", text, _changes(overrides), source, aqms)
 
 
-def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Scenario:
+def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
     """Build a scenario from nested dicts.
 
     Parameters
@@ -109,6 +130,8 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Sce
     tree : Mapping
         The keys of a scenario file; `link` and `flows` are lists of dicts.
     overrides : Mapping, optional
+        As for `load`.
+    aqms : iterable of classes, optional
         As for `load`.
 
     Raises
@@ -124,16 +147,38 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None) -> Sce
         text = json.dumps(tree, allow_nan=False, default=_in_json)
     except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError([Problem("", None, f"not a tree of plain values: {error}")]) from None
-    return _checked("json", text, _changes(overrides), None)
+    return _checked("json", text, _changes(overrides), None, aqms)
 
 
-def _checked(form: str, text: str, changes: Mapping[str, str], source: str | None) -> Scenario:
+def _checked(form: str, text: str, changes: Mapping[str, str], source: str | None, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
+    classes, entries = _brought(aqms)
     try:
-        core = _interruptible(lambda: build(text, list(changes.items())))
+        core = _interruptible(lambda: build(text, list(changes.items()), entries))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
-    return Scenario(core, form, text, changes, source)
+    except ValueError as error:  # a name that is taken
+        raise UsageError(f"aqms: {error}") from None
+    made = Scenario(core, form, text, changes, source, classes)
+    made.warnings += _unused(made, entries)
+    return made
+
+
+def _brought(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+    """The user's AQMs as classes and as entries; what reads classes is imported where there are some."""
+    if aqms == ():
+        return (), []
+    from ecnlab import brought
+
+    return brought.entries_of(aqms)
+
+
+def _unused(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
+    """Warnings of AQMs that were brought and stand in no queue."""
+    used = set(scenario.aqm_digests)
+    remedy = "name it where a queue is, as in --set link.NAME.queue.aqm={0}"
+    told = "the scenario has no queue with the AQM {0}: " + remedy
+    return [Problem("", None, told.format(entry.name)) for entry in entries if entry.name not in used]
 
 
 def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:

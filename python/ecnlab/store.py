@@ -229,6 +229,7 @@ def header_of(scenario: Scenario) -> dict[str, Any]:
         "queues": scenario.queue_names,
         "warnings": [vars(warning) for warning in scenario.warnings],
         "scenario": {"source": scenario.source, "form": scenario.form, "text": scenario.text, "overrides": scenario.overrides},
+        "aqms": scenario.aqm_digests,
         "parameters": scenario.resolved,
     }
 

@@ -1,5 +1,6 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
+mod aqm;
 mod errors;
 mod fault;
 mod parquet;
@@ -9,10 +10,12 @@ mod watch;
 
 use std::borrow::Cow;
 
-use ecnlab_scenario::{Registry, packet_exact, registry};
+use ecnlab_scenario::{packet_exact, registry};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::aqm::failure::AqmFailure;
+use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{EngineFault, Interrupted, ScenarioError};
 use crate::scenario::{RunResult, Scenario};
 use crate::table::Table;
@@ -21,14 +24,15 @@ use crate::table::Table;
 const FORMAT: u32 = 3;
 
 #[pyfunction]
-#[pyo3(name = "registry")]
-fn registry_text() -> String {
-    registry::registry(&Registry::builtin()).to_string()
+#[pyo3(name = "registry", signature = (aqms = Vec::new()))]
+fn registry_text(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+    Ok(registry::registry(&registry_with(&aqms)?).to_string())
 }
 
 #[pyfunction]
-fn schema() -> String {
-    registry::schema(&Registry::builtin()).to_string()
+#[pyo3(signature = (aqms = Vec::new()))]
+fn schema(aqms: Vec<Py<BroughtAqm>>) -> PyResult<String> {
+    Ok(registry::schema(&registry_with(&aqms)?).to_string())
 }
 
 #[pyfunction]
@@ -72,6 +76,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;
+    module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
+    aqm::add_to(module)?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;

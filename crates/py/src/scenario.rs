@@ -1,7 +1,7 @@
 //! A sound scenario, and one run of it under a seed.
 
 use cpu_time::ThreadTime;
-use ecnlab_scenario::{Problem, Registry, Scenario as Sound};
+use ecnlab_scenario::{Problem, Scenario as Sound};
 use ecnlab_sim::measures;
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, RecordingFull, Run, Simulation};
 use ecnlab_units::Time;
@@ -9,13 +9,16 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::aqm::failure::{self, Failure};
+use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::fault::caught;
 use crate::table::Table;
 use crate::watch::Watch;
 
-/// Events between two looks at the clock.
+/// Events between two looks at the clock, and fewer where a user's AQM may fail at any of them.
 const SLICE: u64 = 1 << 16;
+const SHORT_SLICE: u64 = 1 << 8;
 
 /// A scenario that is known to be sound.
 #[pyclass(frozen)]
@@ -35,13 +38,17 @@ pub struct RunResult {
 #[pymethods]
 impl Scenario {
     #[staticmethod]
-    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Scenario::made(py, || Sound::from_toml(text, &overrides, &Registry::builtin()))
+    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
+    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+        let registry = registry_with(&aqms)?;
+        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry))
     }
 
     #[staticmethod]
-    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        Scenario::made(py, || Sound::from_json(text, &overrides, &Registry::builtin()))
+    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
+    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+        let registry = registry_with(&aqms)?;
+        Scenario::made(py, || Sound::from_json(text, &overrides, &registry))
     }
 
     #[getter]
@@ -79,6 +86,12 @@ impl Scenario {
         self.0.resolved.to_string()
     }
 
+    /// Name and digest of each AQM of the user's own that a queue has.
+    #[getter]
+    fn brought(&self) -> Vec<(&str, &str)> {
+        self.0.brought.clone()
+    }
+
     /// What is recorded besides the measures, as JSON.
     #[getter]
     fn record(&self) -> String {
@@ -104,6 +117,7 @@ impl Scenario {
         match outcome {
             Ok(Ok((run, more))) => RunResult::new(py, seed, run, more, cpu_s),
             Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
+            Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, failure)),
             Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
             Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
         }
@@ -114,6 +128,8 @@ impl Scenario {
 enum Ended {
     Stopped,
     Full(RecordingFull),
+    /// A user's AQM has failed.
+    Failed(Failure),
 }
 
 type Recorded = Vec<(&'static str, measures::Table)>;
@@ -138,8 +154,17 @@ impl Scenario {
 
     fn execute<P: Probe>(&self, seed: u64, probe: P, watch: &mut Watch) -> Result<(Run, P), Ended> {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
+        let slice = if self.0.brought.is_empty() { SLICE } else { SHORT_SLICE };
+        drop(failure::take());
         let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
-        while !simulation.advance(duration, SLICE) {
+        loop {
+            let over = simulation.advance(duration, slice);
+            if let Some(failure) = failure::take() {
+                return Err(Ended::Failed(failure));
+            }
+            if over {
+                return Ok(simulation.finish());
+            }
             if let Some(full) = simulation.probe().full() {
                 return Err(Ended::Full(full));
             }
@@ -147,7 +172,6 @@ impl Scenario {
                 return Err(Ended::Stopped);
             }
         }
-        Ok(simulation.finish())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Cbq, Fifo, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
+use crate::discipline::{Cbq, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -52,6 +52,9 @@ impl Composition {
             (DisciplineKind::TokenBucket, Inside::Queue(inner)) => {
                 TokenBucket::new(&token_bucket::Settings::of(&self.values), inner.build(self.slower(rate))).into()
             }
+            (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
+                FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
+            }
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }
     }
@@ -93,9 +96,9 @@ impl Composition {
         self.discipline.gauges.len() + inside
     }
 
-    /// Digests of the AQMs in it that are not part of this crate.
-    pub fn digests(&self) -> Vec<&'static str> {
-        self.aqm().map(|aqm| aqm.entry.digest).filter(|digest| !digest.is_empty()).into_iter().collect()
+    /// Name and digest of the AQMs in it that are not part of this crate.
+    pub fn brought(&self) -> Vec<(&'static str, &'static str)> {
+        self.aqm().map(|aqm| (aqm.entry.name, aqm.entry.digest)).filter(|(_, digest)| !digest.is_empty()).into_iter().collect()
     }
 
     /// The quietest mark that it writes; nothing if it marks no packet.

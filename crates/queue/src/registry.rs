@@ -16,6 +16,9 @@ pub type MakeAqm = &'static (dyn Fn(&Values, &Line) -> Box<dyn Aqm> + Sync + Sen
 /// What contradicts itself: the parameter's name and what is wrong.
 pub type Contradictions = Vec<(&'static str, String)>;
 
+/// Finds what contradicts itself among the values of an AQM that a user brings.
+pub type CheckBrought = &'static (dyn Fn(&Values) -> Contradictions + Sync + Send);
+
 /// The line that an AQM stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -39,6 +42,8 @@ pub struct AqmEntry {
     pub marks: fn(&Values) -> Option<Level>,
     /// Contradictions among the parameters and the buffer's limit: the parameter's name and what is wrong.
     pub check: fn(&Values, Amount) -> Contradictions,
+    /// The same of an AQM that is not part of this crate.
+    pub check_brought: Option<CheckBrought>,
     /// Values under which it signals often in a buffer of 20 packets: those that tests are run under.
     pub busy: &'static [(&'static str, &'static str)],
     /// A digest of the source, of an AQM that is not part of this crate.
@@ -93,6 +98,7 @@ pub enum DisciplineKind {
     Fifo,
     Cbq,
     TokenBucket,
+    FlowQueues(discipline::flow_queues::Scheme),
 }
 
 /// What a scenario may name.
@@ -148,6 +154,7 @@ impl AqmEntry {
         gauges: &[],
         marks: |_| None,
         check: |_, _| Vec::new(),
+        check_brought: None,
         busy: &[],
         digest: "",
         make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
@@ -158,6 +165,13 @@ impl AqmEntry {
 
     /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
     pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
+
+    /// Contradictions among the parameters and the buffer's limit.
+    pub fn contradictions(&self, values: &Values, limit: Amount) -> Contradictions {
+        let mut found = (self.check)(values, limit);
+        found.extend(self.check_brought.map(|check| check(values)).unwrap_or_default());
+        found
+    }
 
     /// Its parameters as tests and tables of duties run it.
     ///
@@ -219,6 +233,9 @@ pub static DISCIPLINES: &[&DisciplineEntry] = &[
     &discipline::fifo::ENTRY,
     &discipline::cbq::ENTRY,
     &discipline::token_bucket::ENTRY,
+    &discipline::flow_queues::DRR,
+    &discipline::flow_queues::FQ,
+    &discipline::flow_queues::SFQ,
 ];
 
 #[cfg(test)]

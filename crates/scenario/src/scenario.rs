@@ -34,8 +34,8 @@ pub struct Scenario {
     pub queues: Vec<String>,
     /// Every parameter in force. It can be read as a scenario again, and then is the same one.
     pub resolved: Json,
-    /// Digests of the AQMs that the user brought.
-    brought: Vec<&'static str>,
+    /// Name and digest of the AQMs that the user brought.
+    pub brought: Vec<(&'static str, &'static str)>,
     /// What the user hardly meant.
     pub warnings: Vec<Problem>,
 }
@@ -84,7 +84,7 @@ impl Scenario {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
-        let sources = std::iter::once(BUILD).chain(self.brought.iter().copied()).map(|digest| format!("{digest}\n"));
+        let sources = std::iter::once(BUILD).chain(self.brought.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
         let hash = sources.chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
         format!("{hash:032x}")
     }

@@ -13,7 +13,7 @@ DISAGREES, REFUSED, INTERRUPTED, UNREAD = 1, 2, 130, 141
 EXIT_CODES = {
     0: "what was asked for is done",
     DISAGREES: "a comparison disagrees",
-    REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine failed",
+    REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
     INTERRUPTED: "Ctrl-C; what has finished is kept",
     UNREAD: "who reads the output has stopped reading, as `head` does",
 }
@@ -47,7 +47,7 @@ def _open_streams() -> None:
 def _run() -> int:
     import click
 
-    from ecnlab.errors import EcnlabError, Interrupted
+    from ecnlab.errors import AqmError, EcnlabError, Interrupted
 
     try:
         _invoke()
@@ -60,6 +60,8 @@ def _run() -> int:
         return _failed(told.getvalue().rstrip(), error.exit_code)
     except Interrupted as error:
         return _failed(str(error), INTERRUPTED)
+    except AqmError as error:
+        return _failed(f"{error.traceback}\n{error}", REFUSED)
     except EcnlabError as error:
         return _failed(str(error), REFUSED)
 

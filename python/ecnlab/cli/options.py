@@ -13,6 +13,9 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
+aqms = click.option(
+    "--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help="Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 

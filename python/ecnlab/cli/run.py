@@ -24,6 +24,7 @@ _NOTHING_TO_DRAW = Problem(
 @click.command()
 @click.argument("file")
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
+@options.aqms
 @options.seed("1")
 @options.seeds("seed 1 alone")
 @options.threads
@@ -34,6 +35,7 @@ _NOTHING_TO_DRAW = Problem(
 def run(
     file: str,
     changes: Sequence[str],
+    aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
     threads: int | None,
@@ -50,7 +52,7 @@ def run(
     from ecnlab.cli import output
 
     chosen_seeds = options.chosen_seeds(seed, seeds, "1..1")
-    scenario = _read(file, options.overrides(changes))
+    scenario = _read(file, options.overrides(changes), aqms)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
     result = _run(scenario, chosen_seeds, folder, threads, shown=not quiet)
@@ -63,15 +65,15 @@ def run(
         _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
 
 
-def _read(file: str, overrides: dict[str, str]) -> Scenario:
+def _read(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario:
     from ecnlab import scenarios
 
     if file != "-":
-        return scenarios.load(file, overrides)
+        return scenarios.load(file, overrides, aqms=aqms)
     if sys.stdin is None:
         raise UsageError("cannot read standard input: it is closed")
     try:
-        return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input")
+        return scenarios.read(sys.stdin.buffer.read().decode(), overrides, "standard input", aqms=aqms)
     except UnicodeDecodeError:
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 

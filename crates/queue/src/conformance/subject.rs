@@ -75,7 +75,7 @@ impl Subject {
             Limit::Bytes(bytes) => Amount::Bytes(bytes as f64),
         };
         let has_buffer = self.discipline.holds != Holds::Queue;
-        let inside = self.aqm.zip(chosen.aqm.as_ref()).is_some_and(|(aqm, values)| !(aqm.check)(values, amount).is_empty());
+        let inside = self.aqm.zip(chosen.aqm.as_ref()).is_some_and(|(aqm, values)| !aqm.contradictions(values, amount).is_empty());
         inside || !(self.discipline.check)(&chosen.discipline, has_buffer.then_some(amount)).is_empty()
     }
 

@@ -89,8 +89,8 @@ pub struct Link<'a> {
     pub marks: Option<Level>,
     /// How many gauges its queue shows, as far as is known.
     pub gauges: usize,
-    /// Digests of the AQMs in it that a user brought.
-    pub brought: Vec<&'static str>,
+    /// Name and digest of the AQMs in it that a user brought.
+    pub brought: Vec<(&'static str, &'static str)>,
     pub sound: Option<SoundLink>,
 }
 
@@ -119,7 +119,7 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     let queue = queue(reader, &given);
     let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
     let gauges = queue.as_ref().map_or(0, |queue| queue.of.gauges());
-    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.digests());
+    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.brought());
     let sound = sound_link(&reading, queue, back);
     let [name, from, to] = ends;
     Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, brought, sound })

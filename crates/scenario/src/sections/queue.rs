@@ -24,6 +24,8 @@ use crate::read::{self, Given, Reader};
 const INNER: &str = "queue";
 const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
 const LIMIT_EXAMPLE: &str = "limit = 120";
+/// What an unknown AQM may be.
+const BRING: &str = "; an AQM of your own comes with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_BYTES: f64 = 1e13;
 
 parameters! {
@@ -229,14 +231,18 @@ fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static A
         reader.report(given, key, message);
         return None;
     }
-    reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied()
+    let found = reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
+    if let (None, Some(_), Some(problem)) = (found, word, reader.problems.last_mut()) {
+        problem.message.push_str(BRING);
+    }
+    found
 }
 
 /// Reads an AQM's values; `around` is the table of the buffer.
 fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEntry, amount: Amount) -> Option<Chosen> {
     let reading = reader.keys(given, entry.parameters);
     let values = reading.sound()?;
-    for (parameter, message) in (entry.check)(values, amount) {
+    for (parameter, message) in entry.contradictions(values, amount) {
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
     reader.warn_unheeded(given, values, entry.unread);

@@ -1,0 +1,47 @@
+//! The conformance suite over an AQM, ours or the user's.
+
+use ecnlab_queue::conformance::{self, duties};
+use ecnlab_units::Time;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::entry::Subject;
+use super::failure::{self, Failure};
+use crate::fault::caught;
+
+/// Runs the suite over an AQM. JSON with `name`, `checks` and `duties`; each check has `name`, `sentence`, `ok` (nothing if it could not be
+/// judged) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`.
+#[pyfunction]
+pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
+    let entry = aqm.entry().map_err(PyValueError::new_err)?;
+    drop(failure::take());
+    let outcome = py.detach(|| {
+        caught(|| (conformance::aqm(entry), duties::duties(&conformance::Subject::aqm(entry)))).map(|found| (found, failure::take()))
+    });
+    let ((report, duties), failure) = outcome.map_err(PyRuntimeError::new_err)?;
+    let checks = report.checks.iter().map(|check| {
+        let ok = if check.judged { Some(check.fault.is_none()) } else { check.fault.as_ref().map(|_| false) };
+        let found = check.fault.as_ref().map_or("", |fault| &fault.what);
+        json!({ "name": check.rule.word(), "sentence": check.rule.sentence(), "ok": ok, "found": found })
+    });
+    let checks: Vec<Json> = std::iter::once(raises(py, failure)).chain(checks).collect();
+    let duty = |of: &duties::Measured| {
+        json!({
+            "name": of.duty.word(), "section": of.duty.section(), "sentence": of.duty.sentence(),
+            "verdict": of.verdict.word(), "found": of.found,
+        })
+    };
+    let duties: Vec<Json> = duties.iter().map(duty).collect();
+    Ok(json!({ "name": report.name, "checks": checks, "duties": duties }).to_string())
+}
+
+/// The rule that only a user's AQM can break: one that has raised lets every packet pass, which the other rules would not notice.
+fn raises(py: Python<'_>, failure: Option<Failure>) -> Json {
+    let found = failure.as_ref().map_or(String::new(), |Failure { hook, now, error, .. }| {
+        let at = now.map_or(String::new(), |now: Time| format!(" at {} s", now.seconds()));
+        let traceback = error.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();
+        format!("{hook}{at}: {error}\n{traceback}").trim_end().to_owned()
+    });
+    json!({ "name": "raises", "sentence": "It raises nothing, and every answer is one.", "ok": failure.is_none(), "found": found })
+}

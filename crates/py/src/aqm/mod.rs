@@ -1,0 +1,35 @@
+//! A user's own AQM: its declaration in Python becomes an entry of the registry like ours, and its instances stand behind the trait
+//! [`Aqm`](ecnlab_queue::Aqm).
+//!
+//! An AQM in plain Python is asked through the interpreter ([`interpreted`]), which each question attaches the thread to. One that numba
+//! has compiled is called at an address ([`compiled`]), without the interpreter. Both answer with the same numbers ([`verdict`]) and fail
+//! in the same way ([`failure`]): what was raised is kept, the AQM lets packets pass from then on, and the run ends at its next look.
+
+mod check;
+mod compiled;
+mod entry;
+pub mod failure;
+mod interpreted;
+mod verdict;
+mod view;
+
+use pyo3::prelude::*;
+
+pub use self::entry::{BroughtAqm, registry_with};
+
+/// What the module `_core` has for users' AQMs.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<BroughtAqm>()?;
+    module.add_class::<interpreted::Draws>()?;
+    module.add_class::<view::Arrival>()?;
+    module.add_class::<view::Backlog>()?;
+    module.add_class::<view::Departure>()?;
+    module.add_class::<view::Expiry>()?;
+    module.add_class::<view::Idling>()?;
+    module.add_class::<view::Packet>()?;
+    module.add_function(wrap_pyfunction!(check::check_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::addresses, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::exp, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::ln, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::powi, module)?)
+}

@@ -1,0 +1,82 @@
+//! Answers of a user's AQM as numbers: plain Python and compiled hooks give the same ones (`Verdict` in `ecnlab.aqm`).
+//!
+//! ```text
+//! bits 0..4    0 pass, 1 mark, 2 drop
+//! bits 4..8    a mark's level
+//! bits 8..12   the cause
+//! bits 12..16  whom it takes: 0 the arriving packet, 1 the first markable one of a group or the oldest, 2 the n-th
+//! bits 16..48  the group, or n
+//! bits 48..63  "ec", so that no other number is taken for a verdict
+//! ```
+
+use ecnlab_queue::aqm::{Cause, Fate, Target, Victim, Wish};
+use ecnlab_units::Level;
+
+/// What every verdict has in its highest bits.
+const SEAL: i64 = 0x6563;
+
+/// The verdict that lets a packet pass.
+pub const PASSES: i64 = SEAL << 48;
+
+const PASS: i64 = 0;
+const MARK: i64 = 1;
+const DROP: i64 = 2;
+
+const ARRIVING: i64 = 0;
+const FIRST: i64 = 1;
+const NTH: i64 = 2;
+
+/// The wish that an answer to an arrival stands for.
+///
+/// # Errors
+/// If it is none, or names a group that the AQM does not have.
+pub fn wish(code: i64, groups: usize) -> Result<Wish, String> {
+    let index = code >> 16 & 0xffff_ffff;
+    match (kind(code), code >> 12 & 15) {
+        (PASS, ARRIVING) => Ok(Wish::Pass),
+        (MARK, ARRIVING) => Ok(Wish::Signal { level: level(code)?, target: Target::Arriving, cause: cause(code)? }),
+        (MARK, FIRST) if (0..groups as i64).contains(&index) => {
+            Ok(Wish::Signal { level: level(code)?, target: Target::FrontUnmarked(index as u8), cause: cause(code)? })
+        }
+        (MARK, FIRST) => Err(format!("there is no group {index}: the class has groups = {groups}")),
+        (DROP, ARRIVING) => Ok(Wish::Drop { victim: Victim::Arriving, cause: cause(code)? }),
+        (DROP, FIRST) => Ok(Wish::Drop { victim: Victim::Front, cause: cause(code)? }),
+        (DROP, NTH) => Ok(Wish::Drop { victim: Victim::Waiting(u32::try_from(index).unwrap_or(u32::MAX)), cause: cause(code)? }),
+        _ => Err(no_verdict(code)),
+    }
+}
+
+/// The fate that an answer to a departure stands for.
+///
+/// # Errors
+/// If it is none, or is about another packet than the leaving one.
+pub fn fate(code: i64) -> Result<Fate, String> {
+    match (kind(code), code >> 12 & 15) {
+        (PASS, ARRIVING) => Ok(Fate::Pass),
+        (MARK, ARRIVING) => Ok(Fate::Signal { level: level(code)?, cause: cause(code)? }),
+        (DROP, ARRIVING) => Ok(Fate::Drop { cause: cause(code)? }),
+        (MARK | DROP, _) => Err("at a departure only the leaving packet can be marked or dropped: leave group and victim out".to_owned()),
+        _ => Err(no_verdict(code)),
+    }
+}
+
+/// Pass, mark or drop; nothing of these for another number.
+fn kind(code: i64) -> i64 {
+    if code >> 48 == SEAL { code & 15 } else { -1 }
+}
+
+fn level(code: i64) -> Result<Level, String> {
+    match code >> 4 & 15 {
+        0 => Ok(Level::Incipient),
+        1 => Ok(Level::Congested),
+        _ => Err(no_verdict(code)),
+    }
+}
+
+fn cause(code: i64) -> Result<Cause, String> {
+    Cause::ALL.get((code >> 8 & 15) as usize).copied().ok_or_else(|| no_verdict(code))
+}
+
+fn no_verdict(code: i64) -> String {
+    format!("{code} is no verdict: return PASS, mark() or drop()")
+}

@@ -1,0 +1,226 @@
+//! What a user's AQM sees, as objects of Python and, for compiled hooks, as structs of a fixed layout.
+//!
+//! The two have the same fields. `COMPILED` in `ecnlab.native` declares the layout of the structs once more, for numba.
+
+use ecnlab_queue::aqm;
+use ecnlab_units::{Ecn, Time};
+use pyo3::prelude::*;
+
+/// Groups that a user's AQM may have.
+pub const MOST_GROUPS: usize = 16;
+
+/// How much waits, in all or of a group; the packet in transmission is not counted.
+#[pyclass(frozen, get_all, module = "ecnlab.aqm")]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Backlog {
+    packets: i64,
+    bytes: i64,
+}
+
+/// What is seen of a packet.
+#[pyclass(frozen, get_all, module = "ecnlab.aqm")]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Packet {
+    size: i64,
+    ecn: i64,
+    capable: bool,
+    flow: i64,
+    rtt_s: f64,
+}
+
+/// A packet that arrives, and the queue that it meets.
+#[pyclass(frozen, module = "ecnlab.aqm")]
+pub struct Arrival {
+    seen: ArrivalStruct,
+    groups: usize,
+}
+
+/// A packet that is about to leave, and the queue that it leaves behind.
+#[pyclass(frozen, get_all, module = "ecnlab.aqm")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Departure {
+    now_s: f64,
+    now_ps: i64,
+    size: i64,
+    ecn: i64,
+    capable: bool,
+    flow: i64,
+    rtt_s: f64,
+    waited_s: f64,
+    backlog: Backlog,
+}
+
+/// The queue when a deadline has come.
+#[pyclass(frozen, get_all, module = "ecnlab.aqm")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Expiry {
+    now_s: f64,
+    now_ps: i64,
+    head_waited_s: f64,
+    backlog: Backlog,
+}
+
+/// The link finds nothing to send.
+#[pyclass(frozen, get_all, module = "ecnlab.aqm")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Idling {
+    now_s: f64,
+    now_ps: i64,
+}
+
+/// An arrival as compiled hooks see it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct ArrivalStruct {
+    now_s: f64,
+    now_ps: i64,
+    packet: Packet,
+    head_waited_s: f64,
+    full: bool,
+    backlog: Backlog,
+    groups: [Backlog; MOST_GROUPS],
+}
+
+#[pymethods]
+impl Arrival {
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.seen.now_s
+    }
+
+    #[getter]
+    fn now_ps(&self) -> i64 {
+        self.seen.now_ps
+    }
+
+    #[getter]
+    fn size(&self) -> i64 {
+        self.seen.packet.size
+    }
+
+    #[getter]
+    fn ecn(&self) -> i64 {
+        self.seen.packet.ecn
+    }
+
+    #[getter]
+    fn capable(&self) -> bool {
+        self.seen.packet.capable
+    }
+
+    #[getter]
+    fn flow(&self) -> i64 {
+        self.seen.packet.flow
+    }
+
+    #[getter]
+    fn rtt_s(&self) -> f64 {
+        self.seen.packet.rtt_s
+    }
+
+    #[getter]
+    fn head_waited_s(&self) -> f64 {
+        self.seen.head_waited_s
+    }
+
+    #[getter]
+    fn full(&self) -> bool {
+        self.seen.full
+    }
+
+    #[getter]
+    fn backlog(&self) -> Backlog {
+        self.seen.backlog
+    }
+
+    #[getter]
+    fn groups(&self) -> Vec<Backlog> {
+        self.seen.groups[..self.groups].to_vec()
+    }
+}
+
+impl Arrival {
+    pub fn of(arrival: &aqm::Arrival) -> Arrival {
+        Arrival { seen: ArrivalStruct::of(arrival), groups: arrival.groups.len() }
+    }
+
+    pub fn of_struct(seen: ArrivalStruct, groups: usize) -> Arrival {
+        Arrival { seen, groups }
+    }
+}
+
+impl ArrivalStruct {
+    pub fn of(arrival: &aqm::Arrival) -> ArrivalStruct {
+        let mut groups = [Backlog::default(); MOST_GROUPS];
+        for (seen, group) in groups.iter_mut().zip(arrival.groups) {
+            *seen = Backlog::of(group);
+        }
+        ArrivalStruct {
+            now_s: arrival.now.seconds(),
+            now_ps: picos(arrival.now),
+            packet: Packet::of(&arrival.packet),
+            head_waited_s: arrival.head_waited.seconds(),
+            full: arrival.full,
+            backlog: Backlog::of(&arrival.backlog),
+            groups,
+        }
+    }
+}
+
+impl Backlog {
+    fn of(backlog: &aqm::Backlog) -> Backlog {
+        Backlog { packets: i64::from(backlog.packets), bytes: backlog.bytes as i64 }
+    }
+}
+
+impl Packet {
+    pub fn of(packet: &aqm::Glimpse) -> Packet {
+        Packet {
+            size: i64::from(packet.size),
+            ecn: codepoint(packet.ecn),
+            capable: packet.ecn.is_capable(),
+            flow: packet.flow as i64,
+            rtt_s: packet.rtt.seconds(),
+        }
+    }
+}
+
+impl Departure {
+    pub fn of(departure: &aqm::Departure) -> Departure {
+        let Packet { size, ecn, capable, flow, rtt_s } = Packet::of(&departure.packet);
+        let (now_s, now_ps) = (departure.now.seconds(), picos(departure.now));
+        let (waited_s, backlog) = (departure.waited.seconds(), Backlog::of(&departure.backlog));
+        Departure { now_s, now_ps, size, ecn, capable, flow, rtt_s, waited_s, backlog }
+    }
+}
+
+impl Expiry {
+    pub fn of(expiry: &aqm::Expiry) -> Expiry {
+        Expiry {
+            now_s: expiry.now.seconds(),
+            now_ps: picos(expiry.now),
+            head_waited_s: expiry.head_waited.seconds(),
+            backlog: Backlog::of(&expiry.backlog),
+        }
+    }
+}
+
+impl Idling {
+    pub fn at(now: Time) -> Idling {
+        Idling { now_s: now.seconds(), now_ps: picos(now) }
+    }
+}
+
+/// A run ends long before 106 days, so its times fit.
+fn picos(time: Time) -> i64 {
+    time.picos() as i64
+}
+
+fn codepoint(ecn: Ecn) -> i64 {
+    i64::from(ecn as u8)
+}

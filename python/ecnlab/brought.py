@@ -1,0 +1,212 @@
+"""From a user's class to an entry of the engine's registry: its parameters, gauges, hooks, and the digest of its source."""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from inspect import cleandoc
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.aqm import Aqm, Gauge, Line, Param, Verdict
+from ecnlab.errors import UsageError
+from ecnlab.sources import digest_of, loaded
+
+_HOOKS = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_KEYS_OF_A_QUEUE = ("aqm", "discipline", "limit", "name", "queue")
+_LONGEST_S = 1e7
+_MOST = 2.0**53
+
+_entries: dict[tuple[type[Aqm], str], _core.BroughtAqm] = {}
+
+
+def entries_of(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:
+    """The classes, and their entries. Raises UsageError if one is no sound AQM, or two have one name."""
+    if isinstance(aqms, (str, type)) or not isinstance(aqms, Iterable):
+        raise UsageError(f"aqms: must be a list of AQM classes, as in aqms=[MyAqm], not {aqms!r}")
+    classes = tuple(dict.fromkeys(loaded(one) if isinstance(one, str) else _aqm_class(one) for one in aqms))
+    names: dict[str, type[Aqm]] = {}
+    for each in classes:
+        other = names.setdefault(name_of(each), each)
+        if other is not each:
+            raise UsageError(f"two AQMs are called {name_of(each)!r}: give one of them another name = ...")
+    return classes, [entry_of(each) for each in classes]
+
+
+def entry_of(aqm: type[Aqm]) -> _core.BroughtAqm:
+    """The entry of a class; another one when its source has become another. Raises UsageError if it is no sound AQM."""
+    key = (aqm, digest_of(aqm))
+    if key not in _entries:
+        try:
+            _entries[key] = _core.BroughtAqm(_about(aqm, key[1]), Verdict, _beginner(aqm), _checker(aqm))
+        except ValueError as error:
+            raise UsageError(f"{aqm.__qualname__}: {error}") from None
+    return _entries[key]
+
+
+def name_of(aqm: type[Aqm]) -> str:
+    """How scenarios call it."""
+    name = aqm.name or aqm.__name__
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        what = "letters, digits, _ and - of ASCII, a letter first, at most 64"
+        raise UsageError(f'{aqm.__qualname__}: scenarios cannot call it {name!r}: give it name = "..." of {what}')
+    return name
+
+
+def _aqm_class(one: object) -> type[Aqm]:
+    if not isinstance(one, type) or not issubclass(one, Aqm) or one is Aqm:
+        told = f"the class {one.__qualname__}" if isinstance(one, type) else repr(one)
+        raise UsageError(f"aqms: {told} is no subclass of ecnlab.Aqm")
+    return one
+
+
+def _about(aqm: type[Aqm], digest: str) -> dict[str, Any]:
+    """What stands in its declaration, as the engine takes it. Raises UsageError or ValueError."""
+    if aqm.on_arrival is Aqm.on_arrival:
+        raise ValueError("has no on_arrival: it is what judges packets")
+    if aqm.__init__ is not Aqm.__init__:
+        raise ValueError("has an __init__: set what it keeps between packets in on_start, where parameters and line are there")
+    if not isinstance(aqm.groups, int) or aqm.groups < 0:
+        raise ValueError(f"groups = {aqm.groups!r} must be a whole number, at least 0")
+    if (aqm.groups > 0) != (aqm.group is not Aqm.group):
+        raise ValueError("groups = N and the method group(packet) belong together: give both or neither")
+    if not isinstance(aqm.busy, Mapping):
+        raise ValueError(f"busy must be a dict from parameters to values, not {type(aqm.busy).__name__}")
+    title, summary = _words(aqm)
+    fields = _fields(aqm)
+    return {
+        "name": name_of(aqm),
+        "title": title,
+        "summary": summary,
+        "source": aqm.source,
+        "digest": digest,
+        "marks": aqm.marks,
+        "parameters": [_parameter(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
+        "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
+        "busy": [(str(name), _text(value, "")) for name, value in aqm.busy.items()],
+        "hooks": [hook for hook in _HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
+        "groups": aqm.groups,
+    }
+
+
+def _words(aqm: type[Aqm]) -> tuple[str, str]:
+    """Its title and a few sentences: the first line of its docstring, and the first paragraph."""
+    paragraph = cleandoc(aqm.__dict__.get("__doc__") or "").split("\n\n")[0]
+    first, _, rest = paragraph.partition("\n")
+    return first.removesuffix(".") or name_of(aqm), " ".join((rest or first).split())
+
+
+def _fields(aqm: type[Aqm]) -> dict[str, tuple[Any, Any]]:
+    """Type and declared value of each parameter and gauge, in order."""
+    try:
+        hints = typing.get_type_hints(aqm)
+    except Exception as error:
+        raise ValueError(f"the type of one of its fields cannot be read: {error}") from None
+    given = {name: value for base in reversed(aqm.__mro__[:-1]) if base is not Aqm for name, value in vars(base).items()}
+    own = [*hints, *(name for name, value in given.items() if name not in hints and isinstance(value, (Param, Gauge)))]
+    fields = {name: (hints.get(name), given[name]) for name in own if name in given and not _aside(name, hints.get(name))}
+    taken = [name for name in fields if hasattr(Aqm, name) or name in _KEYS_OF_A_QUEUE or name == "line"]
+    if taken:
+        raise ValueError(f"a field cannot be called {taken[0]!r}, which every AQM has: choose another name")
+    return fields
+
+
+def _aside(name: str, kind: Any) -> bool:
+    """Whether a field is the class's own affair, and no parameter."""
+    return name.startswith("_") or typing.get_origin(kind) is typing.ClassVar
+
+
+def _parameter(name: str, kind: Any, given: Any) -> dict[str, Any]:
+    declared = given if isinstance(given, Param) else Param(given, None, "", "", "", ())
+    kind, word = _without_none(kind or type(declared.default))
+    kinds = {bool: "flag", int: "count", float: "number", str: "choice" if declared.choices else "text"}
+    if kind not in kinds:
+        raise ValueError(f"{name}: a parameter's type is float, int, bool or str, perhaps | None, not {kind!r}")
+    what = {("number", "s"): "time", ("number", "bit/s"): "rate"}.get((kinds[kind], declared.unit), kinds[kind])
+    least, most = _bounds(name, what, declared.bounds)
+    return {
+        "name": name,
+        "kind": what,
+        "min": least,
+        "max": most,
+        "unit": declared.unit,
+        "default": _default(name, kind, declared, word),
+        "word": word,
+        "choices": list(declared.choices),
+        "doc": declared.doc,
+        "source": declared.source,
+    }
+
+
+def _without_none(kind: Any) -> tuple[Any, str | None]:
+    if typing.get_origin(kind) not in (types.UnionType, typing.Union):
+        return kind, None
+    others = [one for one in typing.get_args(kind) if one is not type(None)]
+    return (others[0] if len(others) == 1 else kind), "auto"
+
+
+def _bounds(name: str, kind: str, bounds: Any) -> tuple[float, float]:
+    natural = {"number": (-math.inf, math.inf), "count": (0.0, _MOST), "time": (0.0, _LONGEST_S)}.get(kind, (0.0, 0.0))
+    if bounds is None:
+        return natural
+    try:
+        least, most = map(float, bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: bounds = {bounds!r} must be two numbers, the smallest and the largest value") from None
+    if kind not in ("number", "count", "time") or not natural[0] <= least <= most <= natural[1]:
+        raise ValueError(f"{name}: bounds = {bounds!r} do not fit a {kind}: it has {natural[0]} to {natural[1]}, the smaller first")
+    return least, most
+
+
+def _default(name: str, kind: type, declared: Param, word: str | None) -> str:
+    """The default as a scenario would write it."""
+    value = declared.default
+    if value is None:
+        if word is None:
+            raise ValueError(f"{name}: a default of None needs the type {kind.__name__} | None")
+        return word
+    fits = (int, float) if kind is float else (kind,)
+    quantity = declared.unit in ("s", "bit/s") and isinstance(value, str)
+    if not (isinstance(value, fits) or quantity) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name}: its default {value!r} is no {kind.__name__}")
+    return _text(value, declared.unit)
+
+
+def _text(value: Any, unit: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    return f"{value!r} {'bps' if unit == 'bit/s' else 's'}" if unit in ("s", "bit/s") else repr(value)
+
+
+def _beginner(aqm: type[Aqm]) -> Any:
+    """What makes an instance for a run: values and line in; instance, its stream, its first deadline and its program out."""
+    gauges = {name: given.initial for name, (_, given) in _fields(aqm).items() if isinstance(given, Gauge)}
+
+    def begin(values: dict[str, Any], rate_bps: int, limit_packets: int | None, limit_bytes: int | None) -> tuple[Any, ...]:
+        instance, draws = aqm.__new__(aqm), _core.Draws()
+        vars(instance).update(values, **gauges, line=Line(rate_bps, limit_packets, limit_bytes), random=draws.random)
+        due = instance.on_start()
+        if not aqm.compiled:
+            return instance, draws, due, None
+        from ecnlab import native
+
+        return instance, draws, due, native.program(instance, list(gauges))
+
+    return begin
+
+
+def _checker(aqm: type[Aqm]) -> Any:
+    """What tells contradictions among the values of the parameters."""
+
+    def check(values: dict[str, Any]) -> list[tuple[str, str]]:
+        instance = aqm.__new__(aqm)
+        vars(instance).update(values)
+        return [(str(name), str(why)) for name, why in instance.check().items()]
+
+    return check

@@ -1,0 +1,345 @@
+"""The hooks of a class `compiled=True`, compiled by numba (`pip install ecnlab[native]`).
+
+What the class sets in `on_start`, which runs in plain Python, becomes a record: a word for each number, and numpy's arrays in place.
+A compiled hook gets the record as `self` and a struct of what it sees, the same names as in plain Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from random import Random
+from threading import Lock
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ecnlab import _core, aqm
+from ecnlab.aqm import Aqm
+from ecnlab.errors import UsageError
+
+_NOT_STATE = ("line", "random")
+_STREAM = "_stream"
+
+_BACKLOG = [("packets", "i8"), ("bytes", "i8")]
+_PACKET = [("size", "i8"), ("ecn", "i8"), ("capable", "?"), ("flow", "i8"), ("rtt_s", "f8")]
+_NOW = [("now_s", "f8"), ("now_ps", "i8")]
+
+
+def _layout(fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
+    return np.dtype(list(fields), align=True)
+
+
+def _seen(hook: str, groups: int) -> np.dtype[Any]:
+    """The struct that a hook sees, as crates/py/src/aqm/view.rs lays it out."""
+    backlog = ("backlog", _layout(_BACKLOG))
+    per_group = [("groups", _layout(_BACKLOG), (groups,))] if groups else []
+    return {
+        "on_arrival": _layout([*_NOW, *_PACKET, ("head_waited_s", "f8"), ("full", "?"), backlog, *per_group]),
+        "on_departure": _layout([*_NOW, *_PACKET, ("waited_s", "f8"), backlog]),
+        "on_deadline": _layout([*_NOW, ("head_waited_s", "f8"), backlog]),
+        "on_idle": _layout(_NOW),
+        "group": _layout(_PACKET),
+    }[hook]
+
+
+_compiled: dict[tuple[type[Aqm], str], _Compiled] = {}
+_lock = Lock()
+
+
+class _Compiled:
+    """The compiled hooks of a class whose record has this layout."""
+
+    def __init__(self, cls: type[Aqm], layout: np.dtype[Any]) -> None:
+        _teach_methods(cls)
+        hooks = [hook for hook in ("on_arrival", *_OPTIONAL) if hook == "on_arrival" or getattr(cls, hook) is not getattr(Aqm, hook)]
+        self.functions = {hook: _compiled_hook(cls, hook, layout) for hook in hooks}
+        self.addresses = {hook: function.address for hook, function in self.functions.items()}
+
+
+_OPTIONAL = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
+
+
+def program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
+    """What the engine needs of an instance that has started: its record, and where its compiled hooks begin."""
+    cls = type(instance)
+    state = _state(instance)
+    layout = np.dtype([(_STREAM, "u8"), (_mark_of(cls), "u8"), *((name, value.dtype, value.shape) for name, value in state.items())])
+    record = np.zeros(1, layout)
+    for name, value in state.items():
+        record[name][0] = value
+    with _lock:
+        key = (cls, repr(layout.descr))
+        if key not in _compiled:
+            _compiled[key] = _Compiled(cls, layout)
+        compiled = _compiled[key]
+    for name in gauges:
+        if state[name].shape:
+            raise TypeError(f"the gauge {name} is an array: a gauge is one number")
+    return {
+        "record": record.tobytes(),
+        **{hook: compiled.addresses.get(hook, 0) for hook in ("on_arrival", *_OPTIONAL)},
+        "gauges": [(_offset(layout, name) // 8, state[name].dtype.kind == "i") for name in gauges],
+        "again": _again(instance, layout),
+        "keep": compiled,
+    }
+
+
+def _mark_of(cls: type[Aqm]) -> str:
+    """A field that no other class's record has: by it numba tells whose methods are called."""
+    return f"_of_{id(cls):x}"
+
+
+def _offset(layout: np.dtype[Any], name: str) -> int:
+    return layout.fields[name][1] if layout.fields is not None else 0
+
+
+def _state(instance: Aqm) -> dict[str, np.ndarray[Any, Any]]:
+    """Parameters and state as words. A text, and a parameter that is auto, stay with on_start. Raises TypeError."""
+    state = {}
+    for name, value in vars(instance).items():
+        if name in _NOT_STATE or isinstance(value, str) or value is None:
+            continue
+        if isinstance(value, (bool, int, np.integer, np.bool_)):
+            state[name] = np.array(int(value), "i8")
+        elif isinstance(value, (float, np.floating)):
+            state[name] = np.array(float(value), "f8")
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "if" and value.size:
+            state[name] = np.ascontiguousarray(value, "i8" if value.dtype.kind == "i" else "f8")
+        else:
+            raise TypeError(f"self.{name} is a {type(value).__name__}: a compiled AQM keeps numbers and numpy arrays of them")
+    return state
+
+
+def _again(instance: Aqm, layout: np.dtype[Any]) -> Callable[[str, bytes, Any], None]:
+    """Puts a question to the class in plain Python, over a record: a compiled hook raised, and this raises with a traceback."""
+    begun = dict(vars(instance))
+
+    def again(hook: str, record: bytes, seen: Any) -> None:
+        other = type(instance).__new__(type(instance))
+        words = np.frombuffer(record, layout)[0]
+        now = {name: words[name].item() if words[name].shape == () else words[name].copy() for name in layout.names[2:]}  # type: ignore[index]
+        draws = hook in ("on_arrival", "on_departure", "on_deadline")
+        vars(other).update(begun, **now, random=Random(0).random if draws else begun["random"])
+        getattr(other, hook)(seen)
+
+    return again
+
+
+def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
+    """A hook as a function of C. Raises TypeError if numba cannot compile it, or it would be another than in plain Python."""
+    numba = _numba()
+    types = numba.types
+    record = numba.from_dtype(layout)
+    seen = types.int64 if hook == "on_rate" else numba.from_dtype(_seen(hook, cls.groups))
+    function = numba.njit(getattr(cls, hook), boundscheck=True)
+    try:
+        function.compile((record, seen))
+    except numba.core.errors.NumbaError as error:
+        raise TypeError(f"numba cannot compile {cls.__name__}.{hook}: {_shortened(str(error))}") from None
+    made = function.overloads[(record, seen)]
+    _check_sets(cls, hook, made, record)
+    _check_answer(cls, hook, made.signature.return_type, types)
+    answer = types.float64 if hook == "on_deadline" else types.int64
+    pointers = (types.CPointer(record), types.int64 if hook == "on_rate" else types.CPointer(seen))
+    return numba.cfunc(answer(*pointers))(_wrapped(hook, function, numba.carray))
+
+
+def _shortened(told: str) -> str:
+    """What numba says, without the ways on which it did not find something: its first lines, and the last place that it names."""
+    lines = [line for line in told.splitlines() if line.strip() and not line.startswith("Failed in nopython mode")]
+    places = [at for at, line in enumerate(lines) if line.startswith("File ")]
+    return "\n".join([*lines[:2], *(lines[places[-1] : places[-1] + 5] if places else [])])
+
+
+def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
+    """Refuse to put a real number into what began as a whole one, which would cut it."""
+    from numba.core import ir
+
+    kinds = made.type_annotation.typemap
+    for block in made.type_annotation.blocks.values():
+        for one in block.body:
+            if not isinstance(one, ir.SetAttr) or kinds[one.target.name] != record:
+                continue
+            whole = str(record.typeof(one.attr)).startswith("int")
+            if whole and str(kinds[one.value.name]).startswith("float"):
+                told = f"begins as a whole number in on_start and becomes a real one in {hook}: begin it with 0.0"
+                raise TypeError(f"{cls.__name__}: self.{one.attr} {told}")
+
+
+def _check_answer(cls: type[Aqm], hook: str, answer: Any, types: Any) -> None:
+    if hook in ("on_arrival", "on_departure", "group") and not isinstance(answer, types.Integer):
+        wanted = "a whole number" if hook == "group" else "PASS, mark() or drop()"
+        raise TypeError(f"{cls.__name__}.{hook} answers {answer}: return {wanted} on every way through it")
+
+
+def _wrapped(hook: str, function: Any, carray: Any) -> Callable[..., Any]:
+    """The hook as the engine calls it: by addresses, and with a number of its own for what it raises."""
+
+    def verdict(record, seen):  # type: ignore[no-untyped-def]
+        try:
+            return function(carray(record, 1)[0], carray(seen, 1)[0])
+        except Exception:
+            return -1
+
+    def deadline(record, seen):  # type: ignore[no-untyped-def]
+        try:
+            due = function(carray(record, 1)[0], carray(seen, 1)[0])
+            return -np.inf if due is None else 1.0 * due
+        except Exception:
+            return np.inf
+
+    def idle(record, seen):  # type: ignore[no-untyped-def]
+        try:
+            function(carray(record, 1)[0], carray(seen, 1)[0])
+            return 0
+        except Exception:
+            return -1
+
+    def rate(record, rate_bps):  # type: ignore[no-untyped-def]
+        try:
+            function(carray(record, 1)[0], rate_bps)
+            return 0
+        except Exception:
+            return -1
+
+    def group(record, seen):  # type: ignore[no-untyped-def]
+        try:
+            return max(function(carray(record, 1)[0], carray(seen, 1)[0]), -2)
+        except Exception:
+            return -1
+
+    return {"on_deadline": deadline, "on_idle": idle, "on_rate": rate, "group": group}.get(hook, verdict)
+
+
+@cache
+def _numba() -> Any:
+    """numba, taught what hooks may call. Raises UsageError if it is not there."""
+    try:
+        import numba
+    except ImportError:
+        raise UsageError("compiled=True needs numba, which is not installed: pip install 'ecnlab[native]', or leave compiled out") from None
+    _teach(numba)
+    return numba
+
+
+def _teach(numba: Any) -> None:
+    """Let compiled hooks call mark, drop, self.random and the functions that are the same on every machine."""
+    from numba.extending import overload, overload_method
+
+    types, at = numba.types, _core.addresses()
+    draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64)(at["draw"])
+    real = {name: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(at[name]) for name in ("exp", "ln")}
+    power = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_uint64)(at["powi"])
+
+    @overload_method(types.Record, "random")
+    def random(self):  # type: ignore[no-untyped-def]
+        if _STREAM not in self.fields:
+            return None
+
+        def drawn(self):  # type: ignore[no-untyped-def]
+            if self._stream == 0:
+                raise RuntimeError("there is nothing to draw from here")
+            return draw(self._stream)
+
+        return drawn
+
+    def of_one(name: str) -> None:
+        computed = real[name]
+        overload(getattr(aqm, name))(lambda x: lambda x: computed(x))
+
+    of_one("exp")
+    of_one("ln")
+
+    @overload(aqm.powi)
+    def powi(base, exponent):  # type: ignore[no-untyped-def]
+        def raised(base, exponent):  # type: ignore[no-untyped-def]
+            if exponent < 0:
+                raise OverflowError("the exponent of powi must be at least 0")
+            return power(base, exponent)
+
+        return raised
+
+    _teach_verdicts(numba)
+
+
+def _teach_methods(cls: type[Aqm]) -> None:
+    """Let the compiled hooks of a class call its other methods."""
+    members = {name: getattr(cls, name) for base in reversed(cls.__mro__[:-1]) if base is not Aqm for name in vars(base)}
+    for name, method in members.items():
+        if isinstance(method, FunctionType) and not hasattr(Aqm, name):
+            _teach_method(cls, name, method)
+
+
+def _teach_method(cls: type[Aqm], name: str, method: FunctionType) -> None:
+    numba = _numba()
+    mark = _mark_of(cls)
+
+    def chosen(*arguments: Any) -> FunctionType | None:
+        return method if mark in arguments[0].fields else None
+
+    chosen.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    numba.extending.overload_method(numba.types.Record, name, jit_options={"boundscheck": True})(chosen)
+
+
+def _teach_verdicts(numba: Any) -> None:
+    from numba.extending import overload
+
+    types = numba.types
+
+    @overload(aqm.mark, prefer_literal=True)
+    def mark(level="congested", group=None, cause="early"):  # type: ignore[no-untyped-def]
+        words = _literals(types, {"level": (level, "congested"), "cause": (cause, "early")})
+        if words is None:
+            return None
+        if not _is_given(types, group):
+            plain = int(aqm.mark(words["level"], None, words["cause"]))
+            return lambda level="congested", group=None, cause="early": plain
+        first = int(aqm.mark(words["level"], 0, words["cause"]))
+        return lambda level="congested", group=None, cause="early": first | (_counted(group) << 16)
+
+    @overload(aqm.drop, prefer_literal=True)
+    def drop(victim="arriving", cause="early"):  # type: ignore[no-untyped-def]
+        words = _literals(types, {"cause": (cause, "early")})
+        if words is None:
+            return None
+        if isinstance(victim, types.Integer):
+            first = int(aqm.drop(0, **words))
+            return lambda victim="arriving", cause="early": first | (_counted(victim) << 16)
+        named = _literals(types, {"victim": (victim, "arriving")})
+        if named is None:
+            return None
+        plain = int(aqm.drop(**named, **words))
+        return lambda victim="arriving", cause="early": plain
+
+    @numba.njit
+    def counted(number):  # type: ignore[no-untyped-def]
+        if number < 0:
+            raise ValueError("a group or a victim is counted from 0")
+        return min(number, 2**32 - 1)
+
+    global _counted
+    _counted = counted
+
+
+_counted: Any = None
+
+
+def _is_given(types: Any, value: Any) -> bool:
+    return not (value is None or isinstance(value, (types.NoneType, types.Omitted)))
+
+
+def _literals(types: Any, given: Mapping[str, tuple[Any, str]]) -> dict[str, str] | None:
+    """The words that a call spells out, or its defaults; nothing if one is not spelled out."""
+    words = {}
+    for name, (value, default) in given.items():
+        if isinstance(value, types.StringLiteral):
+            words[name] = value.literal_value
+        elif isinstance(value, (str, types.Omitted)):
+            words[name] = default
+        else:
+            return None
+    return words
