@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Cbq, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
+use crate::discipline::{Cbq, DualPi2, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, dual, token_bucket};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -46,6 +46,7 @@ impl Composition {
     pub fn build<F: Frame>(&self, rate: Rate) -> Queue<F> {
         match (self.discipline.kind, &self.inside) {
             (DisciplineKind::Fifo, Inside::Aqm { aqm, limit }) => Fifo::new(aqm.make(rate, *limit), *limit).into(),
+            (DisciplineKind::Dual, Inside::Law { limit }) => DualPi2::new(dual::Settings::of(&self.values), *limit).into(),
             (DisciplineKind::Cbq, Inside::Queue(inner)) => {
                 Cbq::new(&cbq::Settings::of(&self.values), rate, inner.build(self.slower(rate))).into()
             }
@@ -83,6 +84,14 @@ impl Composition {
             Inside::Aqm { aqm, .. } => Some(aqm),
             Inside::Law { .. } => None,
             Inside::Queue(inner) => inner.aqm(),
+        }
+    }
+
+    /// Whether it keeps a low-latency queue for ECT(1) packets.
+    pub fn serves_l4s(&self) -> bool {
+        match &self.inside {
+            Inside::Queue(inner) => inner.serves_l4s(),
+            Inside::Aqm { .. } | Inside::Law { .. } => self.discipline.kind == DisciplineKind::Dual,
         }
     }
 

@@ -95,6 +95,7 @@ pub enum Holds {
 /// Which discipline an entry makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
+    Dual,
     Fifo,
     Cbq,
     TokenBucket,
@@ -232,6 +233,7 @@ pub static AQMS: &[&AqmEntry] = &[
 pub static DISCIPLINES: &[&DisciplineEntry] = &[
     &discipline::fifo::ENTRY,
     &discipline::cbq::ENTRY,
+    &discipline::dual::ENTRY,
     &discipline::token_bucket::ENTRY,
     &discipline::flow_queues::DRR,
     &discipline::flow_queues::FQ,

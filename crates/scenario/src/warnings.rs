@@ -2,6 +2,7 @@
 
 use ecnlab_queue::{Composition, Inside};
 use ecnlab_sim::Buffer;
+use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Dialect, Level, Rate, Span, Time};
 
 use crate::read::{Given, Reader};
@@ -17,6 +18,7 @@ pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group
         late_starts(reader, group, duration);
         ecn_at_odds(reader, &links, group);
         levels_at_odds(reader, &links, group);
+        l4s_at_odds(reader, &links, group);
     }
 }
 
@@ -78,6 +80,25 @@ fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
         }
         _ => {}
     }
+}
+
+/// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
+fn l4s_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
+    let Some(link) = group.route.iter().map(|&link| links[link]).find(|link| link.serves_l4s) else { return };
+    let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
+    let message = match (group.tcp.response, group.tcp.codepoint) {
+        (ResponseName::Dctcp, Codepoint::Ect0) => format!(
+            "these senders answer marks by DCTCP and go into the classic queue of link \"{}\": give codepoint = \"ect1\" for its low-latency queue",
+            link.name
+        ),
+        (ResponseName::Halve | ResponseName::Abe, Codepoint::Ect1) => format!(
+            "the low-latency queue of link \"{}\" marks for senders that answer by DCTCP, and these would give way to all others: give \
+             variant = \"dctcp\", or codepoint = \"ect0\"",
+            link.name
+        ),
+        _ => return,
+    };
+    reader.warn(&Given::new(node, group.given.at("tcp")), "codepoint", message);
 }
 
 /// A queue that marks in two levels needs senders that read two levels, and they need such a queue.

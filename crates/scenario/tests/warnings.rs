@@ -113,3 +113,17 @@ fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
     let found = Scenario::from_toml(&format!("{QUIET}\n{second}"), &[], &Registry::builtin()).unwrap().warnings;
     assert_eq!(vec![("link.aside.name", Some(21))], found.iter().map(|w| (w.place.as_str(), w.line)).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_low_latency_queue_wants_scalable_senders_that_say_so() {
+    let places = |tcp: &str| {
+        let found = warnings(&[("link.bottleneck.queue", "{ discipline = \"dualpi2\", limit = 400 }"), ("flows.near.tcp", tcp)]);
+        found.into_iter().map(|warning| warning.place).collect::<Vec<_>>()
+    };
+    for meant in ["variant = \"dctcp\", codepoint = \"ect1\"", "ecn = true", "ecn = false"] {
+        assert_eq!(Vec::<String>::new(), places(&format!("{{ profile = \"linux\", {meant} }}")), "{meant}");
+    }
+    for odd in ["variant = \"dctcp\"", "ecn = true, codepoint = \"ect1\""] {
+        assert_eq!(vec!["flows.near.tcp.codepoint"], places(&format!("{{ profile = \"linux\", {odd} }}")), "{odd}");
+    }
+}

@@ -44,20 +44,7 @@ static SIGNAL_ALL: AqmEntry = entry(&|_, _| Box::new(SignalAll));
 static KNOWS_NOTHING: AqmEntry = entry(&|_, _| Box::new(KnowsNothing));
 
 const fn entry(make: MakeAqm) -> AqmEntry {
-    AqmEntry {
-        name: "test",
-        title: "",
-        summary: "",
-        source: "",
-        parameters: &[],
-        check: |_, _| Vec::new(),
-        marks: |_| Some(Level::Congested),
-        unread: &[],
-        gauges: &[],
-        busy: &[],
-        digest: "",
-        make,
-    }
+    AqmEntry { name: "test", marks: AqmEntry::CONGESTED, make, ..AqmEntry::PLAIN }
 }
 
 fn queue(kbps: u64, name: &str, aqm: &'static AqmEntry, packets: u32) -> LinkSpec {

@@ -116,3 +116,62 @@ impl Aqm for Pi2 {
 
 const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
 const DROP: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Early };
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Span, Values};
+
+    use super::*;
+    use crate::aqm::{Backlog, Glimpse};
+
+    /// A PI2 whose p' is about `base`, and the share of so many arrivals that it signals, all in the same way.
+    fn signalled(base: f64, ecn: Ecn, given: &[(&str, &str)]) -> (f64, Option<Wish>) {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in [("alpha", "0.1"), ("beta", "0")].iter().chain(given) {
+            values.read(name, text).unwrap();
+        }
+        let (mut pi2, mut rng) = (Pi2::new(Settings::of(&values)), Rng::for_role(1, "pi2"));
+        while pi2.law.base() < base - 1e-9 {
+            let now = pi2.due;
+            pi2.expire(&Expiry { now, backlog: Backlog::of(50), head_waited: Span::from_millis(25) }, &mut rng);
+        }
+        let arrival = Arrival { packet: Glimpse { ecn, ..Glimpse::PLAIN }, backlog: Backlog::of(50), ..Arrival::PLAIN };
+        let wishes: Vec<Wish> = (0..100_000).map(|_| pi2.arrive(&arrival, &mut rng)).filter(|&wish| wish != Wish::Pass).collect();
+        let alike = wishes.windows(2).all(|pair| pair[0] == pair[1]);
+        (wishes.len() as f64 / 100_000.0, wishes.first().copied().filter(|_| alike))
+    }
+
+    #[test]
+    fn classic_packets_are_signalled_with_the_square_and_scalable_ones_with_twice_the_base() {
+        let cases = [
+            (Ecn::NotEct, vec![], 0.04, MARK),
+            (Ecn::Ect0, vec![], 0.04, MARK),
+            (Ecn::Ect1, vec![], 0.4, MARK),
+            (Ecn::Ect1, vec![("coupling", "1")], 0.2, MARK),
+            (Ecn::Ect1, vec![("scalable", "false")], 0.04, MARK),
+            (Ecn::Ect1, vec![("ecn", "false")], 0.04, DROP),
+        ];
+        for (ecn, given, share, wish) in cases {
+            let (found, how) = signalled(0.2, ecn, &given);
+            assert!((found - share).abs() < 0.005, "{ecn:?} {given:?}: {found}");
+            assert_eq!(Some(wish), how, "{ecn:?} {given:?}");
+        }
+    }
+
+    #[test]
+    fn at_saturation_all_are_dropped_alike_or_none_more_than_a_quarter() {
+        assert_eq!(Some(DROP), signalled(0.6, Ecn::Ect0, &[]).1, "ECN helps nobody any more");
+        let (share, how) = signalled(0.6, Ecn::Ect1, &[]);
+        assert_eq!((1.0, None), (share, how), "what is not dropped is marked");
+        let (share, how) = signalled(0.5, Ecn::Ect0, &[("overload", "delay")]);
+        assert!((share - 0.25).abs() < 0.005 && how == Some(MARK), "{share} {how:?}");
+    }
+
+    #[test]
+    fn a_short_queue_is_not_signalled() {
+        let (mut pi2, mut rng) = (Pi2::new(Settings::of(&Values::defaults(Settings::PARAMETERS))), Rng::for_role(1, "pi2"));
+        (0..100).for_each(|_| pi2.law.sample(Span::from_secs(1)));
+        assert_eq!(Wish::Pass, pi2.arrive(&Arrival { backlog: Backlog::of(2), ..Arrival::PLAIN }, &mut rng));
+        assert_ne!(Wish::Pass, pi2.arrive(&Arrival { backlog: Backlog::of(3), ..Arrival::PLAIN }, &mut rng));
+    }
+}

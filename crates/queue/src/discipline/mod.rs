@@ -4,6 +4,7 @@
 //! it. Asked for the next packet it answers with one, with a time at which to ask again, or that it is empty ([`Take`]).
 
 pub mod cbq;
+pub mod dual;
 pub mod fifo;
 pub mod flow_queues;
 pub mod token_bucket;
@@ -11,6 +12,7 @@ pub mod token_bucket;
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
 pub use cbq::Cbq;
+pub use dual::DualPi2;
 pub use fifo::Fifo;
 pub use flow_queues::FlowQueues;
 pub use token_bucket::TokenBucket;
@@ -155,6 +157,8 @@ macro_rules! queues {
 }
 
 queues! {
+    /// A low-latency and a classic queue with coupled signals.
+    Dual(DualPi2),
     /// One buffer, first in, first out.
     Fifo(Fifo),
     /// Another queue, held to a rate by an average of its idle times.

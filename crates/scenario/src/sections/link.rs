@@ -89,6 +89,8 @@ pub struct Link<'a> {
     pub marks: Option<Level>,
     /// How many gauges its queue shows, as far as is known.
     pub gauges: usize,
+    /// Whether its queue serves ECT(1) packets apart.
+    pub serves_l4s: bool,
     /// Name and digest of the AQMs in it that a user brought.
     pub brought: Vec<(&'static str, &'static str)>,
     pub sound: Option<SoundLink>,
@@ -119,10 +121,11 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     let queue = queue(reader, &given);
     let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
     let gauges = queue.as_ref().map_or(0, |queue| queue.of.gauges());
+    let serves_l4s = queue.as_ref().is_some_and(|queue| queue.of.serves_l4s());
     let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.brought());
     let sound = sound_link(&reading, queue, back);
     let [name, from, to] = ends;
-    Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, brought, sound })
+    Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, serves_l4s, brought, sound })
 }
 
 /// The link's two directions, unless something of it has a problem.

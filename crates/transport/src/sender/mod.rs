@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::profile;
     use crate::segment::Segment;
-    use crate::settings::{EchoStyle, GrowthBy, RecoveryName, ResponseName};
+    use crate::settings::{Codepoint, EchoStyle, GrowthBy, RecoveryName, ResponseName};
 
     struct Sent(Vec<Segment>);
 
@@ -276,6 +276,15 @@ mod tests {
         sent.0.clear();
         sender.expire(sender.deadline().unwrap(), &mut sent);
         assert_eq!(vec![(Ecn::NotEct, false)], sent.0.iter().map(|segment| (segment.ecn, segment.cwr)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_scalable_sender_may_say_so_by_its_codepoint() {
+        for (codepoint, expected) in [(Codepoint::Ect0, Ecn::Ect0), (Codepoint::Ect1, Ecn::Ect1)] {
+            let (_, sent) = host(Settings { codepoint, ..profile::settings("rfc") }, 100);
+            let data = sent.0.iter().filter(|segment| segment.role == Role::Plain);
+            assert!(sent.0.len() > 1 && data.into_iter().all(|segment| segment.ecn == expected), "{codepoint}: {:?}", sent.0);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod parameters;
 
-use ecnlab_units::{Dialect, Span, Values, words};
+use ecnlab_units::{Dialect, Ecn, Span, Values, words};
 
 pub use parameters::Settings;
 
@@ -28,6 +28,11 @@ words! {
 words! {
     /// The response to marks.
     pub enum ResponseName { None = "none", Halve = "halve", Abe = "abe", Dctcp = "dctcp", Mecn = "mecn" }
+}
+
+words! {
+    /// The codepoint by which packets say that they are ECN-capable.
+    pub enum Codepoint { Ect0 = "ect0", Ect1 = "ect1" }
 }
 
 words! {
@@ -78,6 +83,15 @@ words! {
 words! {
     /// Which round-trip time packets carry.
     pub enum RttReport { Min = "min", Smoothed = "smoothed", Last = "last", Base = "base" }
+}
+
+impl Codepoint {
+    pub fn ecn(self) -> Ecn {
+        match self {
+            Codepoint::Ect0 => Ecn::Ect0,
+            Codepoint::Ect1 => Ecn::Ect1,
+        }
+    }
 }
 
 impl RecoveryName {
@@ -131,6 +145,11 @@ impl Settings {
             (rto_min > rto_max, "rto_min", format!("{} s must be at most rto_max {} s", rto_min.seconds(), rto_max.seconds())),
             (header >= packet_size, "header", format!("{header} bytes must be below packet_size {packet_size}")),
             (self.ecn_echo != style, "response", format!("{response} needs ecn_echo = \"{style}\", which tells it what it reacts to")),
+            (
+                self.codepoint == Codepoint::Ect1 && self.dialect() == Dialect::Mecn,
+                "codepoint",
+                "ect1 is a mark of incipient congestion to MECN: give codepoint = \"ect0\"".to_owned(),
+            ),
             (
                 recovery.wants_sack() && self.sack_blocks == 0,
                 "sack_blocks",

@@ -5,8 +5,8 @@
 use ecnlab_units::{Span, parameters};
 
 use super::{
-    CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer, RecoveryName, ResponseName, RtoOrder,
-    RttReport, TimerRestart,
+    Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer, RecoveryName,
+    ResponseName, RtoOrder, RttReport, TimerRestart,
 };
 
 const MAX_PACKETS: u64 = 1_000_000_000;
@@ -36,6 +36,10 @@ parameters! {
         #[source("RFC 3168, section 6.1.1.1")]
         #[when(ecn = "true", handshake = "three-way")]
         pub ecn_fallback: bool = "true";
+        /// Codepoint of ECN-capable packets; ect1 asks for the low-latency queue of L4S, and is for scalable senders such as DCTCP.
+        #[source("RFC 3168, section 5; RFC 9331, section 4.1")]
+        #[when(ecn = "true")]
+        pub codepoint: Codepoint = "ect0";
         /// Retransmitted packets are ECN-capable, which RFC 3168 forbids and ns-2 does.
         #[source("RFC 3168, section 6.1.5; ns-2 2.35")]
         #[when(ecn = "true")]

@@ -54,7 +54,11 @@ impl Tcb {
             seq,
             size: self.settings.packet_size,
             role: Role::Plain,
-            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) {
+                self.settings.codepoint.ecn()
+            } else {
+                Ecn::NotEct
+            },
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,

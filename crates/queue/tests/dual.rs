@@ -1,0 +1,273 @@
+//! DualPI2 against RFC 9332: who goes where, who is served, how marks are spaced, and what happens when marks can say no more.
+
+use ecnlab_queue::aqm::Cause;
+use ecnlab_queue::discipline::dual::{ENTRY, Settings};
+use ecnlab_queue::{Deed, Discipline, DualPi2, Frame, Limit, Take};
+use ecnlab_units::{Dialect, Ecn, Level, Rng, Span, Time, Values};
+
+const LOW: u8 = 0;
+const CLASSIC: u8 = 1;
+const SIZE: u32 = 1500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    number: u64,
+    ecn: Ecn,
+}
+
+impl Frame for Packet {
+    fn size(&self) -> u32 {
+        SIZE
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn takes(&self, level: Level) -> bool {
+        Dialect::Classic.mark(self.ecn, level) != self.ecn
+    }
+
+    fn mark(&mut self, level: Level) {
+        self.ecn = Dialect::Classic.mark(self.ecn, level);
+    }
+
+    fn flow(&self) -> u64 {
+        1
+    }
+
+    fn rtt(&self) -> Span {
+        Span::ZERO
+    }
+}
+
+/// The queue, and what it has told.
+struct Dual {
+    queue: DualPi2<Packet>,
+    now: Time,
+    number: u64,
+    marked: Vec<u64>,
+    dropped: Vec<(u64, Cause)>,
+}
+
+impl Dual {
+    fn new(given: &[(&str, &str)]) -> Dual {
+        let mut values = Values::defaults(ENTRY.parameters);
+        for (name, text) in given {
+            values.read(name, text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+        let queue = DualPi2::new(Settings::of(&values), Limit::Packets(1000));
+        Dual { queue, now: Time::ZERO, number: 0, marked: Vec::new(), dropped: Vec::new() }
+    }
+
+    fn wait(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some(due) = self.queue.deadline().filter(|&due| due <= end) {
+            self.queue.expire(due, &mut rng());
+        }
+        self.now = end;
+    }
+
+    fn offer(&mut self, ecn: Ecn) {
+        self.number += 1;
+        let dropped = &mut self.dropped;
+        self.queue.offer(Packet { number: self.number, ecn }, self.now, &mut rng(), &mut |deed| {
+            if let Deed::Dropped(packet, cause) = deed {
+                dropped.push((packet.number, cause));
+            }
+        });
+    }
+
+    /// The next packet and its band.
+    fn take(&mut self) -> Option<(Packet, u8)> {
+        let (marked, dropped) = (&mut self.marked, &mut self.dropped);
+        let take = self.queue.take(self.now, &mut rng(), &mut |deed| match deed {
+            Deed::Marked(packet, _) => marked.push(packet.number),
+            Deed::Dropped(packet, cause) => dropped.push((packet.number, cause)),
+            Deed::Stored(_) => panic!("nothing arrives"),
+        });
+        self.queue.assert_conservation();
+        if let Take::Packet { frame, band, .. } = take { Some((frame, band)) } else { None }
+    }
+
+    fn gauge(&self, gauge: &str) -> f64 {
+        let mut found = f64::NAN;
+        self.queue.gauges(&mut |name, value| found = if name == gauge { value } else { found });
+        found
+    }
+
+    /// Lets p' come to at least this, driven by a classic packet that waits; the queue is empty afterwards.
+    fn drive(&mut self, base: f64) {
+        self.offer(Ecn::NotEct);
+        while self.gauge("probability") < base {
+            self.wait(Span::from_millis(16));
+        }
+        while self.take().is_some() {}
+        (self.marked, self.dropped) = (Vec::new(), Vec::new());
+    }
+}
+
+fn rng() -> Rng {
+    Rng::for_role(1, "nothing is drawn")
+}
+
+#[test]
+fn the_codepoint_chooses_the_band() {
+    let bands = [(Ecn::NotEct, CLASSIC), (Ecn::Ect0, CLASSIC), (Ecn::Ect1, LOW), (Ecn::Ce, LOW)];
+    for (ecn, expected) in bands {
+        let mut dual = Dual::new(&[]);
+        dual.offer(ecn);
+        assert_eq!(Some((Packet { number: 1, ecn }, expected)), dual.take());
+    }
+}
+
+#[test]
+fn low_latency_goes_first_and_a_lone_classic_packet_waits_for_fourteen_at_most() {
+    let mut dual = Dual::new(&[]);
+    dual.offer(Ecn::NotEct);
+    (0..100).for_each(|_| dual.offer(Ecn::Ect1));
+    let before = (0..).take_while(|_| dual.take().unwrap().1 == LOW).count();
+    assert!((13..=15).contains(&before), "15 packets of the largest size by RFC 9332, section 4.2.2: {before}");
+}
+
+#[test]
+fn weighted_round_robin_gives_a_busy_classic_band_its_weight() {
+    for (weight, share) in [("0.0625", 1.0 / 16.0), ("0.1", 0.1), ("0.5", 0.5)] {
+        let mut dual = Dual::new(&[("classic_weight", weight)]);
+        (0..400).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.offer(ecn)));
+        let classic = (0..400).filter(|_| dual.take().unwrap().1 == CLASSIC).count();
+        assert!((classic as f64 / 400.0 - share).abs() < 0.01, "weight {weight}: {classic} of 400");
+    }
+}
+
+#[test]
+fn a_band_alone_has_the_whole_link_and_leaves_no_debt() {
+    let mut dual = Dual::new(&[]);
+    for ecn in [Ecn::NotEct, Ecn::Ect1] {
+        (0..100).for_each(|_| dual.offer(ecn));
+        (0..100).for_each(|_| assert!(dual.take().is_some()));
+        assert_eq!(None, dual.take());
+    }
+    dual.offer(Ecn::NotEct);
+    dual.offer(Ecn::Ect1);
+    assert_eq!(LOW, dual.take().unwrap().1, "an idle link favours the low-latency band anew");
+}
+
+#[test]
+fn the_time_shifted_scheduler_serves_who_has_waited_longer_by_the_shift() {
+    for (wait_ms, first) in [(49, LOW), (51, CLASSIC)] {
+        let mut dual = Dual::new(&[("scheduler", "time-shifted")]);
+        dual.offer(Ecn::NotEct);
+        dual.wait(Span::from_millis(wait_ms));
+        dual.offer(Ecn::Ect1);
+        assert_eq!(first, dual.take().unwrap().1, "{wait_ms} ms");
+    }
+}
+
+/// The share of 1000 low-latency packets that are marked after waiting so long, two at a time.
+fn marked_after(micros: u64, given: &[(&str, &str)]) -> f64 {
+    let mut dual = Dual::new(given);
+    for _ in 0..500 {
+        [(); 2].iter().for_each(|()| dual.offer(Ecn::Ect1));
+        dual.wait(Span::from_micros(micros));
+        dual.take();
+        dual.take();
+    }
+    // The second of two finds itself alone.
+    2.0 * dual.marked.len() as f64 / 1000.0
+}
+
+#[test]
+fn the_ramp_rises_from_800_to_1200_microseconds_and_may_be_a_step() {
+    let expected = [(700, 0.0), (800, 0.0), (900, 0.25), (1000, 0.5), (1100, 0.75), (1200, 1.0), (2000, 1.0)];
+    for (micros, share) in expected {
+        assert!((marked_after(micros, &[]) - share).abs() < 0.01, "{micros} us: {}", marked_after(micros, &[]));
+    }
+    let step = [("range", "0 s")];
+    assert_eq!([0.0, 1.0], [799, 801].map(|micros| (marked_after(micros, &step) * 100.0).round() / 100.0));
+}
+
+#[test]
+fn a_single_packet_is_not_marked_for_its_own_wait_unless_that_is_asked_for() {
+    for (th_len, marks) in [("1", false), ("0", true)] {
+        let mut dual = Dual::new(&[("th_len", th_len)]);
+        for _ in 0..100 {
+            dual.offer(Ecn::Ect1);
+            dual.wait(Span::from_millis(5));
+            dual.take();
+        }
+        assert_eq!(marks, !dual.marked.is_empty(), "th_len {th_len}");
+    }
+}
+
+#[test]
+fn the_bands_are_coupled_by_the_square_and_marks_are_evenly_spaced() {
+    let mut dual = Dual::new(&[]);
+    dual.drive(0.1);
+    let base = dual.gauge("probability");
+    assert!((dual.gauge("classic") - base * base).abs() < 1e-12 && (dual.gauge("coupled") - 2.0 * base).abs() < 1e-12);
+    for (ecn, likelihood) in [(Ecn::Ect1, 2.0 * base), (Ecn::Ect0, base * base), (Ecn::NotEct, base * base)] {
+        (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
+        for _ in 0..2000 {
+            dual.offer(ecn);
+            dual.take();
+        }
+        let dropped = dual.dropped.iter().map(|(number, _)| *number);
+        let signalled: Vec<u64> = if ecn == Ecn::NotEct { dropped.collect() } else { dual.marked.clone() };
+        assert!((signalled.len() as f64 - 2000.0 * likelihood).abs() <= 1.0, "{ecn:?}: {} of 2000 at {likelihood}", signalled.len());
+        let even = signalled.windows(2).all(|pair| ((pair[1] - pair[0]) as f64 - 1.0 / likelihood).abs() <= 1.0);
+        assert!(even, "{ecn:?}: {signalled:?}");
+    }
+    assert!(dual.dropped.iter().all(|&(_, cause)| cause == Cause::Early));
+}
+
+#[test]
+fn saturated_marks_give_way_to_drops_in_both_bands_or_to_delay() {
+    for (overload, dropped) in [("drop", [0.36, 0.36, 0.36]), ("delay", [0.0, 0.0, 0.25])] {
+        let mut dual = Dual::new(&[("overload", overload), ("alpha", "0.01"), ("beta", "0")]);
+        dual.drive(if overload == "drop" { 0.6 } else { 0.5 });
+        for (ecn, share) in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct].into_iter().zip(dropped) {
+            (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
+            for _ in 0..1000 {
+                dual.offer(ecn);
+                dual.take();
+            }
+            let found = dual.dropped.len() as f64 / 1000.0;
+            assert!((found - share).abs() < 0.02, "{overload}: {found} of {ecn:?} dropped");
+            let left = 1000 - dual.dropped.len();
+            assert!(ecn != Ecn::Ect1 || left - dual.marked.len() <= 1, "what is left of the low-latency band is marked");
+        }
+    }
+}
+
+#[test]
+fn an_overloaded_low_latency_band_drives_the_base_law_without_classic_traffic() {
+    let mut dual = Dual::new(&[]);
+    (0..200).for_each(|_| dual.offer(Ecn::Ect1));
+    for _ in 0..100 {
+        dual.wait(Span::from_millis(16));
+    }
+    assert!(dual.gauge("probability") > 0.0, "RFC 9332, figure 8, line 2a");
+}
+
+#[test]
+fn the_bands_share_one_buffer_and_count_apart() {
+    let mut dual = Dual::new(&[]);
+    (0..600).for_each(|_| [Ecn::Ect1, Ecn::NotEct].into_iter().for_each(|ecn| dual.offer(ecn)));
+    assert_eq!((1000, 200), (dual.queue.len(), dual.dropped.len()));
+    assert!(dual.dropped.iter().all(|&(_, cause)| cause == Cause::Overflow));
+    let dropped = [LOW, CLASSIC].map(|band| dual.queue.counters(band).dropped_packets());
+    let arrived = [LOW, CLASSIC].map(|band| dual.queue.counters(band).arrived.packets);
+    assert_eq!(([100, 100], [600, 600]), (dropped, arrived));
+}
+
+#[test]
+fn linux_spares_a_queue_of_less_than_two_packets() {
+    let mut dual = Dual::new(&[("min_backlog", "3000 B")]);
+    dual.drive(0.3);
+    for _ in 0..100 {
+        dual.offer(Ecn::Ect1);
+        dual.take();
+    }
+    assert!(dual.marked.is_empty());
+}

@@ -1,0 +1,216 @@
+//! PI, PIE, PI2 and DualPI2 before one bottleneck with TCP, held against what their papers and RFCs claim.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{pipe, run_with};
+use ecnlab_queue::{Composition, Inside, Limit, Registry};
+use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, Run};
+use ecnlab_transport::source::ENDLESS;
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_units::{Span, Time, Values};
+
+/// Long flows of one kind.
+struct Group {
+    count: u32,
+    tcp: Settings,
+    /// Round-trip times without waiting, in milliseconds, spread evenly over the flows.
+    rtt_ms: (u64, u64),
+}
+
+fn group(count: u32, tcp: Settings, rtt_ms: u64) -> Group {
+    Group { count, tcp, rtt_ms: (rtt_ms, rtt_ms) }
+}
+
+fn values(parameters: &'static [ecnlab_units::Parameter], given: &[(&str, &str)]) -> Values {
+    let mut values = Values::defaults(parameters);
+    for (name, text) in given {
+        values.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+    }
+    values
+}
+
+fn aqm(name: &str, given: &[(&str, &str)], limit: u32) -> Composition {
+    let entry = Registry::builtin().aqm(name).unwrap();
+    Composition::fifo(entry, values(entry.parameters, given), Limit::Packets(limit))
+}
+
+fn dualpi2(given: &[(&str, &str)], limit: u32) -> Composition {
+    let discipline = Registry::builtin().discipline("dualpi2").unwrap();
+    Composition { discipline, values: values(discipline.parameters, given), inside: Inside::Law { limit: Limit::Packets(limit) } }
+}
+
+/// One measured queue, an access link for each flow, and a way back.
+fn network(queue: Composition, kbps: u64, groups: &[Group]) -> Network {
+    let buffer = Buffer::Queue(Box::new(QueueSpec { name: "bottleneck".to_owned(), of: queue }));
+    let mut network = Network { links: vec![LinkSpec { buffer, ..pipe(kbps, 0, 0) }, pipe(1_000_000, 0, 1_000_000)], ..Network::default() };
+    for (at, group) in groups.iter().enumerate() {
+        network.groups.push(format!("group {at}").into());
+        for member in 0..group.count {
+            let access = network.links.len() as u32;
+            let (least, most) = group.rtt_ms;
+            let rtt_us = 1000 * least + 1000 * (most - least) * u64::from(member) / u64::from(group.count.max(2) - 1);
+            network.links.push(pipe(1_000_000, rtt_us, 1_000_000));
+            network.flows.push(FlowSpec {
+                group: at as u32,
+                member,
+                forward: vec![access, 0],
+                back: vec![1],
+                tcp: Arc::new(group.tcp.clone()),
+                traffic: Traffic::once(Demand::segments(ENDLESS)),
+                start: Time::ZERO + Span::from_millis(u64::from(member) * 50),
+                boot: None,
+            });
+        }
+    }
+    network
+}
+
+fn run(network: &Network, seconds: (u64, u64), seed: u64) -> (Run, Lengths) {
+    let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+    run_with(network, &Options { duration: at(seconds.1), measure_from: at(seconds.0), seed }, Lengths::from(at(seconds.0)))
+}
+
+/// The queue's length, sampled every 10 ms of the measured interval.
+struct Lengths {
+    from: Time,
+    packets: Vec<f64>,
+}
+
+impl Lengths {
+    fn from(from: Time) -> Lengths {
+        Lengths { from, packets: Vec::new() }
+    }
+
+    fn mean(&self) -> f64 {
+        self.packets.iter().sum::<f64>() / self.packets.len() as f64
+    }
+
+    fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        (self.packets.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / self.packets.len() as f64).sqrt()
+    }
+}
+
+impl Probe for Lengths {
+    fn queue_interval(&self) -> Option<Span> {
+        Some(Span::from_millis(10))
+    }
+
+    fn queue_sample(&mut self, now: Time, _queue: u32, packets: u32, _average: Option<f64>) {
+        if now >= self.from {
+            self.packets.push(f64::from(packets));
+        }
+    }
+}
+
+fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> Settings {
+    let mut all = profile::find(profile).unwrap().values();
+    profile::find_variant(variant).unwrap().apply(&mut all);
+    for (name, text) in given {
+        all.read(name, text).unwrap_or_else(|why| panic!("{name} = {text}: {why}"));
+    }
+    Settings::of(&all)
+}
+
+/// Hollot et al. 2001, section V: 60 flows over 3750 packets of 500 bytes a second, 160 to 240 ms of propagation, a buffer of 800.
+#[test]
+fn pi_holds_its_reference_where_red_wanders() {
+    let long = tcp("ns2", "newreno", &[("packet_size", "500 B"), ("ecn", "true"), ("max_window", "1000")]);
+    let red = [("min_th", "150"), ("max_th", "700"), ("max_p", "0.1"), ("w_q", "1.33e-6")];
+    for seed in 1..=3 {
+        let lengths = |queue| {
+            let flows = Group { count: 60, tcp: long.clone(), rtt_ms: (160, 240) };
+            run(&network(queue, 15_000, &[flows]), (50, 150), seed).1
+        };
+        let (pi, red) = (lengths(aqm("pi", &[("q_ref", "200")], 800)), lengths(aqm("ecn", &red, 800)));
+        assert!((pi.mean() - 200.0).abs() < 10.0, "seed {seed}: {}", pi.mean());
+        assert!(pi.deviation() < 0.3 * pi.mean(), "seed {seed}: {} of {}", pi.deviation(), pi.mean());
+        assert!(red.deviation() > 0.5 * red.mean(), "seed {seed}: RED {} of {}", red.deviation(), red.mean());
+    }
+}
+
+/// RFC 8033, section 4.2, and RFC 9332, appendix A.1: a target of 15 ms.
+#[test]
+fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
+    for name in ["pie", "pi2"] {
+        for (flows, variant, ecn) in [(4, "newreno", "true"), (4, "cubic", "false"), (20, "cubic", "true"), (60, "newreno", "false")] {
+            let long = group(flows, tcp("linux", variant, &[("ecn", ecn)]), 50);
+            let (run, _) = run(&network(aqm(name, &[], 1000), 10_000, &[long]), (20, 80), 1);
+            let [mean, median, used] =
+                ["sojourn_mean_s", "sojourn_p50_s", "utilisation"].map(|column| run.report.reals("queues", column)[0]);
+            let what = format!("{name}, {flows} flows of {variant}, ecn {ecn}: mean {mean}, median {median}, utilisation {used}");
+            assert!((mean - 0.015).abs() < 0.003 && (median - 0.015).abs() < 0.003 && used > 0.98, "{what}");
+        }
+    }
+}
+
+/// Scalable and classic flows at DualPI2.
+struct Mix {
+    scalable: u32,
+    classic: u32,
+    variant: &'static str,
+    rtt_ms: u64,
+}
+
+/// What came of a mix at 40 Mbps: the mean wait of both bands, the 99th percentile of the low-latency one, its drops, and how much more a
+/// scalable flow got than a classic one.
+#[derive(Debug)]
+struct Shared {
+    waits: [f64; 2],
+    p99: f64,
+    drops: f64,
+    ratio: f64,
+}
+
+fn share(mix: &Mix, given: &[(&str, &str)]) -> Shared {
+    let scalable = group(mix.scalable, tcp("linux", "dctcp", &[("codepoint", "ect1")]), mix.rtt_ms);
+    let classic = group(mix.classic, tcp("linux", mix.variant, &[]), mix.rtt_ms);
+    let (run, _) = run(&network(dualpi2(given, 10_000), 40_000, &[scalable, classic]), (20, 60), 1);
+    let bands = |column| run.report.reals("bands", column);
+    let rates = run.report.reals("groups", "goodput_bps");
+    Shared {
+        waits: bands("sojourn_mean_s").try_into().unwrap(),
+        p99: bands("sojourn_p99_s")[0],
+        drops: ["drops_early", "drops_forced", "drops_overflow"].iter().map(|drops| bands(drops)[0]).sum(),
+        ratio: rates[0] / f64::from(mix.scalable) / (rates[1] / f64::from(mix.classic)),
+    }
+}
+
+/// RFC 9332, section 1.4: the mean wait in the low-latency queue below 1 ms, the 99th percentile no worse than 2 ms, no losses in it. And
+/// appendix C.2: k = 2 is chosen for about equal rates at 25 ms; at a shorter round trip the ratio goes with R_C / (1.22 R_L), equation 10.
+#[test]
+fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
+    for (scalable, classic) in [(1, 1), (2, 2), (5, 5), (10, 2), (2, 10)] {
+        for (variant, rtt_ms) in [("newreno", 10), ("cubic", 10), ("newreno", 25), ("cubic", 25)] {
+            let mix = Mix { scalable, classic, variant, rtt_ms };
+            let shared = share(&mix, &[]);
+            let what = format!("{scalable} scalable, {classic} of {variant}, {rtt_ms} ms: {shared:?}");
+            assert!(shared.waits[0] < 0.001 && shared.p99 < 0.002 && shared.drops == 0.0, "{what}");
+            assert!(shared.waits[1] > 0.010 && shared.waits[1] < 0.020, "{what}");
+            let rtt = rtt_ms as f64 / 1000.0;
+            let by_equation_10 = (rtt + shared.waits[1]) / (1.22 * (rtt + shared.waits[0]));
+            assert!(shared.ratio > 0.5 && shared.ratio < 2.0 * by_equation_10.max(1.0), "{what}: by equation 10 {by_equation_10}");
+        }
+    }
+}
+
+#[test]
+fn without_the_coupling_scalable_flows_take_the_link() {
+    let mix = Mix { scalable: 5, classic: 5, variant: "cubic", rtt_ms: 25 };
+    let [coupled, alone] = ["2", "0.01"].map(|coupling| share(&mix, &[("coupling", coupling)]));
+    assert!(alone.ratio > 5.0 * coupled.ratio, "{coupled:?} {alone:?}");
+}
+
+/// RFC 9332, section 4.2.3: unresponsive traffic that claims to be scalable is dropped like all other, and the delay kept at the target.
+#[test]
+fn dualpi2_drops_what_marks_cannot_slow() {
+    let deaf = tcp("linux", "newreno", &[("ecn", "true"), ("response", "none"), ("codepoint", "ect1")]);
+    let classic = tcp("linux", "cubic", &[]);
+    let (run, _) = run(&network(dualpi2(&[], 10_000), 40_000, &[group(20, deaf, 20), group(5, classic, 20)]), (20, 60), 1);
+    let bands = |column| run.report.reals("bands", column);
+    assert!(bands("drops_forced")[0] > 0.0 && bands("drops_overflow") == [0.0, 0.0]);
+    assert!(bands("sojourn_mean_s").iter().all(|&wait| wait < 0.025), "{:?}", bands("sojourn_mean_s"));
+}
