@@ -108,8 +108,8 @@ def queue(entry: catalog.Entry, file: str) -> str:
 
 
 def asked(parameter: catalog.Parameter, known: dict[str, Any]) -> bool:
-    """Whether a parameter is given: it must be, or the network's file has a value for it."""
-    return parameter.required or parameter.name in known
+    """Whether a parameter is given: it must be, or the file has a value for it, which is none of a time that has the same name."""
+    return parameter.required or (parameter.name in known and parameter.kind != "time")
 
 
 def table(rows: list[Row]) -> str:

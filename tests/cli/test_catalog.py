@@ -2,10 +2,12 @@ import json
 import tomllib
 from collections.abc import Callable
 
+import click
 import pytest
 
 import ecnlab as lab
 from ecnlab import _core, studies
+from ecnlab.cli import catalog
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -26,6 +28,13 @@ def test_list_without_a_kind_lists_all(command: Command) -> None:
     assert heads == ["section", *REGISTRY, "study"]
     names = {line.split()[0] for line in lines if line.startswith("  ")}
     assert names == {entry["name"] for kind in (*REGISTRY.values(), SECTIONS) for entry in kind} | set(studies.TITLES)
+
+
+def test_a_shell_completes_the_names_and_kinds_of_queues() -> None:
+    context, parameter = click.Context(catalog.show), catalog.show.params[0]
+    names = {item.value for item in catalog.complete_name(context, parameter, "")}
+    assert {entry["name"] for kind in ("aqm", "discipline") for entry in REGISTRY[kind]} <= names
+    assert [item.value for item in catalog.complete_kind(context, parameter, "disc")] == ["discipline"]
 
 
 def test_the_title_of_a_study_is_the_studys_own() -> None:

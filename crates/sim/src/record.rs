@@ -201,7 +201,7 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
         name(
             "cause",
             Naming::Word(EventCause::WORDS),
-            "What it came from: the random test, an average at or above its maximum, a full buffer, a loss before the queue, a drop before the queue because of ECN",
+            "What it came from: the AQM's law, a queue beyond what the AQM tolerates, a full buffer, a loss before the queue, a drop before the queue because of ECN",
             |row| row.cause as u32,
         ),
     ]],
