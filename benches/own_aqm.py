@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "examples" / "red_by_hand.py"
 FORMS = {"built in": "red", "compiled": f"{FILE}:CompiledRed", "class": f"{FILE}:RedByHand"}
 PACKETS = {"built in": 2_000_000, "compiled": 2_000_000, "class": 200_000}
-QUEUE = "{{ aqm = \"{}\", limit = 120, min_th = 10, max_th = 30, max_p = 0.5 }}"
+QUEUE = '{{ aqm = "{}", limit = 120, min_th = 10, max_th = 30, max_p = 0.5 }}'
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ from helpers import SMALL
 from own_aqms import QUEUE, Passes, counted, run_with, scenario_with
 
 
-def _class(name: str = "Mine", **members: Any) -> type[Aqm]:
+def _class(python_name: str = "Mine", /, **members: Any) -> type[Aqm]:
     """A class that lets packets pass, with these members; annotations under their own name."""
-    return type(name, (Passes,), members)
+    return type(python_name, (Passes,), members)
 
 
 def test_fields_with_a_type_and_a_value_are_parameters() -> None:
@@ -87,9 +87,10 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
         marks = None
 
     warned = "no queue on the way marks"
-    assert [any("mark" in one.message for one in scenario.warnings) for scenario in (
-        scenario_with(Switched), scenario_with(Switched, ", ecn = false"), scenario_with(Drops), scenario_with(Passes)
-    )] == [False, True, True, False], warned
+    assert [
+        any("mark" in one.message for one in scenario.warnings)
+        for scenario in (scenario_with(Switched), scenario_with(Switched, ", ecn = false"), scenario_with(Drops), scenario_with(Passes))
+    ] == [False, True, True, False], warned
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,10 @@ def test_a_class_marks_unless_its_flag_ecn_is_off() -> None:
         (lambda: _class(busy=[1]), "busy must be a dict"),
         (lambda: _class(limit=5, __annotations__={"limit": int}), "cannot be called 'limit'"),
         (lambda: _class(random=5, __annotations__={"random": int}), "cannot be called 'random'"),
-        (lambda: _class(p=ecnlab.param(5, bounds=(0, 1)), __annotations__={"p": float}), "p: its default does not fit it: 5 must be 0 .. 1"),
+        (
+            lambda: _class(p=ecnlab.param(5, bounds=(0, 1)), __annotations__={"p": float}),
+            "p: its default does not fit it: 5 must be 0 .. 1",
+        ),
         (lambda: _class(p=ecnlab.param(5, bounds=(1, 0)), __annotations__={"p": float}), "p: bounds"),
         (lambda: _class(p=ecnlab.param(5, bounds=3), __annotations__={"p": float}), "p: bounds = 3 must be two numbers"),
         (lambda: _class(p="x", __annotations__={"p": float}), "p: its default 'x' is no float"),
@@ -193,7 +197,7 @@ def test_a_class_stands_inside_a_discipline_too() -> None:
         def on_arrival(self, arrival: Arrival) -> Verdict:
             return ecnlab.mark() if arrival.backlog.packets > 2 else PASS
 
-    queue = '{ discipline = "drr", limit = 60, aqm = { name = "Counted" } }'
+    queue = '{ discipline = "fifo", limit = 60, aqm = { name = "Counted" } }'
     run = scenarios.read(SMALL, {QUEUE: queue}, aqms=[Counted])._core.run(1)
     assert counted(run, "marks")[0] > 0
 

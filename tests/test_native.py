@@ -31,9 +31,7 @@ def test_compiled_red_agrees_with_the_built_in_packet_by_packet(seed: int) -> No
     assert counted(theirs, "marks", "drops", "average_mean_packets") == counted(mine, "marks", "drops", "average_mean_packets")
 
 
-@pytest.mark.parametrize(
-    ("plain", "compiled"), [(Departing, CompiledDeparting), (Ticking, CompiledTicking), (Grouping, CompiledGrouping)]
-)
+@pytest.mark.parametrize(("plain", "compiled"), [(Departing, CompiledDeparting), (Ticking, CompiledTicking), (Grouping, CompiledGrouping)])
 def test_a_class_does_the_same_in_plain_python_and_compiled(plain: type[Aqm], compiled: type[Aqm]) -> None:
     one, other = run_with(plain), run_with(compiled)
     assert one.fingerprint == other.fingerprint
@@ -41,8 +39,7 @@ def test_a_class_does_the_same_in_plain_python_and_compiled(plain: type[Aqm], co
 
 
 def test_compiled_gauges_are_recorded_as_they_stand() -> None:
-    tables = run_with(CompiledTicking, **{"record.gauges": "250 ms"}).tables
-    assert set(tables["gauges"].column("value")) == {0.0, 1.0, 2.0, 3.0}
+    assert set(run_with(CompiledTicking).tables["series_gauge"].column("value")) == {0.0, 1.0, 2.0, 3.0}
 
 
 class Keeping(Aqm):
@@ -171,8 +168,6 @@ def test_what_numba_cannot_compile_is_told_in_a_few_lines() -> None:
 @pytest.mark.parametrize("due", [-1.0, float("nan"), 0.25])
 def test_a_compiled_deadline_that_is_no_later_time_ends_the_run(due: float) -> None:
     class Early(Aqm, compiled=True):
-        due_s: float = due if due == due else 0.0
-
         def on_start(self) -> float | None:
             self.next_s = due
             return 0.5

@@ -228,8 +228,11 @@ def _numba() -> Any:
 
 def _teach(numba: Any) -> None:
     """Let compiled hooks call mark, drop, self.random and the functions that are the same on every machine."""
+    from numba.core.typing.arraydecl import RecordAttribute
     from numba.extending import overload, overload_method
 
+    # A name that is no field would end the search with a KeyError, before the methods are looked at that were taught later.
+    RecordAttribute.generic_resolve = lambda _, record, name: record.typeof(name) if name in record.fields else None
     types, at = numba.types, _core.addresses()
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64)(at["draw"])
     real = {name: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(at[name]) for name in ("exp", "ln")}

@@ -13,6 +13,7 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.cli.table import Table
 
+_PACKETS = 100_000
 _WORDS = {True: "ok", False: "FAILS", None: "not judged"}
 
 
@@ -34,6 +35,7 @@ def check(aqm: str, as_json: bool, quiet: bool) -> None:
         output.say_json(report)
     elif not quiet:
         output.say_tables(_tables(report))
+        output.say(_cost(report))
     for rule in failed:
         output.tell(f"{report['name']}: {rule['name']}: {rule['sentence']} {rule['found'] or 'It could not be judged.'}")
     if failed:
@@ -48,7 +50,16 @@ def _report(name: str) -> dict[str, Any]:
     if not of_file and name not in (known := [entry.name for entry in catalog.entries("aqm")]):
         raise UnknownName("AQM", name, known)
     report: dict[str, Any] = json.loads(_core.check_aqm(subject))
+    if report["checks"][0]["ok"]:  # one that raises has no cost
+        report["cost_ns"] = _core.cost_of_aqm(subject, _PACKETS)
+        report["cost_of_red_ns"] = _core.cost_of_aqm("red", _PACKETS)
     return report
+
+
+def _cost(report: dict[str, Any]) -> str:
+    if "cost_ns" not in report:
+        return "cost: it cannot be told of an AQM that raises"
+    return f"cost: {report['cost_ns']:.0f} ns a packet through the queue; RED built in: {report['cost_of_red_ns']:.0f} ns"
 
 
 def _tables(report: dict[str, Any]) -> list[Table]:
