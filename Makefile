@@ -50,8 +50,9 @@ lint: $(BUILT) ## formatting, lints and types
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest ecnlab._core
 
-bench: $(BUILT) ## ns per packet-hop on the networks of the budget; writes bench.json
+bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
 	$(BIN)/python benches/bench.py
+	$(BIN)/python benches/queues.py
 
 build: $(BUILT) ## a wheel in dist/
 	$(BIN)/maturin build --release --out dist

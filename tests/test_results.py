@@ -88,6 +88,47 @@ def test_one_seed_of_a_result_is_a_result(small_result: ecnlab.Result) -> None:
         small_result.only(9)
 
 
+def _of_bands() -> ecnlab.Result:
+    """DualPI2, which serves its packets in the bands L and C, with senders of both kinds; the link before it has none."""
+    link = {"from": "a", "to": "b", "rate": "5 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 50}}
+    dual = {"name": "dual", "from": "b", "to": "c", "rate": "4 Mbps", "queue": {"discipline": "dualpi2", "limit": 100}}
+    tcp = {"profile": "linux", "ecn": True}
+    classic = {"name": "classic", "count": 2, "from": "a", "to": "c", "tcp": tcp}
+    scalable = classic | {"name": "scalable", "tcp": tcp | {"variant": "dctcp", "codepoint": "ect1"}}
+    tree = {"name": "bands", "duration": "4 s", "measure_from": "1 s", "link": [link | {"name": "plain"}, link | dual]}
+    return ecnlab.run(ecnlab.scenario(tree | {"flows": [classic, scalable]}), seeds=[1, 2])
+
+
+def test_the_bands_of_a_queue_have_their_own_measures_and_add_up_to_it() -> None:
+    result = _of_bands()
+    assert result.band_names == [("dual", "L"), ("dual", "C")]
+    assert result.bands.select("seed", "queue", "band").rows() == [(seed, "dual", band) for seed in (1, 2) for band in ("L", "C")]
+    low, classic = (result.values("departures", queue="dual", band=band) for band in ("L", "C"))
+    assert [sum(pair) for pair in zip(low, classic, strict=True)] == result.values("departures", queue="dual")
+    sojourn = [result.estimate("sojourn_mean_s", queue="dual", band=band).mean for band in ("L", "C")]
+    assert sojourn[0] < sojourn[1]
+    summary = result.summary().filter(pl.col("table") == "bands")
+    assert summary["name"].unique(maintain_order=True).to_list() == ["dual.L", "dual.C"]
+    assert result.summary_json()["bands"]["dual.L"]["departures"]["mean"] == sum(low) / 2
+
+
+def test_a_band_that_is_not_there_is_an_unknown_name_and_one_without_a_queue_a_fault_of_usage(small_result: ecnlab.Result) -> None:
+    with pytest.raises(ecnlab.UnknownName, match=r"no band named 'dual\.M'; did you mean 'dual\.[LC]'"):
+        _of_bands().values("marks", queue="dual", band="M")
+    with pytest.raises(ecnlab.UsageError, match="band needs the queue"):
+        small_result.values("marks", band="L")
+    assert small_result.bands.height == 0
+    assert small_result.band_names == []
+
+
+def test_gauges_are_a_series(small_result: ecnlab.Result) -> None:
+    gauges = small_result.series.gauge
+    assert gauges.columns == ["seed", "time_s", "queue", "gauge", "value"]
+    assert gauges["gauge"].unique(maintain_order=True).to_list() == ["average", "probability"]
+    average = gauges.filter(pl.col("gauge") == "average").sort("seed", "time_s", maintain_order=True)
+    assert average["value"].to_list() == small_result.series.queue.sort("seed", "time_s", maintain_order=True)["average_packets"].to_list()
+
+
 def test_a_series_that_was_not_recorded_says_how_to_ask_for_it(small_file: Path) -> None:
     small_file.write_text(small_file.read_text().split("[record]")[0])
     result = ecnlab.run(ecnlab.load(small_file), 1)

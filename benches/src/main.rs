@@ -1,18 +1,38 @@
-//! Times one scenario: `ecnlab-bench FILE.toml [path=value ...]` prints one line of JSON.
+//! Times one scenario, or its first queue by itself:
+//!
+//! ```text
+//! ecnlab-bench FILE.toml [path=value ...]          the whole network, one line of JSON
+//! ecnlab-bench --queue FILE.toml [path=value ...]  the queue of its first link, in turn with plain drop-tail
+//! ```
 //!
 //! Set-up and run are timed apart; the run's time is that of this process's CPU, so that other load on the machine counts less.
 
+mod alone;
+
+use ecnlab_queue::{Composition, Inside, Limit};
 use ecnlab_scenario::{Registry, Scenario};
-use ecnlab_sim::{Off, Options, Simulation};
-use ecnlab_units::Time;
+use ecnlab_sim::{Buffer, LinkSpec, Off, Options, Simulation};
+use ecnlab_units::{Time, Values};
+use serde_json::{Value, json};
+
+const USAGE: &str = "usage: ecnlab-bench [--queue] FILE.toml [path=value ...]";
+/// How often a queue and drop-tail take turns, and how many packets each takes in at a time.
+const TURNS: usize = 7;
+const PACKETS: u64 = 1_000_000;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().expect("usage: ecnlab-bench FILE.toml [path=value ...]");
+    let mut arguments = std::env::args().skip(1).peekable();
+    let queue_alone = arguments.next_if_eq("--queue").is_some();
+    let file = arguments.next().expect(USAGE);
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
     let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+    println!("{}", if queue_alone { queue(&scenario.network.links[0]) } else { network(&scenario, start) });
+}
+
+/// Times a whole network; `start` is when its file began to be read.
+fn network(scenario: &Scenario, start: f64) -> Value {
     let duration = Time::ZERO + scenario.duration;
     let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, Off);
     let set_up = cpu_seconds() - start;
@@ -22,15 +42,41 @@ fn main() {
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
     let flows = scenario.network.flows.len();
-    println!(
-        "{}",
-        serde_json::json!({
-            "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
-            "set_up_s": set_up, "run_s": run_s, "ns_per_hop": run_s * 1e9 / finished.packet_hops as f64,
-            "set_up_us_per_flow": set_up * 1e6 / flows as f64, "set_up_bytes": set_up_bytes, "peak_bytes": peak_bytes(),
-            "utilisation": finished.report.reals("queues", "utilisation")[0], "fingerprint": format!("{:016x}", finished.fingerprint),
-        })
-    );
+    let of_queue = |column| finished.report.reals("queues", column)[0];
+    json!({
+        "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
+        "set_up_s": set_up, "run_s": run_s, "ns_per_hop": run_s * 1e9 / finished.packet_hops as f64,
+        "set_up_us_per_flow": set_up * 1e6 / flows as f64, "set_up_bytes": set_up_bytes, "peak_bytes": peak_bytes(),
+        "utilisation": of_queue("utilisation"), "departures": of_queue("departures"), "marks": of_queue("marks"), "drops": of_queue("drops"),
+        "fingerprint": format!("{:016x}", finished.fingerprint),
+    })
+}
+
+/// Times the queue of a link by itself, in turn with drop-tail in a buffer as large.
+fn queue(link: &LinkSpec) -> Value {
+    let Buffer::Queue(spec) = &link.buffer else { panic!("the first link has a measured queue") };
+    let entry = Registry::builtin().aqm("droptail").expect("drop-tail is built in");
+    let plain = Composition::fifo(entry, Values::defaults(entry.parameters), limit(&spec.of));
+    let mut ns = [Vec::new(), Vec::new()];
+    let mut work = alone::Work::default();
+    for _ in 0..TURNS {
+        for (ns, of) in ns.iter_mut().zip([&plain, &spec.of]) {
+            let start = cpu_seconds();
+            work = alone::work(of, link.rate, PACKETS);
+            ns.push((cpu_seconds() - start) * 1e9 / work.arrived as f64);
+        }
+    }
+    let [plain_ns, ns] = ns;
+    let share = |of: u64| of as f64 / work.arrived as f64;
+    json!({ "ns": ns, "droptail_ns": plain_ns, "packets": PACKETS, "marked": share(work.marked), "dropped": share(work.dropped) })
+}
+
+/// The limit of the buffer, wherever it stands.
+fn limit(of: &Composition) -> Limit {
+    match &of.inside {
+        Inside::Aqm { limit, .. } | Inside::Law { limit } => *limit,
+        Inside::Queue(inner) => limit(inner),
+    }
 }
 
 /// CPU time of this process.

@@ -65,7 +65,7 @@ def scenario_page(text: str) -> str:
 def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
     """The index of AQMs and disciplines, and each page about some of them with their parameters as they are declared."""
     found = {file: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md")) if file.name != "README.md"}
-    pages = {file: queue_page(text) for file, text in found.items()}
+    pages = {file: queue_page(text) for file, text in found.items() if _PARAMETERS.search(text)}
     homes = {match[2]: file.name for file, text in found.items() for match in _PARAMETERS.finditer(text)}
     return pages | {folder / "README.md": queue_index(homes)}
 

@@ -48,6 +48,19 @@ def test_one_seed_has_no_interval_and_its_counts_are_whole(small: lab.Scenario) 
     assert all(cell.isdecimal() for row in groups.rows if row[0] in ("marks", "drops", "timeouts") for cell in row[2:])
 
 
+def test_the_bands_of_a_queue_that_has_several_are_a_table_of_their_own() -> None:
+    tree = tomllib.loads(SMALL)
+    assert [table.title for table in summary.tables(lab.run(lab.scenario(tree), seed=1))] == [
+        "small: 1 seed",
+        "fairness over all flows",
+        "queues",
+    ]
+    tree["link"][0]["queue"] = {"discipline": "dualpi2", "limit": 60}
+    *_, bands = summary.tables(lab.run(lab.scenario(tree), seed=1))
+    assert (bands.title, bands.header) == ("bands", ["quantity", "unit", "bottleneck.L", "bottleneck.C"])
+    assert next(row for row in bands.rows if row[0] == "departures")[2:] != ["0", "0"]
+
+
 def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> None:
     tree = tomllib.loads(SMALL)
     tree["link"][0]["queue"] = {"aqm": "droptail", "limit": 20}

@@ -42,7 +42,7 @@ def test_thresholds_in_a_row_are_used(tmp_path: Path) -> None:
 
 def test_an_aecn_row_sets_count_balance_and_thresholds(tmp_path: Path) -> None:
     queue = _table(tmp_path / "any.csv", AECN, "router,x,60,0.5,2.0,3.0,9,50,1,5").rows[0].tree["link"][0]["queue"]
-    assert (queue["count"], queue["balance"]) == ("router", "population")
+    assert (queue["count"], queue["balance"], queue["ratios"]) == ("router", "population", "whole")
     assert (queue["robust_min_th"], queue["max_th"], queue["alpha"], queue["beta"]) == (9.0, 50.0, 2.0, 3.0)
 
 

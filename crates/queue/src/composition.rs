@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Cbq, Fifo, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
+use crate::discipline::{Cbq, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, token_bucket};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -51,6 +51,9 @@ impl Composition {
             }
             (DisciplineKind::TokenBucket, Inside::Queue(inner)) => {
                 TokenBucket::new(&token_bucket::Settings::of(&self.values), inner.build(self.slower(rate))).into()
+            }
+            (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
+                FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
             }
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }

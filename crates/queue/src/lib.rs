@@ -4,6 +4,7 @@
 //! handed, so the same code serves the simulator and a live router. The discipline stores the packets, does the deeds and tells them.
 
 pub mod aqm;
+mod compose;
 pub mod composition;
 pub mod conformance;
 pub mod discipline;
@@ -11,5 +12,5 @@ pub mod registry;
 
 pub use aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Glimpse, Needs, Target, Victim, Wish};
 pub use composition::{AqmChoice, Composition, Inside};
-pub use discipline::{ByCause, Counters, Deed, Discipline, Fifo, Frame, Limit, Queue, Take};
+pub use discipline::{ByCause, Counters, Deed, Discipline, Fifo, FlowQueues, Frame, Limit, Queue, Take};
 pub use registry::Registry;

@@ -6,6 +6,7 @@ use ecnlab_units::parameter::Values;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
+use crate::aqm::law::red as red_law;
 use crate::aqm::{self, Aqm, droptail};
 use crate::discipline::{self, Limit};
 
@@ -97,6 +98,7 @@ pub enum DisciplineKind {
     Fifo,
     Cbq,
     TokenBucket,
+    FlowQueues(discipline::flow_queues::Scheme),
 }
 
 /// What a scenario may name.
@@ -155,7 +157,7 @@ impl AqmEntry {
         check_brought: None,
         busy: &[],
         digest: "",
-        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: droptail::End::Tail })),
+        make: &|_, _| Box::new(droptail::DropTail::new(&droptail::Settings { drop: red_law::DropPolicy::Tail })),
     };
 
     /// That it writes marks of congestion and no quieter ones.
@@ -222,6 +224,7 @@ pub static AQMS: &[&AqmEntry] = &[
     &aqm::pi::ENTRY,
     &aqm::pi2::ENTRY,
     &aqm::pie::ENTRY,
+    &aqm::linux_red::ENTRY,
 ];
 
 /// The disciplines, one line each; the first is what a queue is if nothing else is said.
@@ -230,6 +233,9 @@ pub static DISCIPLINES: &[&DisciplineEntry] = &[
     &discipline::fifo::ENTRY,
     &discipline::cbq::ENTRY,
     &discipline::token_bucket::ENTRY,
+    &discipline::flow_queues::DRR,
+    &discipline::flow_queues::FQ,
+    &discipline::flow_queues::SFQ,
 ];
 
 #[cfg(test)]

@@ -37,10 +37,10 @@ impl Writer {
         };
         let (Some(Tree::List(members)), [key, step, rest @ ..]) = (list, steps) else {
             self.indices.remove(steps[0]);
-            return put(root, steps, value);
+            return put(root, steps, 0, value);
         };
         let index = self.indices.entry((*key).to_owned()).or_insert_with(|| names_of(members));
-        put_members(members, index, step, rest, value)?;
+        put_members(members, index, step, (steps, 2), value)?;
         if matches!(rest, [] | ["name", ..]) {
             self.indices.remove(*key);
         }
@@ -58,38 +58,52 @@ fn names_of(members: &[Node]) -> BTreeMap<String, Vec<usize>> {
     names
 }
 
-fn put(node: &mut Node, steps: &[&str], value: &Node) -> Result<(), String> {
-    let Some((step, rest)) = steps.split_first() else {
+/// Puts the value where the path leads to from its step `at` on.
+fn put(node: &mut Node, path: &[&str], at: usize, value: &Node) -> Result<(), String> {
+    let Some(step) = path.get(at) else {
         *node = value.clone();
         return Ok(());
     };
+    let rest = at + 1;
     match &mut node.value {
         Tree::Table(entries) => {
             if let Some((_, node)) = entries.iter_mut().find(|(name, _)| name == step) {
-                return put(node, rest, value);
+                return put(node, path, rest, value);
             }
-            let mut node = if rest.is_empty() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
-            put(&mut node, rest, value)?;
+            let mut node = if rest == path.len() { value.clone() } else { Node { value: Tree::Table(Vec::new()), line: None } };
+            put(&mut node, path, rest, value)?;
             entries.push(((*step).to_owned(), node));
             Ok(())
         }
         Tree::List(members) => {
             let index = names_of(members);
-            put_members(members, &index, step, rest, value)
+            put_members(members, &index, step, (path, rest), value)
         }
-        Tree::Scalar(Scalar { text, .. }) => Err(format!("\"{text}\" has no member {step}: give it as a table")),
+        Tree::Scalar(Scalar { text, .. }) => Err(no_member(text, path, at)),
     }
 }
 
-fn put_members(members: &mut [Node], index: &BTreeMap<String, Vec<usize>>, step: &str, rest: &[&str], value: &Node) -> Result<(), String> {
+/// A single value stands where the path goes on.
+fn no_member(text: &str, path: &[&str], at: usize) -> String {
+    let beside = [&path[..at - 1], &path[at..]].concat().join(".");
+    format!("\"{text}\" has no member {}: give a table in its place, or set {beside} if that is meant", path[at])
+}
+
+fn put_members(
+    members: &mut [Node],
+    index: &BTreeMap<String, Vec<usize>>,
+    step: &str,
+    (path, at): (&[&str], usize),
+    value: &Node,
+) -> Result<(), String> {
     let chosen: Vec<usize> = match (step, index.get(step), step.parse()) {
         ("*", ..) => (0..members.len()).collect(),
         (_, Some(named), _) => named.clone(),
-        (_, None, Ok(at)) if at < members.len() => vec![at],
+        (_, None, Ok(member)) if member < members.len() => vec![member],
         _ => {
             let names: Vec<&str> = members.iter().filter_map(|member| Some(member.get("name")?.scalar()?.text.as_str())).collect();
             return Err(format!("there is no member \"{step}\": the members are {}", listed(&names)));
         }
     };
-    chosen.into_iter().try_for_each(|at| put(&mut members[at], rest, value))
+    chosen.into_iter().try_for_each(|member| put(&mut members[member], path, at, value))
 }

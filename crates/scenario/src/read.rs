@@ -4,7 +4,7 @@ use ecnlab_queue::Registry;
 use ecnlab_units::parameter::Typed;
 use ecnlab_units::{Kind, Parameter, Value, Values};
 
-use crate::problem::{Problem, suggestion};
+use crate::problem::{Problem, listed, suggestion};
 use crate::tree::{Form, Node, Scalar};
 
 /// Gathers problems, which refuse the scenario, and warnings, which do not.
@@ -150,7 +150,7 @@ impl<'r> Reader<'r> {
     pub fn entry<'e, E>(&mut self, given: &Given, key: &str, what: &str, entries: &'e [E], name: fn(&E) -> &str) -> Option<&'e E> {
         let Some(node) = given.node.get(key) else {
             let names: Vec<_> = entries.iter().map(name).collect();
-            self.report(given, key, format!("is missing: give it as {key} = \"{}\"; there are {}", names[0], names.join(", ")));
+            self.report(given, key, format!("is missing: give it as {key} = \"{}\"; there are {}", names[0], listed(&names)));
             return None;
         };
         let Some(Scalar { text: word, .. }) = node.scalar() else {
@@ -196,7 +196,7 @@ fn must_be_single(parameter: &Parameter) -> String {
 }
 
 /// A parameter with its default, or its example, as a scenario gives it.
-fn example(parameter: &Parameter) -> String {
+pub fn example(parameter: &Parameter) -> String {
     let bare = matches!(parameter.kind, Kind::Number { .. } | Kind::Flag) || parameter.default.bytes().all(|b| b.is_ascii_digit());
     let quote = if bare { "" } else { "\"" };
     format!("{} = {quote}{}{quote}", parameter.name, parameter.default)

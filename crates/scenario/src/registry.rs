@@ -110,6 +110,7 @@ fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
 /// The JSON Schema of a scenario file.
 pub fn schema(known: &Registry) -> Json {
     let mut schema = section(&root::ROOT, known);
+    schema["$defs"] = json!({ "queue": queue_schema(known) });
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("ecnlab scenario");
     schema
@@ -125,7 +126,7 @@ fn held(holds: Holds, known: &Registry) -> Json {
     match holds {
         Holds::One(one) => section(one, known),
         Holds::Many(one) => json!({ "type": "array", "minItems": 1, "items": section(one, known) }),
-        Holds::Queue => queue_schema(known),
+        Holds::Queue => json!({ "$ref": QUEUE_SCHEMA }),
         Holds::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
             let profiles = names(profile::PROFILES.iter().map(|p| p.name).collect());
@@ -140,25 +141,36 @@ fn held(holds: Holds, known: &Registry) -> Json {
     }
 }
 
-/// A FIFO with its AQM flat, or a discipline with its AQM by name or as a table.
+/// The plain discipline with its AQM flat, or a discipline with its AQM by name or as a table; a table without a name is the default's.
 fn queue_schema(known: &Registry) -> Json {
-    let of = |key: &'static str, aqm: &AqmEntry, beside: &[Parameter]| {
-        table(&[(key, json!({ "const": aqm.name }), true)], &[beside, aqm.parameters].concat())
-    };
-    let flat = known.aqms().iter().map(|aqm| of("aqm", aqm, queue::QUEUE.keys));
+    let plain = known.disciplines()[0];
+    let of = |members: &[(&str, Json, bool)], beside: &[Parameter], aqm: &AqmEntry| table(members, &[beside, aqm.parameters].concat());
+    let named = |name: &str| json!({ "const": name });
+    let flat = known.aqms().iter().map(|aqm| {
+        let members = [("aqm", named(aqm.name), true), ("discipline", named(plain.name), false)];
+        of(&members, queue::QUEUE.keys, aqm)
+    });
     let names: Vec<_> = known.aqms().iter().map(|aqm| aqm.name).collect();
-    let tables: Vec<_> = known.aqms().iter().map(|aqm| of("name", aqm, &[])).collect();
-    let aqm = json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() });
+    let tables: Vec<_> = known.aqms().iter().map(|aqm| of(&[("name", named(aqm.name), true)], &[], aqm)).collect();
     let discipline = |entry: &DisciplineEntry| {
-        let name = ("discipline", json!({ "const": entry.name }), true);
+        let name = ("discipline", named(entry.name), true);
         match entry.holds {
-            Inside::Aqm(_) => table(&[name, ("aqm", aqm.clone(), false)], &[buffer(entry), entry.parameters].concat()),
+            Inside::Aqm(default) => {
+                let unnamed = known.aqm(default).map(|aqm| of(&[], &[], aqm));
+                let aqm = std::iter::once(json!({ "enum": names })).chain(tables.iter().cloned()).chain(unnamed);
+                let aqm = json!({ "oneOf": aqm.collect::<Vec<_>>() });
+                table(&[name, ("aqm", aqm, false)], &[buffer(entry), entry.parameters].concat())
+            }
             Inside::Law => table(&[name], &[buffer(entry), entry.parameters].concat()),
-            Inside::Queue => table(&[name, ("queue", json!({ "type": "object" }), true)], entry.parameters),
+            Inside::Queue => table(&[name, ("queue", json!({ "$ref": QUEUE_SCHEMA }), true)], entry.parameters),
         }
     };
-    json!({ "oneOf": flat.chain(known.disciplines().iter().copied().map(discipline)).collect::<Vec<_>>() })
+    let unnamed = table(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
+    json!({ "anyOf": flat.chain(known.disciplines().iter().copied().map(discipline)).chain([unnamed]).collect::<Vec<_>>() })
 }
+
+/// Where the schema of a queue stands, which may stand inside another.
+const QUEUE_SCHEMA: &str = "#/$defs/queue";
 
 fn described(mut schema: Json, doc: &str) -> Json {
     schema["description"] = json!(doc);

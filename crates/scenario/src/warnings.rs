@@ -2,7 +2,7 @@
 
 use ecnlab_queue::{Composition, Inside};
 use ecnlab_sim::Buffer;
-use ecnlab_units::{Rate, Span, Time};
+use ecnlab_units::{Dialect, Level, Rate, Span, Time};
 
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
@@ -16,6 +16,7 @@ pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group
     for group in groups {
         late_starts(reader, group, duration);
         ecn_at_odds(reader, &links, group);
+        levels_at_odds(reader, &links, group);
     }
 }
 
@@ -74,6 +75,30 @@ fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
             let message =
                 "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
             reader.warn(&tcp, "ecn", message.to_owned());
+        }
+        _ => {}
+    }
+}
+
+/// A queue that marks in two levels needs senders that read two levels, and they need such a queue.
+fn levels_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
+    let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
+    let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
+    let marking: Vec<&&Link> = group.route.iter().map(|&link| &links[link]).filter(|link| link.marks.is_some()).collect();
+    let in_two_levels = marking.iter().find(|link| link.marks == Some(Level::Incipient));
+    match (group.tcp.dialect(), in_two_levels) {
+        (Dialect::Classic, Some(link)) => {
+            let message = format!(
+                "the queue of link \"{}\" marks in two levels, and these senders read one: its incipient marks are not written on their \
+                 packets; give response = \"mecn\" and ecn_echo = \"mecn\", or the queue another AQM",
+                link.name
+            );
+            reader.warn(&tcp, "response", message);
+        }
+        (Dialect::Mecn, None) if !marking.is_empty() => {
+            let message = "these senders read marks in two levels, and no queue on their route gives the incipient one: give one aqm = \
+                           \"mecn\" or \"amecn\", or the senders another response";
+            reader.warn(&tcp, "response", message.to_owned());
         }
         _ => {}
     }

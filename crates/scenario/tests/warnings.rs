@@ -80,6 +80,24 @@ fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of()
 }
 
 #[test]
+fn senders_and_queues_that_speak_of_different_levels_are_warned_of() {
+    let queue = |aqm: &str| ("link.bottleneck.queue", format!("{{ aqm = \"{aqm}\", limit = 120, min_th = 10, max_th = 30 }}"));
+    let tcp = |response: &str, echo: &str| {
+        ("flows.near.tcp", format!("{{ profile = \"linux\", ecn = true, response = \"{response}\", ecn_echo = \"{echo}\" }}"))
+    };
+    let said = |(at, queue): (&str, String), (to, tcp): (&str, String)| -> Vec<String> {
+        let found = warnings(&[(at, &queue), (to, &tcp)]);
+        found.into_iter().map(|warning| format!("{}: {}", warning.place, warning.message)).collect()
+    };
+    let [one, two] = [said(queue("mecn"), tcp("halve", "classic")), said(queue("ecn"), tcp("mecn", "mecn"))];
+    assert!(one.len() == 1 && one[0].starts_with("flows.near.tcp.response: ") && one[0].contains("marks in two levels"), "{one:?}");
+    assert!(two.len() == 1 && two[0].starts_with("flows.near.tcp.response: ") && two[0].contains("no queue on their route"), "{two:?}");
+    for aqm in ["mecn", "amecn"] {
+        assert_eq!(Vec::<String>::new(), said(queue(aqm), tcp("mecn", "mecn")), "{aqm}");
+    }
+}
+
+#[test]
 fn an_ecn_variant_without_ecn_is_warned_of_even_where_it_is_written() {
     for tcp in ["{ profile = \"linux\", variant = \"dctcp\", ecn = false }", "{ profile = \"linux\", response = \"abe\", ecn = false }"] {
         let found = warnings(&[("flows.near.tcp", tcp)]);

@@ -43,6 +43,11 @@ impl Rng {
     }
 }
 
+/// Mixes all bits of a key into all bits of the result, one to one: SplitMix64's step, for tables that are indexed by a hash.
+pub fn scramble(mut key: u64) -> u64 {
+    split_mix(&mut key)
+}
+
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

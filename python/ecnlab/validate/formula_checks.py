@@ -33,7 +33,7 @@ _ROUNDS_LEFT_OUT = 1.5
 
 def checks(*, quick: bool = False) -> list[Check]:
     """All checks, or the quick set."""
-    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp()]
+    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp(), *_ared()]
     return [check for check in listed if check.quick or not quick]
 
 
@@ -175,6 +175,22 @@ def _dctcp() -> Iterator[Check]:
         yield Check("DCTCP's maximum", place, "packets", threshold + flows, queue, tree, _longest, 4, quick=True)
 
 
+def _ared() -> Iterator[Check]:
+    for flows, ns2 in ((5, 9.66), (20, 9.91), (50, 10.04), (100, 10.12)):
+        yield Check(
+            "Adaptive RED",
+            f"{flows} flows",
+            "packets",
+            laws.ared_target(5, 15),
+            laws.ared_zone(5, 15),
+            _adaptive(flows),
+            _average,
+            seeds=20,
+            ns2=Sample(ns2, 0.0, 1),
+            quick=flows == 20,
+        )
+
+
 def ns2_rates(path: Path = OWN_NS2) -> dict[tuple[str, float], Sample]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -219,6 +235,17 @@ def _marked(flows: int, rtt_us: int, threshold: int, gain: float) -> Tree:
     return networks.dumbbell("DCTCP", link, groups, duration="0.5 s", measure_from="0.1 s", record=record)
 
 
+def _adaptive(flows: int) -> Tree:
+    """Reno flows over Adaptive RED as ns-2 has it, thresholds 5 and 15, on the dumbbell of Durresi et al. 2007, section 4.1, at 15 Mbps."""
+    as_ns2 = {"adapt": "arrivals", "bottom": "auto", "gentle_line": "first", "mean_packet": "500 B"}
+    queue = {"aqm": "ared", "limit": 100, "min_th": 5, "max_th": 15, "ecn": False} | as_ns2
+    access = {"rate": "10 Mbps", "delay": "2 ms", "spread": "1 ms"}
+    starts = [f"{5 * number / flows:.3f} s" for number in range(flows)]
+    group = networks.group("flows", flows, access, {"profile": "ns2", "variant": "reno", "max_window": 1000}, start=starts)
+    link = networks.bottleneck("15 Mbps", "44 ms", queue)
+    return networks.dumbbell("Adaptive RED", link, [group], duration="100 s", measure_from="50 s", record={"queue": "100 ms"})
+
+
 def _rate(result: Result) -> list[float]:
     return [goodput / _PACKET_BITS for goodput in result.values("goodput_bps")]
 
@@ -234,6 +261,11 @@ def _constant(loss: float) -> Callable[[Result], list[float]]:
 
 def _alpha(result: Result) -> list[float]:
     return _by_seed(result, result.series.window, lambda part: float(part["alpha"].to_numpy().mean()))
+
+
+def _average(result: Result) -> list[float]:
+    """Mean over time of the queue's own average."""
+    return _by_seed(result, result.series.queue, lambda part: float(part["average_packets"].to_numpy().mean()))
 
 
 def _longest(result: Result) -> list[float]:

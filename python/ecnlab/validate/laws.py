@@ -57,3 +57,13 @@ def dctcp_alpha(window: float) -> float:
 def dctcp_amplitude(pipe: float, threshold: float, flows: int) -> float:
     """How far the queue swings, in packets: sqrt(2 N (C RTT + K)) / 2."""
     return sqrt(2 * flows * (pipe + threshold)) / 2
+
+
+def ared_target(min_th: float, max_th: float) -> float:
+    """Where Adaptive RED holds the average, in packets."""
+    return (min_th + max_th) / 2
+
+
+def ared_zone(min_th: float, max_th: float) -> float:
+    """How far from there Adaptive RED lets the average be: 0.4 to 0.6 of the way between the thresholds."""
+    return 0.1 * (max_th - min_th)

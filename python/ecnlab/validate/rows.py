@@ -23,7 +23,12 @@ ERAS: Mapping[str, Mapping[str, Tree]] = {
     "235": {"tcp": {"profile": "ns2"}, "red": {"gentle": False, "mean_packet": "500 B"}},
 }
 _MODES = ("red", "ecn", "ecnm")
-_BALANCES = {"0": "fixed", "1": "population"}
+# A row's column `population`: alpha and beta fixed, or AECN2's ratios of two lengths in whole or in real numbers.
+_BALANCES: Mapping[str, Tree] = {
+    "0": {"balance": "fixed"},
+    "1": {"balance": "population", "ratios": "whole"},
+    "2": {"balance": "population", "ratios": "real"},
+}
 _THRESHOLDS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
 
@@ -168,7 +173,7 @@ def _aecn_tree(line: Line) -> Tree:
         **_THRESHOLDS,
         **_given(line, {"max_th": "max_th", "robust_min_th": "robust_min_th", "alpha": "alpha", "beta": "beta"}),
         "max_p": float(line.cell("base_max_p")),
-        "balance": _BALANCES[line.cell("population")],
+        **_BALANCES[line.cell("population")],
     }
     title = f"aecn, {line.cell('sweep')}, {line.cell('flows')} flows"
     return thesis(CHAPTER_5, title, int(line.cell("flows")), queue, ecn=True, tcp=ERAS["21b7"]["tcp"])

@@ -16,6 +16,9 @@
 //! tried this one meets ns-2's figures (`reference/ns2/thesis-aecn.csv`).
 //! AECN2 is `balance = "population"`: alpha = len(average) / len(fragile), beta = len(robust) / len(average),
 //! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
+//! `ratios = "whole"` cuts both to whole numbers, as a division of two lengths in C does. Nothing guards a ratio of 0 then:
+//! alpha = 0 leaves max_p = 1 and beta = 0 leaves 0. With real numbers AECN2 meets ns-2's rows; with whole ones it does not, under this
+//! or 13 other readings of what guards a 0.
 //! AECN4 is AECN3 with a larger `max_th`.
 
 use ecnlab_units::quantity::Amount;
@@ -59,6 +62,10 @@ parameters! {
         /// Whether alpha and beta are fixed or follow the lengths of the flow queues (AECN2).
         #[source("Zheng 2001, section 5.7.1")]
         pub balance: Balance = "fixed";
+        /// Whether alpha and beta of the population are real numbers or whole ones.
+        #[source("a division of two lengths in C gives whole numbers")]
+        #[when(balance = "population")]
+        pub ratios: Ratios = "real";
         /// The robust group's own min_th (AECN3); auto is min_th.
         #[source("Zheng 2001, section 5.7.2")]
         pub robust_min_th: Option<f64> = "auto", 0..=1e9, "packets";
@@ -80,6 +87,17 @@ parameters! {
 words! {
     /// Where alpha and beta come from.
     pub enum Balance { Fixed = "fixed", Population = "population" }
+}
+
+words! {
+    /// What a ratio of two lengths is.
+    pub enum Ratios { Real = "real", Whole = "whole" }
+}
+
+impl Ratios {
+    fn of(self, (alpha, beta): (f64, f64)) -> (f64, f64) {
+        if self == Ratios::Real { (alpha, beta) } else { (alpha.floor(), beta.floor()) }
+    }
 }
 
 words! {
@@ -133,11 +151,11 @@ impl Aecn {
         let Settings { law, alpha, beta, balance, .. } = &self.settings;
         let (alpha, beta) = match balance {
             Balance::Fixed => (*alpha, *beta),
-            Balance::Population => population_balance(group, arrival),
+            Balance::Population => self.settings.ratios.of(population_balance(group, arrival)),
         };
         let max_p = match group {
             ROBUST => law.max_p * beta,
-            FRAGILE => law.max_p / alpha,
+            FRAGILE => law.max_p / alpha.max(f64::MIN_POSITIVE),
             _ => law.max_p,
         };
         Ramp::new(self.min_th[group], law.max_th, max_p.min(1.0), law.gentle)
@@ -269,6 +287,15 @@ mod tests {
         assert_eq!((2.0, 3.0), population_balance(ROBUST, &arrival(Span::ZERO, 17, &[11, 4, 2].map(Backlog::of))));
         assert_eq!((1.0, 0.5), population_balance(ROBUST, &arrival(Span::ZERO, 12, &[5, 0, 0].map(Backlog::of))));
         assert_eq!((4.0, 0.75), population_balance(FRAGILE, &arrival(Span::ZERO, 7, &[3, 4, 0].map(Backlog::of))));
+    }
+
+    #[test]
+    fn whole_ratios_are_cut_and_a_ratio_of_zero_stands() {
+        let aecn = aecn(&[("balance", "population"), ("ratios", "whole")]);
+        let p = |group, lengths: [u32; 3]| aecn.ramp(group, &arrival(Span::ZERO, 20, &lengths.map(Backlog::of))).probability(20.0);
+        // The arriving packet counts: 11 / 4 robust to average are 2, 5 / 2 average to fragile are 2, each the half of the way.
+        assert_eq!([0.5, 0.125], [p(ROBUST, [10, 4, 1]), p(FRAGILE, [10, 5, 1])]);
+        assert_eq!([0.0, 0.5], [p(ROBUST, [2, 4, 1]), p(FRAGILE, [10, 1, 3])]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! P2max keeps its ratio to P1max (our choice). Below `min_th` the second line would take more than 0.17 of max_p; it is the paper's
 //! line all the same.
 //! Thresholds that are not given follow from the target delay and the link's rate: min_th = target / 2, max_th = 3 min_th,
-//! mid_th = 2.25 min_th, w_q with a time constant of one second. A gentle line is not the paper's and is off unless asked for.
+//! mid_th = 2.25 min_th, w_q with a time constant of one second. The line is gentle, as the paper's reason for `top` supposes.
 //! While the link is idle the average is the one that an arrival would find (our choice).
 
 use ecnlab_units::quantity::Amount;

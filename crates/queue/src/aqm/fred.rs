@@ -35,7 +35,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     gauges: GAUGES,
     marks: AqmEntry::MARKS_WITH_ECN,
     check: |values, limit| Settings::of(values).check(limit),
-    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1"), ("min_q", "0")],
+    busy: &[("w_q", "1"), ("min_th", "6"), ("max_th", "15"), ("max_p", "1"), ("min_q", "0")],
     make: &|values, line| Box::new(Fred::new(Settings::of(values), line.limit, line.rate)),
     ..AqmEntry::PLAIN
 };

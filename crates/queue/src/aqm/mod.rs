@@ -14,6 +14,7 @@ pub mod dsred;
 pub mod feng_red;
 pub mod fred;
 pub mod law;
+pub mod linux_red;
 pub mod mark_front;
 pub mod mecn;
 pub mod pd_red;

@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Rate, Span, words};
 
 use super::packet::Packet;
-use super::responsive::{Held, hold};
+use super::responsive::{Held, Network, Share, hold};
 use super::stand::Stand;
 use super::subject::{Setting, Subject};
 use super::watched::rate;
@@ -93,14 +93,10 @@ impl Signals {
             Deed::Dropped(..) => self.dropped += 1,
         }
     }
-
-    fn share(&self) -> f64 {
-        (self.marked + self.dropped) as f64 / self.offered.max(1) as f64
-    }
 }
 
 fn marks(subject: &Subject) -> (Verdict, String) {
-    let [signals] = steady(subject, ROUNDS, [Packet::PLAIN]);
+    let signals = steady(subject, Ecn::Ect0);
     let verdict = match (signals.marked, signals.dropped) {
         (0, _) => Verdict::No,
         (_, 0) => Verdict::Yes,
@@ -110,7 +106,7 @@ fn marks(subject: &Subject) -> (Verdict, String) {
 }
 
 fn incapable(subject: &Subject) -> (Verdict, String) {
-    let [signals] = steady(subject, ROUNDS, [Packet { ecn: Ecn::NotEct, ..Packet::PLAIN }]);
+    let signals = steady(subject, Ecn::NotEct);
     (if signals.marked == 0 { Verdict::Yes } else { Verdict::No }, before_overflow(&signals))
 }
 
@@ -123,29 +119,20 @@ fn before_overflow(signals: &Signals) -> String {
     }
 }
 
-/// Arrivals at the link's rate with about ten packets waiting, each of a kind that is drawn evenly, under busy values.
-fn steady<const KINDS: usize>(subject: &Subject, rounds: u64, kinds: [Packet; KINDS]) -> [Signals; KINDS] {
+/// Arrivals of such packets at the link's rate under busy values. About ten packets wait: while fewer do, only every other packet is made up for.
+fn steady(subject: &Subject, ecn: Ecn) -> Signals {
     let mut stand = Stand::new(subject, &subject.values(Setting::Busy), rate(), Limit::Packets(20));
-    let dialect = subject.dialect(Setting::Busy);
-    let mut draws = ecnlab_units::Rng::for_role(1, "kinds");
-    let mut signals = [Signals::default(); KINDS];
-    for number in 0..rounds {
-        let kind = draws.below(KINDS as u64) as usize;
-        signals[kind].offered += 1;
-        let packet = Packet { number: number * KINDS as u64 + kind as u64, flow: draws.below(FLOWS), dialect, ..kinds[kind] };
-        let mut tell = |deed: Deed<Packet>| signals[number_of(&deed) as usize % KINDS].count(&deed);
-        stand.offer(packet, &mut tell);
-        while stand.len() > 10 && matches!(stand.take(&mut tell), crate::Take::Packet { .. }) {}
-        stand.wait(rate().transmission(packet.size));
+    let plain = Packet { ecn, dialect: subject.dialect(Setting::Busy), ..Packet::PLAIN };
+    let mut signals = Signals::default();
+    for number in 0..2000 {
+        if stand.len() >= 10 || number % 2 == 0 {
+            stand.take(&mut |deed| signals.count(&deed));
+        }
+        signals.offered += 1;
+        stand.offer(Packet { number, flow: number % FLOWS, ..plain }, &mut |deed| signals.count(&deed));
+        stand.wait(rate().transmission(plain.size));
     }
     signals
-}
-
-fn number_of(deed: &Deed<Packet>) -> u64 {
-    match deed {
-        Deed::Stored(packet) | Deed::Marked(packet, _) => packet.number,
-        Deed::Dropped(packet, _) => packet.number,
-    }
 }
 
 fn excess(subject: &Subject) -> (Verdict, String) {
@@ -167,29 +154,36 @@ fn excess(subject: &Subject) -> (Verdict, String) {
     (verdict, format!("{how}; at most {longest} of {LARGE} packets wait"))
 }
 
-/// Two shares are taken as alike if they differ by no more than chance brings about once in a thousand times.
+/// Flows of packets of two sizes. Two shares are taken as alike if chance alone would part them so far more than once in a thousand times.
 fn size(subject: &Subject) -> (Verdict, String) {
-    let kinds = [100, 1500].map(|size| Packet { size, ..Packet::PLAIN });
-    let [small, large] = steady(subject, 20 * ROUNDS, kinds);
-    let (a, b) = (small.share(), large.share());
-    let both = (a * small.offered as f64 + b * large.offered as f64) / (small.offered + large.offered) as f64;
-    let spread = (both * (1.0 - both) * (1.0 / small.offered as f64 + 1.0 / large.offered as f64)).sqrt();
-    let alike = (a - b).abs() <= 3.29 * spread;
-    (if alike { Verdict::Yes } else { Verdict::No }, format!("{:.1} % of 100 B, {:.1} % of 1500 B", 100.0 * a, 100.0 * b))
+    let network = Network { sizes: &[100, 1500], ..medium(50, 800.0) };
+    let [small, large] = hold(subject, &network).by_size[..] else { unreachable!("two sizes were given") };
+    let all = Share { part: small.part + large.part, whole: small.whole + large.whole }.of_one();
+    let spread = (all * (1.0 - all) * (1.0 / small.whole as f64 + 1.0 / large.whole as f64)).sqrt();
+    let alike = (small.of_one() - large.of_one()).abs() <= 3.29 * spread;
+    let verdict = if alike { Verdict::Yes } else { Verdict::No };
+    (verdict, format!("{:.2} % of 100 B, {:.2} % of 1500 B", 100.0 * small.of_one(), 100.0 * large.of_one()))
 }
 
-/// RFC 7928's medium congestion (section 8.2.3) with a round-trip time of 100 ms, and a buffer of the bandwidth-delay product, 50 packets at least.
 fn untuned(subject: &Subject) -> (Verdict, String) {
-    let held = [1, 10, 100].map(|mbps| {
-        let rate = Rate::from_bps(mbps * 1_000_000).expect("above zero");
-        let product = mbps as f64 * 1e6 * 0.1 / 12_000.0;
-        let buffer = product.max(50.0);
-        let flows = (0.081 * (product + buffer)).round();
-        hold(subject, rate, buffer as u32, flows as usize, 40)
-    });
+    let held = [1, 10, 100].map(|mbps| hold(subject, &medium(mbps, 1500.0)));
     let well = held.iter().filter(|held| held.filled < 0.5 && held.used > 0.9 && held.overflowed < 1e-4).count();
     let verdict = [Verdict::No, Verdict::Partly, Verdict::Partly, Verdict::Yes][well];
     (verdict, held.map(|held| describe(&held)).join("; "))
+}
+
+/// RFC 7928's medium congestion (section 8.2.3) at a round-trip time of 100 ms, with a buffer of the bandwidth-delay product
+/// (section 3.2), but of 50 packets at least.
+fn medium(mbps: u32, mean_size: f64) -> Network<'static> {
+    let product = f64::from(mbps) * 1e6 * 0.1 / (8.0 * mean_size);
+    let buffer = product.max(50.0).round();
+    Network {
+        rate: Rate::from_bps(u64::from(mbps) * 1_000_000).expect("above zero"),
+        buffer: buffer as u32,
+        flows: (0.081 * (product + buffer)).round() as usize,
+        sizes: &[1500],
+        duration: Span::from_secs(40),
+    }
 }
 
 fn describe(held: &Held) -> String {
@@ -206,6 +200,5 @@ pub(super) fn kind(number: u64) -> Ecn {
     [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::NotEct, Ecn::Ce][(number % 5) as usize]
 }
 
-const ROUNDS: u64 = 2000;
 const FLOWS: u64 = 7;
 const LARGE: u32 = 200;

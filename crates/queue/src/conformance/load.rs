@@ -41,7 +41,7 @@ impl Watched {
                 while matches!(self.take()?, Taken::Packet(_)) {}
                 Ok(())
             }
-            Operation::Wait(span) => self.wait(span),
+            Operation::Wait(span) => self.wait_a_little(span),
             Operation::Retune(rate) => self.retune(rate),
         }
     }

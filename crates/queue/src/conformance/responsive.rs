@@ -7,15 +7,27 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ecnlab_units::{Level, Rate, Span, Time};
+use ecnlab_units::{Level, Rate, Rng, Span, Time};
 
 use super::packet::Packet;
 use super::stand::Stand;
 use super::subject::{Setting, Subject};
 use crate::{Cause, Deed, Limit, Take};
 
+/// A link, its buffer and the flows that share it.
+#[derive(Clone, Copy, Debug)]
+pub struct Network<'a> {
+    pub rate: Rate,
+    /// Packets that may wait.
+    pub buffer: u32,
+    pub flows: usize,
+    /// Sizes that packets have, drawn evenly.
+    pub sizes: &'a [u32],
+    pub duration: Span,
+}
+
 /// What a queue did to such flows in the second half of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Held {
     /// Mean number of waiting packets, as a share of the buffer.
     pub filled: f64,
@@ -23,17 +35,33 @@ pub struct Held {
     pub used: f64,
     /// Packets dropped because the buffer was full, as a share of all that were sent.
     pub overflowed: f64,
+    /// What was offered and what was marked or dropped, by size.
+    pub by_size: Vec<Share>,
+}
+
+/// A part of a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    pub part: u64,
+    pub whole: u64,
+}
+
+impl Share {
+    pub fn of_one(self) -> f64 {
+        self.part as f64 / self.whole.max(1) as f64
+    }
 }
 
 /// A link that many flows share, and its queue.
 struct Load<'a> {
     stand: Stand<Packet>,
-    rate: Rate,
+    network: &'a Network<'a>,
     flows: Vec<Flow>,
     events: BinaryHeap<Reverse<(Time, u64, What)>>,
     /// Events so far: those of one time happen in the order in which they were caused.
     order: u64,
-    packet: &'a Packet,
+    packet: Packet,
+    sizes: Rng,
     transmitting: bool,
     sums: Sums,
 }
@@ -43,8 +71,10 @@ struct Load<'a> {
 struct Sums {
     since: Time,
     packet_picos: f64,
-    sent: u64,
+    sending: Span,
+    offered: u64,
     overflowed: u64,
+    by_size: Vec<Share>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,28 +108,29 @@ struct Flow {
     round_trip: Span,
 }
 
-/// Runs so many flows over a link of this rate for so long.
-pub fn hold(subject: &Subject, rate: Rate, buffer: u32, flows: usize, seconds: u64) -> Held {
-    let packet = Packet { size: SIZE, dialect: subject.dialect(Setting::Defaults), ..Packet::PLAIN };
-    let stand = Stand::new(subject, &subject.values(Setting::Defaults), rate, Limit::Packets(buffer));
+/// Runs such flows over a queue with its defaults.
+pub fn hold(subject: &Subject, network: &Network) -> Held {
+    let flows = network.flows;
+    let values = subject.values(Setting::Defaults);
     let mut load = Load {
-        stand,
-        rate,
+        stand: Stand::new(subject, &values, network.rate, Limit::Packets(network.buffer)),
+        network,
         flows: (0..flows).map(|flow| Flow::new(round_trip(flow, flows))).collect(),
         events: BinaryHeap::new(),
         order: 0,
-        packet: &packet,
+        packet: Packet { dialect: subject.dialect(Setting::Defaults), ..Packet::PLAIN },
+        sizes: Rng::for_role(1, "sizes"),
         transmitting: false,
-        sums: Sums::default(),
+        sums: Sums::from(Time::ZERO, network.sizes.len()),
     };
     for flow in 0..flows {
-        load.schedule(Time::ZERO + Span::from_micros(10_000_000 * flow as u64 / (4 * flows as u64)), What::Start { flow });
+        load.schedule(Time::ZERO + Span::from_picos(LAST_START.picos() / flows as u64 * flow as u64), What::Start { flow });
     }
-    let half = Span::from_millis(500 * seconds);
+    let half = Span::from_picos(network.duration.picos() / 2);
     load.run_until(Time::ZERO + half);
-    load.sums = Sums { since: load.stand.now, ..Sums::default() };
+    load.sums = Sums::from(load.stand.now, network.sizes.len());
     load.run_until(Time::ZERO + half + half);
-    load.held(buffer)
+    load.held()
 }
 
 /// Round-trip times lie evenly between 80 and 120 ms, so that flows do not march in step.
@@ -150,9 +181,12 @@ impl Load<'_> {
     fn send(&mut self, flow: usize) {
         while self.flows[flow].in_flight < self.flows[flow].window as u64 {
             let number = self.flows[flow].next();
-            let packet = Packet { number, flow: flow as u64, rtt: self.flows[flow].round_trip, ..*self.packet };
-            let lost = self.with_drops(|stand, tell| stand.offer(packet, tell)).1;
-            self.miss(lost);
+            let kind = self.sizes.below(self.network.sizes.len() as u64) as usize;
+            let size = self.network.sizes[kind];
+            self.sums.offered += 1;
+            self.sums.by_size[kind].whole += 1;
+            let packet = Packet { number, flow: flow as u64, size, rtt: self.flows[flow].round_trip, ..self.packet };
+            self.with_queue(|stand, tell| stand.offer(packet, tell));
             self.transmit();
         }
     }
@@ -161,50 +195,66 @@ impl Load<'_> {
         if self.transmitting {
             return;
         }
-        let (taken, lost) = self.with_drops(|stand, tell| stand.take(tell));
-        self.miss(lost);
-        match taken {
-            Take::Packet { frame, .. } => {
-                let sent = self.stand.now + self.rate.transmission(frame.size);
-                self.transmitting = true;
-                self.sums.sent += 1;
-                self.schedule(sent, What::Transmitted);
-                let flow = frame.flow as usize;
-                let mark = frame.dialect.level(frame.ecn);
-                self.schedule(sent + self.flows[flow].round_trip, What::Arrived { flow, sent: frame.number, mark });
-            }
+        match self.with_queue(|stand, tell| stand.take(tell)) {
+            Take::Packet { frame, .. } => self.launch(&frame),
             Take::Later(time) => self.schedule(time, What::Retry),
             Take::Empty => {}
         }
     }
 
-    /// Does something to the queue and gathers what it dropped.
-    fn with_drops<T>(&mut self, act: impl FnOnce(&mut Stand<Packet>, &mut dyn FnMut(Deed<Packet>)) -> T) -> (T, Vec<(Packet, Cause)>) {
+    fn launch(&mut self, packet: &Packet) {
+        let sending = self.network.rate.transmission(packet.size);
+        let sent = self.stand.now + sending;
+        self.transmitting = true;
+        self.sums.sending += sending;
+        self.schedule(sent, What::Transmitted);
+        let flow = packet.flow as usize;
+        let mark = packet.dialect.level(packet.ecn);
+        self.schedule(sent + self.flows[flow].round_trip, What::Arrived { flow, sent: packet.number, mark });
+    }
+
+    /// Does something to the queue, counts what it signalled, and lets the flows miss what it dropped.
+    fn with_queue<T>(&mut self, act: impl FnOnce(&mut Stand<Packet>, &mut dyn FnMut(Deed<Packet>)) -> T) -> T {
         let mut lost = Vec::new();
-        let done = act(&mut self.stand, &mut |deed| {
-            if let Deed::Dropped(packet, cause) = deed {
+        let Load { stand, sums, network, .. } = self;
+        let mut signalled = |packet: &Packet| {
+            let kind = network.sizes.iter().position(|&size| size == packet.size);
+            kind.into_iter().for_each(|kind| sums.by_size[kind].part += 1);
+        };
+        let done = act(stand, &mut |deed| match deed {
+            Deed::Stored(_) => {}
+            Deed::Marked(packet, _) => signalled(packet),
+            Deed::Dropped(packet, cause) => {
+                signalled(&packet);
                 lost.push((packet, cause));
             }
         });
-        (done, lost)
-    }
-
-    fn miss(&mut self, lost: Vec<(Packet, Cause)>) {
         for (packet, cause) in lost {
-            self.sums.overflowed += u64::from(cause == Cause::Overflow);
-            let flow = packet.flow as usize;
-            self.schedule(self.stand.now + self.flows[flow].round_trip, What::Lost { flow, sent: packet.number });
+            self.miss(&packet, cause);
         }
+        done
     }
 
-    fn held(&self, buffer: u32) -> Held {
+    fn miss(&mut self, packet: &Packet, cause: Cause) {
+        self.sums.overflowed += u64::from(cause == Cause::Overflow);
+        let flow = packet.flow as usize;
+        self.schedule(self.stand.now + self.flows[flow].round_trip, What::Lost { flow, sent: packet.number });
+    }
+
+    fn held(self) -> Held {
         let span = self.stand.now.since(self.sums.since);
-        let sending = self.rate.transmission(SIZE) * self.sums.sent;
         Held {
-            filled: self.sums.packet_picos / span.picos() as f64 / f64::from(buffer),
-            used: (sending.seconds() / span.seconds()).min(1.0),
-            overflowed: self.sums.overflowed as f64 / (self.sums.sent + self.sums.overflowed).max(1) as f64,
+            filled: self.sums.packet_picos / span.picos() as f64 / f64::from(self.network.buffer),
+            used: (self.sums.sending.seconds() / span.seconds()).min(1.0),
+            overflowed: Share { part: self.sums.overflowed, whole: self.sums.offered }.of_one(),
+            by_size: self.sums.by_size,
         }
+    }
+}
+
+impl Sums {
+    fn from(since: Time, sizes: usize) -> Sums {
+        Sums { since, by_size: vec![Share::default(); sizes], ..Sums::default() }
     }
 }
 
@@ -245,5 +295,6 @@ impl Flow {
     }
 }
 
-const SIZE: u32 = 1500;
+/// Flows start evenly until then.
+const LAST_START: Span = Span::from_millis(2500);
 const INITIAL_WINDOW: f64 = 10.0;

@@ -94,7 +94,7 @@ impl Watched {
         let mut taken = self.take()?;
         while taken != Taken::Empty {
             if let Taken::Later(time) = taken {
-                if !self.wait_until(time)? {
+                if !self.wait_until(time, FEW)? {
                     return Ok(());
                 }
                 taken = self.take()?;
@@ -108,12 +108,17 @@ impl Watched {
 
     /// Lets time pass, with the deadlines that fall into it.
     pub fn wait(&mut self, span: Span) -> Result<(), Fault> {
-        self.wait_until(self.now + span).map(|_| ())
+        self.wait_until(self.now + span, MANY).map(|_| ())
+    }
+
+    /// Lets time pass, but not beyond so many deadlines: random values may ask for one every picosecond.
+    pub fn wait_a_little(&mut self, span: Span) -> Result<(), Fault> {
+        self.wait_until(self.now + span, FEW).map(|_| ())
     }
 
     /// Lets time pass until then; false if there were so many deadlines that the clock was stopped before.
-    fn wait_until(&mut self, time: Time) -> Result<bool, Fault> {
-        for _ in 0..MOST_EXPIRIES {
+    fn wait_until(&mut self, time: Time, deadlines: u32) -> Result<bool, Fault> {
+        for _ in 0..deadlines {
             let Some(due) = self.queue.deadline().filter(|&due| due <= time) else {
                 self.now = time.max(self.now);
                 return Ok(true);
@@ -179,5 +184,6 @@ pub fn rate() -> Rate {
     Rate::from_bps(10_000_000).expect("10 Mbps is above zero")
 }
 
-/// Deadlines after which a spell of waiting is cut short: random values may ask for one every picosecond.
-const MOST_EXPIRIES: u32 = 20_000;
+/// Deadlines after which a spell of waiting is cut short.
+const FEW: u32 = 500;
+const MANY: u32 = 200_000;

@@ -66,7 +66,7 @@ parameters! {
         pub minidle: Option<Span> = "auto", 0..=1000, "s";
         /// The weight of the newest idle time is 2 to the power of -ewma.
         #[source("tc-cbq(8), ewma; Linux, the default")]
-        pub ewma: u8 = "5", 0..=31;
+        pub ewma: u8 = "5", 1..=31;
         /// Average packet size, by which the bursts are measured.
         #[source("tc-cbq(8), avpkt")]
         pub avpkt: u32 = "1000 B", 1..=65_535, "bytes";
@@ -113,14 +113,16 @@ impl<F: Frame> Cbq<F> {
     fn tune(&mut self, link: Rate) {
         let Settings { maxburst, minburst, avpkt, .. } = self.settings;
         let w = self.weight();
-        let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip() - 1.0;
+        let growth = |packets: u32| math::powi(1.0 - w, u64::from(packets)).recip().min(LONGEST) - 1.0;
         self.link = link;
-        self.maxidle = (w * picos(avpkt, link)).max(self.surplus(avpkt) * growth(maxburst));
-        self.offtime = match minburst {
+        let surplus = self.surplus(avpkt);
+        let offtime = match minburst {
             0 => 0.0,
-            1 => self.surplus(avpkt) * growth(1),
-            packets => self.surplus(avpkt) * (1.0 + growth(packets - 1) / w),
+            1 => surplus * growth(1),
+            packets => surplus * (1.0 + growth(packets - 1) / w),
         };
+        self.maxidle = (w * picos(avpkt, link)).max(surplus * growth(maxburst)).min(LONGEST);
+        self.offtime = offtime.min(LONGEST);
     }
 
     fn weight(&self) -> f64 {
@@ -231,3 +233,6 @@ fn picos(bytes: u32, rate: Rate) -> f64 {
 }
 
 const PICOS_PER_SECOND: f64 = 1e12;
+
+/// Longer than any run, in picoseconds: what the powers of large bursts are cut to.
+const LONGEST: f64 = 1e19;

@@ -43,10 +43,10 @@ pub struct Fifo<F> {
 }
 
 /// A waiting packet, its group and since when it waits.
-struct Stored<F> {
-    frame: F,
+pub(super) struct Stored<F> {
+    pub(super) frame: F,
     group: u8,
-    arrived: Time,
+    pub(super) arrived: Time,
 }
 
 /// The numbers of the packets of one group that could still be marked, in order.
@@ -96,12 +96,36 @@ impl<F: Frame> Fifo<F> {
         true
     }
 
+    /// The same for the packet that came last.
+    pub fn drop_back(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
+        let Some(back) = self.waiting.len().checked_sub(1).and_then(|place| self.remove(place)) else { return false };
+        self.drop_frame(back.frame, cause, tell);
+        true
+    }
+
+    /// Takes out all that waits, as if it had never come.
+    pub(super) fn remove_all(&mut self) -> Vec<Stored<F>> {
+        let removed: Vec<Stored<F>> = std::iter::from_fn(|| self.pop()).collect();
+        for stored in &removed {
+            self.counters.arrived.packets -= 1;
+            self.counters.arrived.bytes -= u64::from(stored.frame.size());
+        }
+        removed
+    }
+
+    /// Puts a packet in at the end that has been removed from another queue, without asking the AQM.
+    pub(super) fn restore(&mut self, stored: Stored<F>) {
+        self.counters.arrived.add(stored.frame.size());
+        self.store(stored, &mut |_| {});
+    }
+
     /// The next packet to leave.
     pub fn head(&self) -> Option<&F> {
         self.waiting.front().map(|stored| &stored.frame)
     }
 
-    fn backlog(&self) -> Backlog {
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }
 
@@ -324,7 +348,7 @@ impl<F: Frame> Discipline<F> for Fifo<F> {
 }
 
 impl Group {
-    /// Takes packet `number` off the list. From the front this is one step; from the middle the later packets move up by one.
+    /// Takes packet `number` off the list. From the front and from the end this is one step; from the middle the later packets move up by one.
     fn forget(&mut self, number: u64, place: usize) {
         if place == 0 {
             if self.unmarked.front() == Some(&number) {
@@ -332,8 +356,12 @@ impl Group {
             }
             return;
         }
-        self.unmarked.retain(|&n| n != number);
-        self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
+        if self.unmarked.back() == Some(&number) {
+            self.unmarked.pop_back();
+        } else if self.unmarked.back().is_some_and(|&last| last > number) {
+            self.unmarked.retain(|&n| n != number);
+            self.unmarked.iter_mut().filter(|n| **n > number).for_each(|n| *n -= 1);
+        }
     }
 
     /// Takes packet `number` off the list, wherever it waits: it has been marked.

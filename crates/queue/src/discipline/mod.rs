@@ -5,12 +5,14 @@
 
 pub mod cbq;
 pub mod fifo;
+pub mod flow_queues;
 pub mod token_bucket;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
 
 pub use cbq::Cbq;
 pub use fifo::Fifo;
+pub use flow_queues::FlowQueues;
 pub use token_bucket::TokenBucket;
 
 use crate::aqm::{Cause, Glimpse};
@@ -159,6 +161,8 @@ queues! {
     Cbq(Cbq),
     /// Another queue, shaped by tokens.
     TokenBucket(TokenBucket),
+    /// A FIFO for each flow, in turns.
+    FlowQueues(FlowQueues),
 }
 
 impl<F: Frame> Discipline<F> for Queue<F> {

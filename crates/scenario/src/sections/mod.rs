@@ -6,6 +6,7 @@ pub mod link;
 pub mod queue;
 pub mod record;
 pub mod root;
+mod stray;
 
 use std::collections::BTreeMap;
 

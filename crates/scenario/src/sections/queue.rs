@@ -10,14 +10,15 @@
 //! ```
 
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
-use ecnlab_queue::{AqmChoice, Composition, Inside, Limit};
+use ecnlab_queue::{AqmChoice, Composition, Inside, Limit, Registry};
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
+use super::Section;
 use super::link::MAX_PACKETS;
-use super::{Section, json_of};
-use crate::read::{Given, Reader};
+use super::stray::{self, Home, belongs};
+use crate::read::{self, Given, Reader};
 
 /// The table of the queue inside another, and how it is written.
 const INNER: &str = "queue";
@@ -59,76 +60,108 @@ struct Chosen {
 
 /// A line of a scenario with the AQM.
 pub fn example_of_aqm(aqm: &AqmEntry) -> String {
-    format!("queue = {{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required(aqm.parameters))
+    format!("queue = {}", flat_example(aqm))
 }
 
 /// A line of a scenario with the discipline.
 pub fn example_of_discipline(discipline: &DisciplineEntry) -> String {
+    format!("queue = {}", example(discipline))
+}
+
+fn flat_example(aqm: &AqmEntry) -> String {
+    format!("{{ aqm = \"{}\", {LIMIT_EXAMPLE}{} }}", aqm.name, required(aqm.parameters))
+}
+
+fn example(discipline: &DisciplineEntry) -> String {
     let own = required(discipline.parameters);
     let inside = match discipline.holds {
         Holds::Aqm(_) => format!("{LIMIT_EXAMPLE}{own}, aqm = {{ name = \"red\", max_p = 0.5 }}"),
         Holds::Law => format!("{LIMIT_EXAMPLE}{own}"),
         Holds::Queue => format!("{INNER} = {INNER_EXAMPLE}{own}"),
     };
-    format!("queue = {{ discipline = \"{}\", {inside} }}", discipline.name)
+    format!("{{ discipline = \"{}\", {inside} }}", discipline.name)
 }
 
 /// The parameters that must be given, each with a value that could be.
 fn required(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|parameter| parameter.required);
-    required.map(|parameter| format!(", {} = {}", parameter.name, json_of(&parameter.default_value()))).collect()
+    required.map(|parameter| format!(", {}", read::example(parameter))).collect()
 }
 
 /// Reads a queue's table.
 pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
-    let registry = reader.registry;
-    let discipline: &'static DisciplineEntry = if given.gives("discipline") {
-        reader.entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()?
-    } else {
-        registry.disciplines()[0]
-    };
+    let discipline = discipline(reader, given)?;
     match discipline.holds {
-        Holds::Aqm(_) if is_flat(reader, discipline) => flat(reader, given, discipline),
+        Holds::Aqm(_) if is_flat(reader, given, discipline) => flat(reader, given, discipline),
         Holds::Aqm(default) => with_aqm(reader, given, discipline, default),
         Holds::Law => with_law(reader, given, discipline),
         Holds::Queue => with_queue(reader, given, discipline),
     }
 }
 
-/// Whether the AQM's parameters stand beside the buffer.
-fn is_flat(reader: &Reader, discipline: &DisciplineEntry) -> bool {
+/// The discipline that is named, or the plain one.
+fn discipline(reader: &mut Reader, given: &Given) -> Option<&'static DisciplineEntry> {
+    let registry = reader.registry;
+    if !given.gives("discipline") {
+        return Some(registry.disciplines()[0]);
+    }
+    let word = given.node.text("discipline");
+    if let Some(aqm) = word.filter(|word| registry.discipline(word).is_none()).and_then(|word| registry.aqm(word)) {
+        let message = format!("\"{0}\" is an AQM: write aqm = \"{0}\", or name the discipline that it stands in", aqm.name);
+        reader.report(given, "discipline", message);
+        return None;
+    }
+    reader.entry(given, "discipline", "discipline", registry.disciplines(), |entry| entry.name).copied()
+}
+
+/// Whether this is the plain discipline.
+fn is_plain(reader: &Reader, discipline: &DisciplineEntry) -> bool {
     std::ptr::eq(discipline, reader.registry.disciplines()[0])
 }
 
-/// A FIFO with its AQM in the same table, or in a table of its own.
+/// Whether the AQM's parameters stand beside the buffer.
+fn is_flat(reader: &Reader, given: &Given, discipline: &DisciplineEntry) -> bool {
+    let plain = is_plain(reader, discipline);
+    plain && given.node.get("aqm").map_or(!given.gives("discipline"), |aqm| aqm.entries().is_none())
+}
+
+/// The plain discipline with its AQM in the same table.
 fn flat(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    if given.node.get("aqm").is_some_and(|aqm| aqm.entries().is_some()) {
-        return with_aqm(reader, given, discipline, "");
-    }
     let entry = named_aqm(reader, given, "aqm")?;
-    only_of(reader, given, entry, &["discipline", "aqm", "limit"]);
+    let own = own_names(&["discipline", "aqm", "limit"], entry.parameters);
+    stray::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+        stale(&format!("aqm = \"{}\"", entry.name), keys, &given.place, &flat_example(entry))
+    });
     let (amount, limit) = buffer(reader, given)?;
-    let Chosen { aqm, described } = aqm(reader, given, given, entry, amount)?;
-    let mut described = described;
-    described.insert("aqm".to_owned(), json!(entry.name));
+    let chosen = aqm(reader, given, given, entry, amount)?;
+    Some(plain(discipline, Values::defaults(discipline.parameters), chosen, amount, limit))
+}
+
+/// The plain discipline: described flat, however it was written.
+fn plain(discipline: &'static DisciplineEntry, values: Values, chosen: Chosen, amount: Amount, limit: Limit) -> Queue {
+    let Chosen { aqm, mut described } = chosen;
+    described.insert("aqm".to_owned(), json!(aqm.entry.name));
     described.extend(limit_described(amount));
-    Some(Queue {
-        of: Composition { discipline, values: Values::defaults(discipline.parameters), inside: Inside::Aqm { aqm, limit } },
-        described,
-    })
+    Queue { of: Composition { discipline, values, inside: Inside::Aqm { aqm, limit } }, described }
 }
 
 /// A discipline with its parameters, and an AQM in a table of its own.
 fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry, default: &str) -> Option<Queue> {
-    let inside = aqm_given(reader, given, default);
-    only_around(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
-    let buffer = buffer(reader, given);
+    let inside = aqm_given(reader, given, discipline, default);
+    only_around_aqm(reader, given, discipline, inside.as_ref().map(|(_, entry)| *entry));
+    // A limit within the AQM's table has been told already, and is no second problem here.
+    let misplaced = !given.gives("limit") && given.node.get("aqm").is_some_and(|aqm| aqm.get("limit").is_some());
+    let buffer = if misplaced { None } else { buffer(reader, given) };
     let own = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let (within, entry) = inside?;
     let (amount, limit) = buffer?;
-    let Chosen { aqm, mut described } = aqm(reader, &within, given, entry, amount)?;
-    described.insert("name".to_owned(), json!(entry.name));
+    let chosen = aqm(reader, &within, given, entry, amount)?;
     let values = own?;
+    if is_plain(reader, discipline) {
+        return Some(plain(discipline, values, chosen, amount, limit));
+    }
+    let Chosen { aqm, mut described } = chosen;
+    described.insert("name".to_owned(), json!(entry.name));
     let mut outer = super::described(&values);
     outer.insert("discipline".to_owned(), json!(discipline.name));
     outer.insert("aqm".to_owned(), Json::Object(described));
@@ -138,7 +171,10 @@ fn with_aqm(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
 
 /// A discipline whose law is its own, with a buffer.
 fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    reader.only(given, ["discipline", "limit"].into_iter().chain(own_names(discipline)));
+    let own = own_names(&["discipline", "limit"], discipline.parameters);
+    stray::report(reader, given, &own, elsewhere(reader.registry), |_, keys| {
+        stale(&format!("discipline = \"{}\", whose law is its own,", discipline.name), keys, &given.place, &example(discipline))
+    });
     let buffer = buffer(reader, given);
     let values = own_values(reader, given, discipline, buffer.map(|(amount, _)| amount));
     let ((amount, limit), values) = (buffer?, values?);
@@ -150,10 +186,10 @@ fn with_law(reader: &mut Reader, given: &Given, discipline: &'static DisciplineE
 
 /// A discipline with another queue inside.
 fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static DisciplineEntry) -> Option<Queue> {
-    reader.only(given, ["discipline", INNER].into_iter().chain(own_names(discipline)));
+    let misplaced = only_around_queue(reader, given, discipline);
     let values = own_values(reader, given, discipline, None);
     let Some(within) = reader.table(given, INNER, INNER_EXAMPLE) else {
-        if !given.gives(INNER) {
+        if !given.gives(INNER) && !misplaced {
             reader.report(given, INNER, format!("is missing: give what waits inside, as in {INNER} = {INNER_EXAMPLE}"));
         }
         return None;
@@ -167,13 +203,19 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
 }
 
 /// The AQM inside a discipline and where its parameters stand: a table, a name alone, or the default.
-fn aqm_given<'a>(reader: &mut Reader, given: &Given<'a>, default: &str) -> Option<(Given<'a>, &'static AqmEntry)> {
+fn aqm_given<'a>(
+    reader: &mut Reader,
+    given: &Given<'a>,
+    discipline: &DisciplineEntry,
+    default: &str,
+) -> Option<(Given<'a>, &'static AqmEntry)> {
     match given.node.get("aqm") {
         None => Some((Given::nothing(given.at("aqm")), reader.registry.aqm(default)?)),
         Some(node) if node.entries().is_some() => {
             let within = Given::new(node, given.at("aqm"));
-            let entry = named_aqm(reader, &within, "name")?;
-            only_of(reader, &within, entry, &["name"]);
+            let named = within.gives("name") || !given.gives("discipline");
+            let entry = if named { named_aqm(reader, &within, "name")? } else { reader.registry.aqm(default)? };
+            only_within(reader, &within, entry, discipline);
             Some((within, entry))
         }
         Some(_) => Some((Given::nothing(given.at("aqm")), named_aqm(reader, given, "aqm")?)),
@@ -185,8 +227,8 @@ fn named_aqm(reader: &mut Reader, given: &Given, key: &str) -> Option<&'static A
     let registry = reader.registry;
     let word = given.node.text(key);
     if let Some(discipline) = word.filter(|word| registry.aqm(word).is_none()).and_then(|word| registry.discipline(word)) {
-        let name = discipline.name;
-        reader.report(given, key, format!("\"{name}\" is a discipline: write discipline = \"{name}\" in place of it"));
+        let message = format!("\"{}\" is a discipline, no AQM: write queue = {}", discipline.name, example(discipline));
+        reader.report(given, key, message);
         return None;
     }
     let found = reader.entry(given, key, "AQM", registry.aqms(), |entry| entry.name).copied();
@@ -218,48 +260,70 @@ fn own_values(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, 
     Some(values.clone())
 }
 
-/// Reports keys that the AQM does not have. Those of another AQM were left behind when it was replaced.
-fn only_of(reader: &mut Reader, given: &Given, aqm: &AqmEntry, beside: &[&str]) {
-    let own = || beside.iter().copied().chain(names(aqm));
-    let registry = reader.registry;
-    let of_another = |key: &str| registry.aqms().iter().any(|other| names(other).any(|name| name == key));
-    let stale: Vec<&str> = given_keys(given).filter(|key| !own().any(|own| own == *key) && of_another(key)).collect();
-    reader.only(given, own().chain(stale.iter().copied()));
-    if let Some(first) = stale.first() {
-        let name = aqm.name;
-        let message = format!(
-            "aqm = \"{name}\" has no {}: leave out what belongs to another AQM, or replace the whole table, as in --set '{}={{ aqm = \"{name}\", limit = 120 }}'",
-            stale.join(", "),
-            given.place,
-        );
-        reader.report(given, first, message);
-    }
+/// Reports keys that the table of an AQM inside a discipline does not have.
+fn only_within(reader: &mut Reader, given: &Given, aqm: &AqmEntry, discipline: &DisciplineEntry) {
+    let around = own_names(&["limit"], discipline.parameters);
+    let elsewhere = elsewhere(reader.registry);
+    let home = |key: &str| if around.contains(&key) { Some(Home::Around) } else { elsewhere(key) };
+    stray::report(reader, given, &own_names(&["name"], aqm.parameters), home, |home, keys| match home {
+        Home::Around => format!("{} {} to the discipline around: write it beside aqm", keys.join(", "), belongs(keys)),
+        _ => {
+            let example = format!("{{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters));
+            stale(&format!("the AQM \"{}\"", aqm.name), keys, &given.place, &example)
+        }
+    });
 }
 
-/// Reports keys that a discipline does not have. Those of its AQM belong into the AQM's own table.
-fn only_around(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
-    let own = || ["discipline", "aqm", "limit"].into_iter().chain(own_names(discipline));
-    let of_aqm = |key: &str| aqm.is_some_and(|aqm| names(aqm).any(|name| name == key));
-    let misplaced: Vec<&str> = given_keys(given).filter(|key| !own().any(|own| own == *key) && of_aqm(key)).collect();
-    reader.only(given, own().chain(misplaced.iter().copied()));
-    for key in misplaced {
-        let name = aqm.map_or("", |aqm| aqm.name);
-        reader.report(given, key, format!("belongs to the AQM inside: write aqm = {{ name = \"{name}\", {key} = ... }}"));
-    }
+/// Reports keys that a discipline with an AQM inside does not have.
+fn only_around_aqm(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry, aqm: Option<&AqmEntry>) {
+    let inside = aqm.map_or_else(Vec::new, |aqm| own_names(&[], aqm.parameters));
+    let elsewhere = elsewhere(reader.registry);
+    let home = |key: &str| if inside.contains(&key) { Some(Home::Inside) } else { elsewhere(key) };
+    let own = own_names(&["discipline", "aqm", "limit"], discipline.parameters);
+    stray::report(reader, given, &own, home, |home, keys| match home {
+        Home::Inside => {
+            let name = aqm.map_or("", |aqm| aqm.name);
+            let moved = stray::members(given.node, |key| keys.contains(&key));
+            let there = given.node.get("aqm").map_or_else(String::new, |aqm| stray::members(aqm, |key| key != "name"));
+            let all = [there, moved].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+            format!("{} {} to the AQM inside: write aqm = {{ name = \"{name}\", {all} }}", keys.join(", "), belongs(keys))
+        }
+        _ => stale(&format!("discipline = \"{}\"", discipline.name), keys, &given.place, &example(discipline)),
+    });
 }
 
-fn names<'n>(aqm: &AqmEntry) -> impl Iterator<Item = &'n str> + Clone + use<'n> {
-    let parameters: &'static [Parameter] = aqm.parameters;
-    parameters.iter().map(|parameter| parameter.name)
+/// Reports keys that a discipline with a queue inside does not have, and says whether some belong to that queue.
+fn only_around_queue(reader: &mut Reader, given: &Given, discipline: &DisciplineEntry) -> bool {
+    let of_some_queue = elsewhere(reader.registry);
+    let home = |key: &str| if matches!(key, "aqm" | "limit") || of_some_queue(key).is_some() { Some(Home::Inside) } else { None };
+    let own = own_names(&["discipline", INNER], discipline.parameters);
+    stray::report(reader, given, &own, home, |_, keys| {
+        let moved = stray::members(given.node, |key| keys.contains(&key));
+        format!("{} {} to the queue inside: write {INNER} = {{ {moved} }}", keys.join(", "), belongs(keys))
+    });
+    let entries = given.node.entries().unwrap_or_default();
+    entries.iter().any(|(key, _)| !own.contains(&key.as_str()) && home(key).is_some())
 }
 
-fn own_names<'n>(discipline: &DisciplineEntry) -> impl Iterator<Item = &'n str> + Clone + use<'n> {
-    let parameters: &'static [Parameter] = discipline.parameters;
-    parameters.iter().map(|parameter| parameter.name)
+/// What is said of keys that were left behind when an AQM or a discipline was replaced; `example` is the whole table.
+fn stale(of: &str, keys: &[&str], place: &str, example: &str) -> String {
+    format!(
+        "{of} has no {}: leave out what belongs to another AQM or discipline, or replace the whole table, as in --set '{place}={example}'",
+        keys.join(", "),
+    )
 }
 
-fn given_keys<'g>(given: &'g Given) -> impl Iterator<Item = &'g str> {
-    given.node.entries().unwrap_or_default().iter().map(|(key, _)| key.as_str())
+/// Tells keys that some AQM or some discipline has.
+fn elsewhere(registry: &Registry) -> impl Fn(&str) -> Option<Home> + use<> {
+    let of_aqms = registry.aqms().iter().flat_map(|aqm| own_names(&[], aqm.parameters));
+    let of_disciplines = registry.disciplines().iter().flat_map(|discipline| own_names(&[], discipline.parameters));
+    let known: Vec<&'static str> = of_aqms.chain(of_disciplines).chain(["aqm", "limit", INNER]).collect();
+    move |key| known.contains(&key).then_some(Home::Elsewhere)
+}
+
+/// These keys and the parameters' names.
+fn own_names(keys: &[&'static str], parameters: &'static [Parameter]) -> Vec<&'static str> {
+    keys.iter().copied().chain(parameters.iter().map(|parameter| parameter.name)).collect()
 }
 
 /// The buffer, as it is written and as it is used.

@@ -4,3 +4,4 @@ pub mod adaptive;
 pub mod pi;
 pub mod red;
 pub(crate) mod steered;
+pub(crate) mod tc_red;

@@ -1,0 +1,461 @@
+//! Linux's RED as `tc` configures it (tc-red(8), iproute2; Linux 6, include/net/red.h and net/sched/sch_red.c).
+//!
+//! It is RED in bytes and whole numbers. With W = 2^-k, k the smallest at which a burst of `burst` packets passes below `min`:
+//!
+//! ```text
+//! avg <- avg + W (backlog - avg)                            busy link
+//! avg <- avg shifted right by a table over the idle time    first arrival after an idle spell
+//! avg <  min         pass
+//! avg <  max         signal once count p_b reaches a number drawn in 0 .. 1, p_b = probability (avg - min) / (max - min)
+//! avg >= max         signal every packet
+//! ```
+//!
+//! One number is drawn a signal, not a packet; gaps are even on 1 .. 1/p_b. There is no `wait`, no gentle line and no floor. A signal marks
+//! ECN-capable packets if `ecn` is on, above `max` too unless `harddrop`, and drops others unless `nodrop`.
+//! `adaptive` moves the probability every half second by a hundredth up and a tenth down, as Adaptive RED does.
+//!
+//! Two things that the kernel does are parameters here, because what they do to an idle link is not what RED's text means:
+//! tc makes the table in the scheduler's ticks of 64 ns, kernels since 3.2 look it up in microseconds (`idle_clock`), so that an idle link
+//! forgets 15.6 times more slowly; and a packet that is dropped at an idle link ends the idle spell, which only a dequeue begins anew. Below
+//! another discipline none may come (`child`), and then an average above `max` comes down by one packet's weight an arrival: the wedge.
+
+use ecnlab_units::quantity::Amount;
+use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
+
+use super::law::adaptive::GAUGES;
+use super::law::tc_red::{Damping, slope_log, weight_log};
+use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
+use crate::discipline::Limit;
+use crate::registry::{AqmEntry, Line};
+
+pub static ENTRY: AqmEntry = AqmEntry {
+    name: "linux-red",
+    title: "Linux's RED",
+    summary: "RED as Linux has it and tc configures it: in bytes, with a weight that follows from a burst.",
+    source: "tc-red(8); Linux 6, net/sched/sch_red.c",
+    parameters: Settings::PARAMETERS,
+    marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
+    check: |values, limit| Settings::of(values).check(limit),
+    busy: &[("min", "2000 B"), ("max", "12000 B"), ("burst", "2"), ("probability", "1")],
+    gauges: GAUGES,
+    make: &|values, line| Box::new(LinuxRed::new(Settings::of(values), line)),
+    ..AqmEntry::PLAIN
+};
+
+parameters! {
+    /// Linux's RED as `tc` is told.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Settings {
+        /// Average below which no packet is signalled; auto is a third of max.
+        #[source("tc-red(8), min")]
+        pub min: Option<u64> = "auto", 1..=1e9, "bytes";
+        /// Average from which every packet is signalled; auto is 3 min if that is given, else a quarter of the buffer.
+        #[source("tc-red(8), max; iproute2")]
+        pub max: Option<u64> = "auto", 1..=1e9, "bytes";
+        /// What the probability reaches at max.
+        #[source("tc-red(8), probability")]
+        pub probability: f64 = "0.02", 0..=1;
+        /// How many packets may come at once before the average reaches min; auto is (2 min + max) / (3 avpkt).
+        #[source("tc-red(8), burst")]
+        pub burst: Option<u32> = "auto", 0..=1_000_000, "packets";
+        /// Mean packet size.
+        #[source("tc-red(8), avpkt")]
+        pub avpkt: u32 = "1000 B", 1..=65_535, "bytes";
+        /// The rate that idle spells are reckoned with; auto is the link's.
+        #[source("tc-red(8), bandwidth")]
+        pub bandwidth: Option<Rate> = "10 Mbps";
+        /// Mark ECN-capable packets; otherwise every signal drops. tc leaves it off unless told.
+        #[source("tc-red(8), ecn: recommended")]
+        pub ecn: bool = "true";
+        /// From max on drop ECN-capable packets too.
+        #[source("tc-red(8), harddrop")]
+        #[when(ecn = "true")]
+        pub harddrop: bool = "false";
+        /// Let packets that are not ECN-capable pass where others are marked.
+        #[source("tc-red(8), nodrop")]
+        #[when(ecn = "true")]
+        pub nodrop: bool = "false";
+        /// Move the probability between 1 % and 50 % so that the average stays half way between min and max.
+        #[source("tc-red(8), adaptive; Floyd, Gummadi and Shenker 2001")]
+        pub adaptive: bool = "false";
+        /// Take the probability as it is, or the slope as the next smaller power of two, as before Linux 3.3.
+        #[source("iproute2, tc_red_eval_P; Linux 6, red_set_parms")]
+        pub slope: Slope = "exact";
+        /// What the table of idle spells is made in: the microseconds in which the kernel looks it up, or the scheduler's ticks of 64 ns.
+        #[source("ticks is iproute2, tc_red_eval_idle_damping, beside Linux since 3.2")]
+        pub idle_clock: IdleClock = "microseconds";
+        /// Whether it stands below another discipline, which asks for no packet after a drop, so that the idle spell ends with it.
+        #[source("Linux 6, red_enqueue and red_dequeue")]
+        pub child: bool = "false";
+    }
+}
+
+words! {
+    /// How steep the probability rises.
+    pub enum Slope { Exact = "exact", PowerOfTwo = "power-of-two" }
+}
+
+words! {
+    /// What idle spells are reckoned in.
+    pub enum IdleClock { Microseconds = "microseconds", Ticks = "ticks" }
+}
+
+/// How often `adaptive` moves the probability.
+const INTERVAL: Span = Span::from_millis(500);
+const ONE_PERCENT: u32 = 42_949_673;
+const MOST: u32 = 50 * ONE_PERCENT;
+
+impl Settings {
+    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let limit = match limit {
+            Amount::Packets(packets) => (packets * f64::from(self.avpkt)) as u64,
+            Amount::Bytes(bytes) => bytes as u64,
+        };
+        let (min, max) = self.thresholds(limit);
+        let burst = self.burst(min, max);
+        let mut problems = Vec::new();
+        if min >= max {
+            problems.push(("min", format!("{min} bytes must be below max {max} bytes")));
+        }
+        if limit < max {
+            problems.push(("limit", format!("{limit} bytes must be at least max {max} bytes")));
+        }
+        if weight_log(min, burst, self.avpkt).is_none() {
+            problems.push((
+                "burst",
+                format!("no weight lets {burst} packets pass: give at least min / avpkt, {}", min.div_ceil(self.avpkt.into())),
+            ));
+        }
+        if slope_log(max.saturating_sub(min).max(1), self.probability).is_none() {
+            problems.push(("probability", format!("{} is too small for tc to reckon with", self.probability)));
+        }
+        problems
+    }
+
+    /// min and max in bytes, in a buffer of this many bytes.
+    fn thresholds(&self, limit: u64) -> (u64, u64) {
+        let max = self.max.unwrap_or_else(|| self.min.map_or(limit / 4, |min| 3 * min));
+        (self.min.unwrap_or(max / 3), max)
+    }
+
+    fn burst(&self, min: u64, max: u64) -> u32 {
+        self.burst.unwrap_or(((2 * min + max) / (3 * u64::from(self.avpkt))) as u32)
+    }
+}
+
+/// What the kernel works with; averages are scaled by `2^weight_log`.
+struct Law {
+    min: u64,
+    max: u64,
+    weight_log: u32,
+    damping: Damping,
+    /// The probability at `max` in units of 2^-32.
+    max_p: u32,
+}
+
+pub struct LinuxRed {
+    settings: Settings,
+    law: Law,
+    average: u64,
+    /// Packets since the last signal; nothing while the average is not between the thresholds.
+    count: Option<u64>,
+    /// What `count p_b` has to reach, in units of bytes.
+    drawn: u64,
+    idle_since: Option<Time>,
+    due: Time,
+}
+
+impl LinuxRed {
+    pub fn new(settings: Settings, line: &Line) -> LinuxRed {
+        LinuxRed {
+            settings,
+            law: Law::new(&settings, line),
+            average: 0,
+            count: None,
+            drawn: 0,
+            idle_since: None,
+            due: Time::ZERO + INTERVAL,
+        }
+    }
+
+    fn average_at(&self, now: Time) -> u64 {
+        self.idle_since.map_or(self.average, |since| self.law.damping.decay(self.average, micros(now.since(since))))
+    }
+
+    /// The average in bytes.
+    fn average_bytes(&self) -> u64 {
+        self.average >> self.law.weight_log
+    }
+
+    /// How loudly this average asks for a signal.
+    fn action(&mut self, rng: &mut Rng) -> Option<Cause> {
+        let average = self.average_bytes();
+        if average < self.law.min || average >= self.law.max {
+            self.count = None;
+            return (average >= self.law.max).then_some(Cause::Forced);
+        }
+        let count = self.count.map_or(0, |count| count + 1);
+        let hit = count > 0 && (average - self.law.min) * count >= self.drawn;
+        if count == 0 || hit {
+            self.drawn = u64::from((rng.next_u64() >> 32) as u32) / self.law.per_byte();
+        }
+        self.count = Some(if hit { 0 } else { count });
+        hit.then_some(Cause::Early)
+    }
+
+    fn wish(&self, cause: Cause, capable: bool) -> Wish {
+        let Settings { ecn, harddrop, nodrop, .. } = self.settings;
+        let drop = Wish::Drop { victim: Victim::Arriving, cause };
+        match () {
+            () if !ecn || cause == Cause::Forced && harddrop => drop,
+            () if capable => Wish::Signal { level: Level::Congested, target: Target::Arriving, cause },
+            () if nodrop => Wish::Pass,
+            () => drop,
+        }
+    }
+}
+
+impl Law {
+    fn new(settings: &Settings, line: &Line) -> Law {
+        let limit = match line.limit {
+            Limit::Packets(packets) => u64::from(packets) * u64::from(settings.avpkt),
+            Limit::Bytes(bytes) => bytes,
+        };
+        let (min, max) = settings.thresholds(limit);
+        // `check` has refused what has no weight.
+        let weight_log = weight_log(min, settings.burst(min, max), settings.avpkt).unwrap_or(1);
+        let damping = Law::damping(settings, weight_log, line.rate);
+        Law { min, max, weight_log, damping, max_p: max_p(settings, max.saturating_sub(min).max(1)) }
+    }
+
+    fn damping(settings: &Settings, weight_log: u32, link: Rate) -> Damping {
+        let in_ticks = settings.idle_clock == IdleClock::Ticks;
+        Damping::new(weight_log, settings.avpkt, settings.bandwidth.unwrap_or(link), in_ticks)
+    }
+
+    fn width(&self) -> u64 {
+        self.max.saturating_sub(self.min).max(1)
+    }
+
+    /// How much the probability rises for each byte, in units of 2^-32.
+    fn per_byte(&self) -> u64 {
+        (u64::from(self.max_p) / self.width()).max(1)
+    }
+
+    /// Where `adaptive` wants the average, in bytes.
+    fn zone(&self) -> (u64, u64) {
+        let fifth = self.width() / 5;
+        (self.min + 2 * fifth, self.min + 3 * fifth)
+    }
+
+    fn adapt(&mut self, average: u64) {
+        let (low, high) = self.zone();
+        if average > high && self.max_p <= MOST {
+            self.max_p += ONE_PERCENT.min(self.max_p / 4);
+        } else if average < low && self.max_p >= ONE_PERCENT {
+            self.max_p = self.max_p / 10 * 9;
+        }
+    }
+}
+
+fn max_p(settings: &Settings, width: u64) -> u32 {
+    let exact = (settings.probability * 2f64.powi(32)) as u32;
+    match (settings.slope, slope_log(width, settings.probability)) {
+        (Slope::PowerOfTwo, Some(log)) => (u64::from(u32::MAX >> log) * width).min(u64::from(u32::MAX)) as u32,
+        _ => exact,
+    }
+}
+
+fn micros(span: Span) -> u64 {
+    span.picos() / 1_000_000
+}
+
+impl Aqm for LinuxRed {
+    fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
+        self.average = match self.idle_since {
+            Some(_) => self.average_at(arrival.now),
+            None => self.average + arrival.backlog.bytes - self.average_bytes(),
+        };
+        let was_idle = self.idle_since.take().is_some();
+        let capable = arrival.packet.ecn.is_capable();
+        let wish = self.action(rng).map_or(Wish::Pass, |cause| self.wish(cause, capable));
+        if was_idle && !self.settings.child && matches!(wish, Wish::Drop { .. }) {
+            self.idle_since = Some(arrival.now);
+        }
+        wish
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.settings.adaptive.then_some(self.due)
+    }
+
+    fn expire(&mut self, expiry: &Expiry, _rng: &mut Rng) {
+        self.due = expiry.now + INTERVAL;
+        let average = self.average_at(expiry.now) >> self.law.weight_log;
+        self.law.adapt(average);
+    }
+
+    fn retune(&mut self, rate: Rate) {
+        self.law.damping = Law::damping(&self.settings, self.law.weight_log, rate);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.average_bytes() as f64 / f64::from(self.settings.avpkt))
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        let max_p = f64::from(self.law.max_p) / 2f64.powi(32);
+        let above = self.average_bytes().saturating_sub(self.law.min) as f64 / self.law.width() as f64;
+        show("average", self.average_bytes() as f64 / f64::from(self.settings.avpkt));
+        show("probability", if above >= 1.0 { 1.0 } else { max_p * above });
+        show("max_p", max_p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Ecn, Values};
+
+    use super::*;
+    use crate::aqm::{Backlog, Glimpse};
+
+    const LINE: fn() -> Line = || Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        for (name, text) in given {
+            values.read(name, text).unwrap();
+        }
+        Settings::of(&values)
+    }
+
+    fn red(given: &[(&str, &str)]) -> LinuxRed {
+        LinuxRed::new(settings(given), &LINE())
+    }
+
+    fn arrival(now: Time, bytes: u64) -> Arrival<'static> {
+        Arrival { now, backlog: Backlog { packets: (bytes / 1000) as u32, bytes }, ..Arrival::PLAIN }
+    }
+
+    /// With the average brought to this many bytes.
+    fn standing_at(given: &[(&str, &str)], bytes: u64) -> LinuxRed {
+        let mut red = red(given);
+        red.average = bytes << red.law.weight_log;
+        red
+    }
+
+    #[test]
+    fn tc_fills_in_what_is_not_given() {
+        let thresholds = |given: &[(&str, &str)]| settings(given).thresholds(400_000);
+        assert_eq!((33_333, 100_000), thresholds(&[]));
+        assert_eq!((30_000, 90_000), thresholds(&[("min", "30 KB")]));
+        assert_eq!(55, settings(&[]).burst(33_333, 100_000));
+        assert_eq!(50, settings(&[]).burst(30_000, 90_000));
+    }
+
+    #[test]
+    fn the_average_is_a_weighted_sum_in_whole_numbers() {
+        let mut red = red(&[("min", "30 KB"), ("max", "90 KB"), ("burst", "55")]);
+        let weight = 1.0 / (1u64 << red.law.weight_log) as f64;
+        let (mut rng, mut expected) = (Rng::for_role(1, "linux"), 0.0);
+        for n in 0..500u64 {
+            let bytes = (n * 977) % 80_000;
+            red.arrive(&arrival(Time::ZERO, bytes), &mut rng);
+            expected += weight * (bytes as f64 - expected);
+            assert!((red.average_bytes() as f64 - expected).abs() < 40.0, "{n}: {} {expected}", red.average_bytes());
+        }
+    }
+
+    /// The gaps at a steady average of half way, where p_b is half of the probability: even on 1 .. 1/p_b, so that the long-run rate is
+    /// 2 p_b / (1 + p_b).
+    #[test]
+    fn gaps_between_signals_are_even_from_one_to_the_inverse_probability() {
+        let mut red = standing_at(&[("min", "30 KB"), ("max", "90 KB"), ("probability", "0.1")], 60_000);
+        let (mut rng, mut gaps, mut gap) = (Rng::for_role(1, "gaps"), Vec::new(), 0usize);
+        while gaps.len() < 200_000 {
+            gap += 1;
+            if red.arrive(&arrival(Time::ZERO, 60_000), &mut rng) != Wish::Pass {
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        let p_b = 0.05;
+        let rate = gaps.len() as f64 / gaps.iter().sum::<usize>() as f64;
+        assert!((rate / (2.0 * p_b / (1.0 + p_b)) - 1.0).abs() < 0.01, "{rate}");
+        // Whole numbers make the slope a little less steep, so that now and then a gap is one longer.
+        assert_eq!((Some(&1), true), (gaps.iter().min(), gaps[1..].iter().all(|&gap| gap <= 21)));
+        assert!(gaps.iter().filter(|&&gap| gap == 21).count() < 200);
+    }
+
+    #[test]
+    fn switches_say_what_a_signal_does() {
+        let capable = |given: &[(&str, &str)], bytes, ecn| {
+            let mut red = standing_at(given, bytes);
+            red.count = Some(1_000_000);
+            let packet = Glimpse { ecn, ..Glimpse::PLAIN };
+            red.arrive(&Arrival { packet, ..arrival(Time::ZERO, bytes) }, &mut Rng::for_role(1, "linux"))
+        };
+        let mark = |cause| Wish::Signal { level: Level::Congested, target: Target::Arriving, cause };
+        let drop = |cause| Wish::Drop { victim: Victim::Arriving, cause };
+        assert_eq!([mark(Cause::Early), mark(Cause::Forced)], [60_000, 150_000].map(|bytes| capable(&[], bytes, Ecn::Ect0)));
+        assert_eq!(
+            [drop(Cause::Early), drop(Cause::Forced)],
+            [60_000, 150_000].map(|bytes| capable(&[("ecn", "false")], bytes, Ecn::Ect0))
+        );
+        assert_eq!(drop(Cause::Forced), capable(&[("harddrop", "true")], 150_000, Ecn::Ect0));
+        assert_eq!(drop(Cause::Early), capable(&[], 60_000, Ecn::NotEct));
+        assert_eq!(Wish::Pass, capable(&[("nodrop", "true")], 60_000, Ecn::NotEct));
+    }
+
+    #[test]
+    fn adaptive_moves_the_probability_between_one_and_fifty_percent() {
+        let after = |bytes| {
+            let mut red = standing_at(&[("adaptive", "true")], bytes);
+            for _ in 0..200 {
+                red.expire(&Expiry { now: red.due, backlog: Backlog::NONE, head_waited: Span::ZERO }, &mut Rng::for_role(1, "linux"));
+            }
+            f64::from(red.law.max_p) / 2f64.powi(32)
+        };
+        assert!((0.5..=0.51).contains(&after(100_000)) && (0.009..=0.01).contains(&after(0)));
+        assert!((after(66_000) - 0.02).abs() < 1e-6, "half way it stays");
+    }
+
+    #[test]
+    fn the_slope_of_old_kernels_is_a_power_of_two() {
+        let of = |slope| red(&[("min", "30 KB"), ("max", "90 KB"), ("slope", slope)]).law;
+        let (exact, old) = (of("exact"), of("power-of-two"));
+        assert_eq!(0.02, (f64::from(exact.max_p) / 2f64.powi(32) * 1e6).round() / 1e6);
+        assert!(old.max_p <= exact.max_p && 2 * u64::from(old.max_p) > u64::from(exact.max_p) - 60_000);
+    }
+
+    /// Packets that come every 5 ms at an idle link whose average stands above max: how many are dropped before one passes.
+    fn dropped_after_overload(child: &str) -> usize {
+        let mut red = standing_at(&[("ecn", "false"), ("child", child)], 350_000);
+        let mut rng = Rng::for_role(1, "wedge");
+        red.idle(Time::ZERO);
+        let mut at = |n: u64| red.arrive(&arrival(Time::ZERO + Span::from_millis(5) * n, 0), &mut rng);
+        (1..10_000).take_while(|&n| at(n) != Wish::Pass).count()
+    }
+
+    #[test]
+    fn an_idle_link_forgets_unless_drops_end_the_spell() {
+        let (root, child) = (dropped_after_overload("false"), dropped_after_overload("true"));
+        assert!(root <= 2, "as the root it halves the average at each arrival: {root}");
+        assert!(child >= 5, "as a child it comes down by one packet's weight an arrival: {child}");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let wrong =
+            |given: &[(&str, &str)]| settings(given).check(Amount::Bytes(100_000.0)).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(vec!["min"], wrong(&[("min", "30 KB"), ("max", "20 KB"), ("burst", "40")]));
+        assert_eq!(vec!["limit"], wrong(&[("min", "50 KB")]));
+        assert_eq!(vec!["burst"], wrong(&[("min", "30 KB"), ("burst", "3")]));
+        assert_eq!(vec!["probability"], wrong(&[("probability", "0")]));
+        assert!(wrong(&[]).is_empty());
+    }
+}

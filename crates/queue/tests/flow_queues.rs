@@ -1,0 +1,594 @@
+//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of the deficit round robin paper's figure 2.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ecnlab_queue::discipline::flow_queues::{DRR, FQ, SFQ};
+use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry};
+use ecnlab_queue::{
+    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Inside, Limit, Needs, Queue, Registry,
+    Take, Wish,
+};
+use ecnlab_units::rng::scramble;
+use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    number: u64,
+    flow: u64,
+    size: u32,
+    ecn: Ecn,
+}
+
+impl Frame for Packet {
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn takes(&self, _level: Level) -> bool {
+        matches!(self.ecn, Ecn::Ect0 | Ecn::Ect1)
+    }
+
+    fn mark(&mut self, _level: Level) {
+        self.ecn = Ecn::Ce;
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+
+    fn rtt(&self) -> Span {
+        Span::ZERO
+    }
+}
+
+const QUEUES: u64 = 8;
+const SALT: u64 = 1;
+
+/// The queue of a flow, as the module's documentation says.
+fn hashed(flow: u64) -> usize {
+    ((u128::from(scramble(flow ^ SALT)) * u128::from(QUEUES)) >> 64) as usize
+}
+
+/// A discipline with this AQM inside, and eight queues with a fixed salt unless the settings say otherwise.
+fn made(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], aqm: &'static AqmEntry, limit: Limit) -> Watched {
+    let mut values = Values::defaults(discipline.parameters);
+    for (name, text) in [("flows", "8"), ("salt", "1")].iter().chain(settings) {
+        values.read(name, text).unwrap();
+    }
+    let aqm = AqmChoice { entry: aqm, values: Values::defaults(aqm.parameters) };
+    let composition = Composition { discipline, values, inside: Inside::Aqm { aqm, limit } };
+    Watched { queue: composition.build(Rate::from_bps(10_000_000).unwrap()), rng: Rng::for_role(1, "flow queues"), numbers: 0 }
+}
+
+fn aqm(name: &str) -> &'static AqmEntry {
+    Registry::builtin().aqm(name).unwrap()
+}
+
+fn plain(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], limit: u32) -> Watched {
+    made(discipline, settings, aqm("droptail"), Limit::Packets(limit))
+}
+
+/// A queue, and the packets that it drops.
+struct Watched {
+    queue: Queue<Packet>,
+    rng: Rng,
+    numbers: u64,
+}
+
+impl Watched {
+    /// Offers a packet; what is dropped, in order.
+    fn offer(&mut self, packet: Packet, now: Time) -> Vec<u64> {
+        let mut dropped = Vec::new();
+        self.queue.offer(packet, now, &mut self.rng, &mut |deed| {
+            if let Deed::Dropped(packet, _) = deed {
+                dropped.push(packet.number);
+            }
+        });
+        dropped
+    }
+
+    /// Offers the next packet of a flow.
+    fn offer_one(&mut self, flow: u64, size: u32) -> Vec<u64> {
+        self.numbers += 1;
+        self.offer(Packet { number: self.numbers, flow, size, ecn: Ecn::NotEct }, Time::ZERO)
+    }
+
+    /// The next packet to leave, and its band.
+    fn take(&mut self, now: Time) -> Option<(Packet, u8)> {
+        match self.queue.take(now, &mut self.rng, &mut |_| {}) {
+            Take::Packet { frame, band, .. } => Some((frame, band)),
+            Take::Later(_) | Take::Empty => None,
+        }
+    }
+
+    /// The flow and the band of the next packet to leave.
+    fn next(&mut self) -> Option<(u64, u8)> {
+        self.take(Time::ZERO).map(|(packet, band)| (packet.flow, band))
+    }
+
+    /// The flows of the next packets to leave.
+    fn flows(&mut self, packets: usize) -> Vec<u64> {
+        (0..packets).map_while(|_| self.next()).map(|(flow, _)| flow).collect()
+    }
+}
+
+/// What a plain transcription has in common with the others: queues of packets, and a count of what waits.
+struct Plain {
+    queues: Vec<VecDeque<Packet>>,
+    credits: Vec<i64>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    quantum: i64,
+    limit: usize,
+    /// The queue whose turn has ended, which goes to the end of the list as the next turn begins.
+    ended: Option<usize>,
+}
+
+impl Plain {
+    fn new(quantum: i64, limit: usize) -> Plain {
+        let n = QUEUES as usize;
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        Plain { queues: vec![VecDeque::new(); n], credits: vec![0; n], new, old, quantum, limit, ended: None }
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    /// The first queue of those that are the longest by this measure.
+    fn fattest(&self, length: impl Fn(&VecDeque<Packet>) -> u64) -> usize {
+        let top = self.queues.iter().map(&length).max().unwrap();
+        self.queues.iter().position(|queue| length(queue) == top).unwrap()
+    }
+
+    /// RFC 8290, section 4.1.
+    fn enqueue_fq(&mut self, packet: Packet) -> Vec<u64> {
+        let at = hashed(packet.flow);
+        self.queues[at].push_back(packet);
+        if !self.new.contains(&at) && !self.old.contains(&at) {
+            self.new.push_back(at);
+            self.credits[at] = self.quantum;
+        }
+        if self.waiting() <= self.limit {
+            return Vec::new();
+        }
+        let fattest = self.fattest(bytes);
+        let half = self.queues[fattest].len().div_ceil(2).min(64);
+        self.queues[fattest].drain(..half).map(|packet| packet.number).collect()
+    }
+
+    /// RFC 8290, section 4.2, without an AQM.
+    fn dequeue_fq(&mut self) -> Option<(Packet, u8)> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let at = list.pop_front()?;
+            if self.credits[at] <= 0 {
+                self.credits[at] += self.quantum;
+                self.old.push_back(at);
+                continue;
+            }
+            let Some(packet) = self.queues[at].pop_front() else {
+                if from_new {
+                    self.old.push_back(at);
+                }
+                continue;
+            };
+            self.credits[at] -= i64::from(packet.size);
+            if from_new {
+                self.new.push_front(at)
+            } else {
+                self.old.push_front(at)
+            }
+            return Some((packet, u8::from(!from_new)));
+        }
+    }
+
+    /// Shreedhar and Varghese 1995, figure 2, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
+    fn enqueue_turns(&mut self, packet: Packet, first_credit: i64, length: impl Fn(&VecDeque<Packet>) -> u64) -> Vec<u64> {
+        let at = hashed(packet.flow);
+        if !self.old.contains(&at) && self.ended != Some(at) {
+            self.old.push_back(at);
+            self.credits[at] = first_credit;
+        }
+        self.queues[at].push_back(packet);
+        if self.waiting() <= self.limit {
+            return Vec::new();
+        }
+        let longest = self.fattest(length);
+        vec![self.queues[longest].pop_back().unwrap().number]
+    }
+
+    /// McKenney's queues with turns in bytes: a turn ends when the credit is spent, and a queue leaves with its last packet.
+    fn dequeue_sfq(&mut self) -> Option<(Packet, u8)> {
+        loop {
+            let at = self.old.pop_front()?;
+            if self.queues[at].is_empty() {
+                continue;
+            }
+            if self.credits[at] <= 0 {
+                self.credits[at] += self.quantum;
+                self.old.push_back(at);
+                continue;
+            }
+            let packet = self.queues[at].pop_front().unwrap();
+            self.credits[at] -= i64::from(packet.size);
+            if !self.queues[at].is_empty() {
+                self.old.push_front(at);
+            }
+            return Some((packet, 0));
+        }
+    }
+
+    /// Figure 2's endless loop, turned inside out: all that a turn sends, in order.
+    fn turn_drr(&mut self) -> Vec<Packet> {
+        let mut sent = Vec::new();
+        self.old.extend(self.ended.take());
+        let Some(at) = self.old.pop_front() else { return sent };
+        self.credits[at] += self.quantum;
+        while let Some(&packet) = self.queues[at].front() {
+            if i64::from(packet.size) > self.credits[at] {
+                break;
+            }
+            self.credits[at] -= i64::from(packet.size);
+            self.queues[at].pop_front();
+            sent.push(packet);
+        }
+        if self.queues[at].is_empty() {
+            self.credits[at] = 0;
+        } else {
+            self.ended = Some(at);
+        }
+        sent
+    }
+}
+
+fn bytes(queue: &VecDeque<Packet>) -> u64 {
+    queue.iter().map(|packet| u64::from(packet.size)).sum()
+}
+
+fn packets(queue: &VecDeque<Packet>) -> u64 {
+    queue.len() as u64
+}
+
+/// A packet of this flow and size arrives, or one leaves.
+fn operations() -> impl Strategy<Value = Vec<Option<(u64, u32)>>> {
+    let size = prop_oneof![Just(40u32), Just(1500), 64u32..3000];
+    let flow = prop_oneof![3 => Just(0u64), 2 => 0u64..12];
+    prop::collection::vec(prop_oneof![5 => (flow, size).prop_map(Some), 4 => Just(None)], 1..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fq_sends_and_drops_what_rfc_8290_says(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000]), limit in 1u32..200) {
+        let mut ours = plain(&FQ, &[("quantum", &format!("{quantum} B"))], limit);
+        let mut theirs = Plain::new(quantum, limit as usize);
+        for (number, operation) in (0..).zip(operations) {
+            match operation {
+                Some((flow, size)) => {
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
+                    prop_assert_eq!(theirs.enqueue_fq(packet), ours.offer(packet, Time::ZERO));
+                }
+                None => prop_assert_eq!(theirs.dequeue_fq(), ours.take(Time::ZERO)),
+            }
+            ours.queue.assert_conservation();
+        }
+    }
+
+    #[test]
+    fn sfq_gives_each_queue_its_turn_and_takes_from_the_one_with_the_most_packets(
+        operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000]), limit in 1u32..100,
+    ) {
+        let mut ours = plain(&SFQ, &[("quantum", &format!("{quantum} B"))], limit);
+        let mut theirs = Plain::new(quantum, limit as usize);
+        for (number, operation) in (0..).zip(operations) {
+            match operation {
+                Some((flow, size)) => {
+                    let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
+                    prop_assert_eq!(theirs.enqueue_turns(packet, quantum, packets), ours.offer(packet, Time::ZERO));
+                }
+                None => prop_assert_eq!(theirs.dequeue_sfq(), ours.take(Time::ZERO)),
+            }
+        }
+    }
+
+    #[test]
+    fn drr_sends_the_turns_of_its_papers_figure(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
+        let mut ours = plain(&DRR, &[("quantum", &format!("{quantum} B"))], 1_000);
+        let mut theirs = Plain::new(quantum, 1_000);
+        let mut turn = VecDeque::new();
+        for (number, operation) in (0..).zip(operations) {
+            // Figure 2 sends a turn at one blow: packets arrive between turns.
+            if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
+                let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
+                prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.offer(packet, Time::ZERO));
+                continue;
+            }
+            while turn.is_empty() && theirs.waiting() > 0 {
+                turn.extend(theirs.turn_drr());
+            }
+            prop_assert_eq!(turn.pop_front(), ours.take(Time::ZERO).map(|(packet, _)| packet));
+        }
+    }
+
+    #[test]
+    fn with_any_aqm_inside_packets_bytes_and_the_order_of_each_flow_are_kept(
+        operations in operations(), at in 0..AQMS.len(), scheme in 0usize..3, limit in prop_oneof![
+            (1u32..60).prop_map(Limit::Packets), (100u64..60_000).prop_map(Limit::Bytes),
+        ],
+    ) {
+        let scheme = [&FQ, &SFQ, &DRR][scheme];
+        let mut queue = made(scheme, &[("salt", "auto")], AQMS[at], limit);
+        let mut last = BTreeMap::new();
+        for (number, operation) in (0..).zip(operations) {
+            let now = Time::ZERO + Span::from_micros(800) * number;
+            match operation {
+                Some((flow, size)) => {
+                    queue.offer(Packet { number, flow, size, ecn: Ecn::Ect0 }, now);
+                }
+                None => {
+                    if let Some((packet, _)) = queue.take(now) {
+                        let before = last.insert(packet.flow, packet.number);
+                        prop_assert!(before.is_none_or(|before| before < packet.number));
+                    }
+                }
+            }
+            queue.queue.assert_conservation();
+            match limit {
+                Limit::Packets(limit) => prop_assert!(queue.queue.len() <= limit as usize),
+                Limit::Bytes(limit) => prop_assert!(queue.queue.bytes() <= limit),
+            }
+        }
+    }
+}
+
+/// Flows that fall into queues of their own.
+fn apart<const N: usize>() -> [u64; N] {
+    let mut flows = (0..).scan([false; QUEUES as usize], |taken, flow| Some((flow, !std::mem::replace(&mut taken[hashed(flow)], true))));
+    std::array::from_fn(|_| flows.find(|&(_, free)| free).unwrap().0)
+}
+
+#[test]
+fn a_flow_that_has_just_begun_comes_before_those_that_have_sent_a_quantum() {
+    let [bulk, other, sparse] = apart();
+    let mut queue = plain(&FQ, &[], 1_000);
+    for _ in 0..10 {
+        queue.offer_one(bulk, 1514);
+        queue.offer_one(other, 1514);
+    }
+    assert_eq!(vec![bulk, other, bulk], queue.flows(3));
+    queue.offer_one(sparse, 100);
+    assert_eq!(Some((sparse, 0)), queue.next());
+    assert_eq!(Some((other, 1)), queue.next());
+    queue.offer_one(sparse, 100);
+    assert_eq!(Some((sparse, 1)), queue.next(), "its queue is an old one until a round has found it empty");
+    assert_eq!(vec![bulk, other, bulk], queue.flows(3));
+    queue.offer_one(sparse, 100);
+    assert_eq!(Some((sparse, 0)), queue.next());
+}
+
+#[test]
+fn no_packets_that_come_just_in_time_starve_the_old_queues() {
+    let [bulk, pulsing] = apart();
+    let mut queue = plain(&FQ, &[], 1_000);
+    for _ in 0..100 {
+        queue.offer_one(bulk, 1514);
+    }
+    queue.flows(1);
+    // One packet each time its queue has just been emptied: RFC 8290, section 4.2.
+    let served: Vec<u64> = (0..100)
+        .flat_map(|_| {
+            queue.offer_one(pulsing, 1514);
+            queue.flows(1)
+        })
+        .collect();
+    assert_eq!(50, served.iter().filter(|&&flow| flow == bulk).count());
+}
+
+#[test]
+fn an_overflow_takes_half_of_the_queue_with_the_most_bytes_and_64_packets_at_most() {
+    let [fat, long] = apart();
+    let mut queue = plain(&FQ, &[], 300);
+    (0..100).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
+    (0..200).for_each(|_| assert!(queue.offer_one(long, 100).is_empty()));
+    assert_eq!((1..=50).collect::<Vec<u64>>(), queue.offer_one(long, 100), "half, from the front of the queue with the most bytes");
+    let mut queue = plain(&FQ, &[], 300);
+    (0..300).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
+    assert_eq!((1..=64).collect::<Vec<u64>>(), queue.offer_one(fat, 1500));
+    let mut queue = plain(&FQ, &[("batch", "1")], 300);
+    (0..300).for_each(|_| assert!(queue.offer_one(fat, 1500).is_empty()));
+    assert_eq!(vec![1], queue.offer_one(long, 40));
+}
+
+#[test]
+fn sfq_and_drr_take_one_packet_from_the_end_or_the_front_of_the_longest_queue() {
+    let [fat, long] = apart();
+    for (scheme, longest) in [(&SFQ, long), (&DRR, fat)] {
+        for (end, place) in [("tail", 1), ("front", 0)] {
+            let mut queue = plain(scheme, &[("drop", end)], 180);
+            let mut numbers = BTreeMap::from([(fat, vec![]), (long, vec![])]);
+            for (flow, size, count) in [(fat, 1500, 60), (long, 100, 120)] {
+                for _ in 0..count {
+                    assert!(queue.offer_one(flow, size).is_empty());
+                    numbers.get_mut(&flow).unwrap().push(queue.numbers);
+                }
+            }
+            let ends = [numbers[&longest][0], *numbers[&longest].last().unwrap() + u64::from(longest == long)];
+            assert_eq!(vec![ends[place]], queue.offer_one(long, 100), "{} {end}", scheme.name);
+        }
+    }
+}
+
+#[test]
+fn a_queue_of_sfq_holds_no_more_than_its_depth() {
+    let mut queue = plain(&SFQ, &[("depth", "5")], 1_000);
+    let dropped: Vec<u64> = (0..8).flat_map(|_| queue.offer_one(0, 1000)).collect();
+    assert_eq!(vec![6, 7, 8], dropped);
+}
+
+/// Bytes that two flows of unlike packets have sent when one of them has sent so many.
+fn shares(scheme: &'static DisciplineEntry, sizes: [u32; 2], bytes: u64) -> [u64; 2] {
+    let flows: [u64; 2] = apart();
+    let mut queue = plain(scheme, &[], 1_000);
+    let mut sent = [0; 2];
+    while sent.iter().all(|&sent| sent < bytes) {
+        for (flow, size) in flows.into_iter().zip(sizes) {
+            while queue.queue.len() < 100 || queue.offer_one(flow, size).is_empty() && queue.queue.len() < 300 {
+                queue.offer_one(flow, size);
+            }
+        }
+        let (packet, _) = queue.take(Time::ZERO).unwrap();
+        sent[usize::from(packet.flow == flows[1])] += u64::from(packet.size);
+    }
+    sent
+}
+
+#[test]
+fn flows_of_unlike_packets_share_the_bytes_evenly_to_within_a_quantum_and_two_packets() {
+    for scheme in [&FQ, &SFQ, &DRR] {
+        for sizes in [[1500, 64], [1500, 1000], [300, 1514]] {
+            let [a, b] = shares(scheme, sizes, 1_000_000);
+            // Shreedhar and Varghese 1995, theorem: Quantum + 2 Max.
+            assert!(a.abs_diff(b) <= 1514 + 2 * 1514, "{} {sizes:?}: {a} and {b}", scheme.name);
+        }
+    }
+}
+
+/// Drops what leaves anything behind anywhere, and wants to be woken every 10 ms.
+struct Timed {
+    deadline: Time,
+}
+
+impl Aqm for Timed {
+    fn needs(&self) -> Needs {
+        Needs { departures: true, ..Needs::default() }
+    }
+
+    fn arrive(&mut self, _arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        Wish::Pass
+    }
+
+    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+        if departure.total.packets > departure.backlog.packets { Fate::Drop { cause: Cause::Forced } } else { Fate::Pass }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        Some(self.deadline)
+    }
+
+    fn expire(&mut self, expiry: &Expiry, rng: &mut Rng) {
+        assert_eq!(self.deadline, expiry.now);
+        self.deadline = expiry.now + Span::from_millis(1 + rng.below(10));
+    }
+}
+
+static TIMED: AqmEntry =
+    AqmEntry { name: "timed", make: &|_, _| Box::new(Timed { deadline: Time::ZERO + Span::from_millis(7) }), ..AqmEntry::PLAIN };
+
+#[test]
+fn each_aqm_inside_is_woken_at_its_own_deadline() {
+    let mut queue = made(&FQ, &[], &TIMED, Limit::Packets(100));
+    let mut before = Time::ZERO;
+    for _ in 0..1_000 {
+        let due = queue.queue.deadline().unwrap();
+        assert!(due > before);
+        queue.queue.expire(due, &mut queue.rng);
+        before = due;
+    }
+    let span = before.since(Time::ZERO).seconds();
+    // Each of the eight is woken every 5.5 ms on average, so a millisecond wakes one at least with probability 1 - (1 - 1/5.5)^8 = 0.799.
+    assert!((span - 1.0 / 0.799).abs() < 0.06, "{span}");
+}
+
+#[test]
+fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
+    let [one, other] = apart();
+    let mut queue = made(&FQ, &[], &TIMED, Limit::Packets(100));
+    for flow in [one, one, other] {
+        queue.offer_one(flow, 1000);
+    }
+    assert_eq!(Some((other, 0)), queue.next(), "both of the first queue are dropped, for the other's packet waits");
+    assert_eq!((None, 2), (queue.next(), queue.queue.total().dropped_packets()));
+}
+
+#[test]
+fn another_hash_spreads_flows_anew_and_reorders_none() {
+    let mut queue = plain(&SFQ, &[("perturb", "1 s"), ("depth", "1000")], 1_000);
+    for number in 0..600 {
+        queue.offer_one(number % 30, 1000);
+    }
+    let busy = |queue: &Watched| {
+        let mut flows = f64::NAN;
+        queue.queue.gauges(&mut |name, value| {
+            if name == "flows" {
+                flows = value
+            }
+        });
+        flows
+    };
+    assert_eq!(Some(Time::ZERO + Span::from_secs(1)), queue.queue.deadline());
+    assert!(busy(&queue) > 6.0);
+    let order = |queue: &mut Watched| {
+        let mut last = BTreeMap::new();
+        let mut flows = Vec::new();
+        while let Some((packet, _)) = queue.take(Time::ZERO) {
+            assert!(last.insert(packet.flow, packet.number).is_none_or(|before| before < packet.number));
+            flows.push(packet.flow);
+        }
+        flows
+    };
+    let mut still = plain(&SFQ, &[("perturb", "off"), ("depth", "1000")], 1_000);
+    (0..600).for_each(|number| drop(still.offer_one(number % 30, 1000)));
+    assert_eq!(None, still.queue.deadline());
+    queue.queue.expire(Time::ZERO + Span::from_secs(1), &mut queue.rng);
+    queue.queue.assert_conservation();
+    assert_eq!(Some(Time::ZERO + Span::from_secs(2)), queue.queue.deadline());
+    let [perturbed, unperturbed] = [&mut queue, &mut still].map(order);
+    assert_eq!([600, 600], [perturbed.len(), unperturbed.len()]);
+    assert_ne!(perturbed, unperturbed);
+}
+
+#[test]
+fn a_hundred_flows_seldom_collide_in_1024_queues() {
+    let mut salts = Rng::for_role(1, "salts");
+    let occupied: usize = (0..200)
+        .map(|_| {
+            let salt = salts.next_u64();
+            let mut queue = plain(&FQ, &[("flows", "1024"), ("salt", &salt.to_string())], 1_000);
+            (0..100).for_each(|flow| drop(queue.offer_one(flow, 100)));
+            let mut busy = f64::NAN;
+            queue.queue.gauges(&mut |name, value| {
+                if name == "flows" {
+                    busy = value
+                }
+            });
+            busy as usize
+        })
+        .sum();
+    // The mean of occupied queues is 1024 (1 - (1 - 1/1024)^100) = 95.32, and the deviation of 200 salts' mean 0.14.
+    let mean = occupied as f64 / 200.0;
+    assert!((mean - 95.32).abs() < 0.6, "{mean}");
+}
+
+#[test]
+fn the_bands_count_new_and_old_queues_apart() {
+    let mut queue = plain(&FQ, &[], 100);
+    for flow in [0, 0, 0, 1] {
+        queue.offer_one(flow, 1514);
+    }
+    let bands = std::iter::from_fn(|| queue.next()).fold([0u64; 2], |mut bands, (_, band)| {
+        bands[usize::from(band)] += 1;
+        bands
+    });
+    assert_eq!([2, 2], bands);
+    assert_eq!(bands, [0, 1].map(|band| queue.queue.counters(band).departed.packets));
+    assert_eq!(4, queue.queue.total().arrived.packets);
+}

@@ -1,0 +1,216 @@
+//! Queues in scenario files: the flat and the nested form, what is refused and how it is said, overrides, and reading back.
+
+use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
+use ecnlab_scenario::{Problem, Registry, Scenario};
+
+const LINE: usize = 9;
+
+/// A scenario with this queue, which stands on line 9.
+fn text(queue: &str) -> String {
+    format!(
+        "name = \"queues\"\nduration = \"10 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
+         queue = {queue}\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntcp = {{ profile = \"linux\", ecn = true }}\n"
+    )
+}
+
+fn read(queue: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
+    let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+    Scenario::from_toml(&text(queue), &overrides, &Registry::builtin())
+}
+
+fn sound(queue: &str) -> Scenario {
+    read(queue, &[]).unwrap_or_else(|why| panic!("{queue}: {why:?}"))
+}
+
+/// Place and message of the only problem of a queue.
+fn only_problem(queue: &str, overrides: &[(&str, &str)]) -> (String, String) {
+    let mut problems = read(queue, overrides).err().unwrap_or_default();
+    assert_eq!(1, problems.len(), "{queue} {overrides:?}: {problems:?}");
+    let problem = problems.remove(0);
+    if overrides.is_empty() {
+        assert_eq!(Some(LINE), problem.line, "{queue}: {}", problem.message);
+    }
+    (problem.place, problem.message)
+}
+
+/// The queue's table as it is in force.
+fn in_force(scenario: &Scenario) -> serde_json::Value {
+    scenario.resolved["link"][0]["queue"].clone()
+}
+
+/// A queue of this discipline with this AQM somewhere inside, if it holds one.
+fn nested(discipline: &DisciplineEntry, aqm: &AqmEntry) -> String {
+    let own = required(discipline.parameters);
+    let inside = match discipline.holds {
+        Holds::Aqm(_) => format!("limit = 200, aqm = {{ name = \"{}\"{} }}", aqm.name, required(aqm.parameters)),
+        Holds::Law => "limit = 200".to_owned(),
+        Holds::Queue => format!("queue = {{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)),
+    };
+    format!("{{ discipline = \"{}\", {inside}{own} }}", discipline.name)
+}
+
+fn required(parameters: &[ecnlab_units::Parameter]) -> String {
+    parameters.iter().filter(|parameter| parameter.required).map(|one| format!(", {} = \"{}\"", one.name, one.default)).collect()
+}
+
+#[test]
+fn every_discipline_with_every_aqm_reads_back_as_the_same_scenario() {
+    let registry = Registry::builtin();
+    for discipline in registry.disciplines() {
+        for aqm in registry.aqms() {
+            let queue = nested(discipline, aqm);
+            let first = sound(&queue);
+            let again = Scenario::from_json(&first.resolved.to_string(), &[], &registry).unwrap_or_else(|why| panic!("{queue}: {why:?}"));
+            assert_eq!((first.hash(), &first.resolved), (again.hash(), &again.resolved), "{queue}");
+        }
+    }
+}
+
+#[test]
+fn every_aqm_changes_the_key_and_so_does_every_discipline() {
+    let registry = Registry::builtin();
+    let droptail = registry.aqm("droptail").unwrap();
+    let aqms = registry.aqms().iter().map(|aqm| format!("{{ aqm = \"{}\", limit = 200{} }}", aqm.name, required(aqm.parameters)));
+    let disciplines = registry.disciplines()[1..].iter().map(|discipline| nested(discipline, droptail));
+    let mut keys: Vec<_> = aqms.chain(disciplines).map(|queue| sound(&queue).hash()).collect();
+    let all = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(all, keys.len());
+}
+
+#[test]
+fn a_fifo_is_the_same_scenario_flat_or_with_its_aqm_in_a_table() {
+    let flat = sound("{ aqm = \"red\", limit = 120, max_p = 0.5 }");
+    for queue in [
+        "{ discipline = \"fifo\", aqm = \"red\", limit = 120, max_p = 0.5 }",
+        "{ discipline = \"fifo\", limit = 120, aqm = { name = \"red\", max_p = 0.5 } }",
+        "{ limit = 120, aqm = { name = \"red\", max_p = 0.5 } }",
+    ] {
+        assert_eq!((flat.hash(), in_force(&flat)), (sound(queue).hash(), in_force(&sound(queue))), "{queue}");
+    }
+}
+
+#[test]
+fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
+    let registry = Registry::builtin();
+    for discipline in registry.disciplines() {
+        let Holds::Aqm(default) = discipline.holds else { continue };
+        let own = required(discipline.parameters);
+        let left_out = sound(&format!("{{ discipline = \"{}\", limit = 120{own} }}", discipline.name));
+        let named = sound(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = \"{default}\" }}", discipline.name));
+        let empty = sound(&format!("{{ discipline = \"{}\", limit = 120{own}, aqm = {{}} }}", discipline.name));
+        assert_eq!([named.hash(), named.hash()], [left_out.hash(), empty.hash()], "{}", discipline.name);
+    }
+}
+
+/// One mistake each: the queue, where it is told, and parts of what is said.
+#[test]
+fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
+        ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
+        ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
+        ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
+        ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["there is no discipline \"fifi\"", "did you mean \"fifo\"?"]),
+        ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
+        ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
+        ("{ aqm = \"droptail\", limit = 120, max_p = 0.5 }", "max_p", &["has no max_p", "--set 'link.l.queue={ aqm = \"droptail\""]),
+        ("{ aqm = \"red\", limit = 120, min_tj = 1 }", "min_tj", &["unknown key", "did you mean \"min_th\"?"]),
+        (
+            "{ limit = 120, max_p = 0.5, min_th = 9, aqm = { name = \"red\", max_th = 20 } }",
+            "max_p",
+            &["max_p, min_th belong to the AQM inside", "aqm = { name = \"red\", max_th = 20, max_p = 0.5, min_th = 9 }"],
+        ),
+        ("{ limit = 120, aqm = { name = \"red\", min_tj = 1 } }", "aqm.min_tj", &["did you mean \"min_th\"?"]),
+        ("{ limit = 120, aqm = { name = \"droptail\", max_p = 0.5 } }", "aqm.max_p", &["--set 'link.l.queue.aqm={ name = \"droptail\" }'"]),
+        ("{ aqm = { name = \"red\", limit = 120 } }", "aqm.limit", &["belongs to the discipline around", "beside aqm"]),
+        ("{ limit = 120, aqm = { min_th = 9 } }", "aqm.name", &["is missing", "name = \"droptail\""]),
+        ("{ limit = 120, aqm = { name = \"red\", min_th = 20 } }", "aqm.min_th", &["20 must be below max_th 15"]),
+        ("{ limit = 120, aqm = 7 }", "aqm", &["there is no AQM \"7\""]),
+        ("{ limit = 120, aqm = [\"red\"] }", "aqm", &["must be a single value"]),
+        ("{ discipline = [\"fifo\"], limit = 120 }", "discipline", &["must be a single value"]),
+        ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 90 } }", "queue", &["has no queue"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000 }",
+            "queue",
+            &["is missing: give what waits inside, as in queue = { aqm = \"droptail\", limit = 100 }"],
+        ),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, aqm = \"red\", limit = 120, max_p = 0.5 }",
+            "aqm",
+            &["aqm, limit, max_p belong to the queue inside: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
+        ),
+        ("{ discipline = \"tbf\", rate = \"5 Mbps\", queue = { aqm = \"red\", limit = 120 } }", "burst", &["is missing"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 120, min_tj = 5 } }",
+            "queue.min_tj",
+            &["did you mean \"min_th\"?"],
+        ),
+        ("{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = \"red\" }", "queue", &["must be a table"]),
+        (
+            "{ discipline = \"tbf\", burts = 9000, rate = \"1 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 90 } }",
+            "burts",
+            &["did you mean \"burst\"?"],
+        ),
+        (
+            "{ discipline = \"fq\", limit = 1000, target = \"5 ms\" }",
+            "target",
+            &["target belongs to the AQM inside: write aqm = { name = \"codel\", target = \"5 ms\" }"],
+        ),
+        ("{ discipline = \"fq\", limit = 1000, quantmu = 300 }", "quantmu", &["did you mean \"quantum\"?"]),
+        ("{ discipline = \"fq\", aqm = \"codel\" }", "limit", &["is missing"]),
+        (
+            "{ discipline = \"fq\", limit = 1000, aqm = { name = \"codel\", quantum = 300 } }",
+            "aqm.quantum",
+            &["quantum belongs to the discipline around: write it beside aqm"],
+        ),
+        ("{ discipline = \"fq\", limit = 1000, aqm = \"dualpi2\" }", "aqm", &["is a discipline", "queue = { discipline = \"dualpi2\""]),
+        ("{ aqm = \"fq\", limit = 1000 }", "aqm", &["is a discipline", "queue = { discipline = \"fq\", limit = 120"]),
+        ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM: write aqm = \"codel\""]),
+        ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["whose law is its own, has no aqm"]),
+        (
+            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { discipline = \"fq\", limit = 9, aqm = { name = \"codl\" } } }",
+            "queue.aqm.name",
+            &["did you mean \"codel\"?"],
+        ),
+        ("{ aqm = \"droptail\", limit = 0.5 }", "limit", &["must be a whole number of packets"]),
+    ];
+    for (queue, key, said) in cases {
+        let (place, message) = only_problem(queue, &[]);
+        assert_eq!(format!("link.l.queue.{key}"), place, "{queue}: {message}");
+        said.iter().for_each(|part| assert!(message.contains(part), "{queue}: {message}"));
+    }
+}
+
+/// A text of the queue in force.
+fn text_at<'s>(scenario: &'s Scenario, place: &str) -> &'s str {
+    scenario.resolved["link"][0]["queue"].pointer(place).unwrap().as_str().unwrap()
+}
+
+#[test]
+fn an_override_of_the_discipline_tells_all_that_the_other_left_behind() {
+    let (place, message) = only_problem("{ aqm = \"red\", limit = 120, min_th = 9, max_p = 0.5 }", &[("link.l.queue.discipline", "fq")]);
+    assert_eq!("link.l.queue.min_th", place);
+    assert!(message.contains("aqm = { name = \"red\", min_th = 9, max_p = 0.5 }"), "{message}");
+    let fq = "{ discipline = \"fq\", limit = 120, quantum = 300, batch = 9, aqm = { name = \"codel\" } }";
+    let (place, message) = only_problem(fq, &[("link.l.queue.discipline", "fifo")]);
+    assert_eq!("link.l.queue.quantum", place);
+    assert!(message.contains("has no quantum, batch") && message.contains("--set 'link.l.queue={ discipline = \"fifo\""), "{message}");
+    assert!(read("{ aqm = \"red\", limit = 120 }", &[("link.l.queue.discipline", "drr")]).is_ok(), "an AQM by its name goes along");
+}
+
+#[test]
+fn an_override_reaches_the_aqm_in_its_table_and_a_flat_one_beside_the_buffer() {
+    let nested = "{ discipline = \"fifo\", limit = 120, aqm = { name = \"red\", max_p = 0.2 } }";
+    assert_eq!(0.3, in_force(&read(nested, &[("link.l.queue.aqm.max_p", "0.3")]).unwrap())["max_p"]);
+    assert_eq!(7.0, in_force(&read(nested, &[("link.l.queue.aqm", "{ name = \"red\", min_th = 7 }")]).unwrap())["min_th"]);
+    let fq = "{ discipline = \"fq\", limit = 1000 }";
+    let scenario = read(fq, &[("link.l.queue.aqm.target", "20 ms")]).unwrap();
+    assert_eq!(("codel", "0.02 s"), (text_at(&scenario, "/aqm/name"), text_at(&scenario, "/aqm/target")));
+    let flat = "{ aqm = \"red\", limit = 120 }";
+    assert_eq!(0.3, in_force(&read(flat, &[("link.l.queue.max_p", "0.3")]).unwrap())["max_p"]);
+    let (place, message) = only_problem(flat, &[("link.l.queue.aqm.max_p", "0.3")]);
+    assert_eq!("link.l.queue.aqm.max_p", place);
+    assert!(message.contains("link.l.queue.max_p"), "{message}");
+}

@@ -1,0 +1,130 @@
+//! What the papers of BLUE, SRED, FRED and REM say of their behaviour, asked of runs.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, queue_link, run_off};
+use ecnlab_queue::{Limit, Registry};
+use ecnlab_sim::{FlowSpec, Network, Options, Run};
+use ecnlab_transport::settings::ResponseName;
+use ecnlab_transport::source::ENDLESS;
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_units::{Span, Time};
+
+/// A link with an AQM that long flows share.
+struct Shared {
+    aqm: &'static str,
+    values: &'static [(&'static str, &'static str)],
+    packets: u32,
+    kbps: u64,
+    flows: u32,
+    /// Measured between these seconds.
+    seconds: (u64, u64),
+}
+
+const LINK: Shared = Shared { aqm: "", values: &[], packets: 100, kbps: 10_000, flows: 11, seconds: (50, 150) };
+
+impl Shared {
+    fn run(&self, tcp: &dyn Fn(u32) -> Settings) -> Run {
+        let flow = |member| FlowSpec {
+            group: 0,
+            member,
+            forward: vec![0],
+            back: vec![1],
+            tcp: Arc::new(tcp(member)),
+            traffic: Traffic::once(Demand::segments(ENDLESS)),
+            start: Time::ZERO + Span::from_millis(50) * u64::from(member),
+            boot: None,
+        };
+        let aqm = Registry::builtin().choose(self.aqm, self.values).unwrap();
+        let bottleneck = queue_link(self.kbps, 35_000, "bottleneck", aqm.entry, aqm.values, Limit::Packets(self.packets));
+        let links = vec![bottleneck, pipe(self.kbps, 35_000, 1000)];
+        let network = Network { links, flows: (0..self.flows).map(flow).collect(), groups: vec!["all".into()] };
+        let (from, to) = self.seconds;
+        run_off(&network, &Options { measure_from: Time::ZERO + Span::from_secs(from), ..options(to, 1) })
+    }
+}
+
+fn tcp(ecn: bool) -> Settings {
+    Settings { ecn, max_window: 2000, ..profile::settings("ns2") }
+}
+
+fn queue(run: &Run, column: &str) -> f64 {
+    run.report.reals("queues", column)[0]
+}
+
+/// The price must first rise to what so many flows need, which takes minutes at the default gamma.
+#[test]
+fn rem_holds_its_target_queue_whatever_the_number_of_flows() {
+    for flows in [10, 40, 100] {
+        let run = Shared { aqm: "rem", flows, seconds: (400, 600), ..LINK }.run(&|_| tcp(true));
+        let (length, used) = (queue(&run, "length_mean_packets"), queue(&run, "utilisation"));
+        assert!((length - 20.0).abs() < 1.0 && used > 0.98, "{flows} flows: {length} packets, {used} used");
+        assert_eq!(0.0, queue(&run, "drops"), "{flows} flows");
+    }
+}
+
+/// Packets that it drops count as input, so at rest alpha (b - target) + dropped = 0 in an interval: the queue is below the target. The price
+/// is not quite the same at both ends: over 300 000 intervals a change of 30 is worth one packet.
+#[test]
+fn rem_without_ecn_rests_below_its_target_by_what_it_drops() {
+    for flows in [10, 40, 100] {
+        let run = Shared { aqm: "rem", flows, seconds: (400, 1000), ..LINK }.run(&|_| tcp(false));
+        let unused = (1.0 - queue(&run, "utilisation")) * 2.5;
+        let dropped = queue(&run, "drops") / (600.0 / 0.002);
+        let expected = 20.0 - (dropped - unused) / 0.1;
+        let length = queue(&run, "length_mean_packets");
+        assert!((length - expected).abs() < 1.0, "{flows} flows: {length} packets where {expected} are expected");
+    }
+}
+
+/// The paper's claim, on a link of its rate: the buffer's occupation does not depend on the number of flows. p_zap is as (N / 256)^2, so
+/// together they have about 256 sqrt(3/2) / sqrt(p_sred) packets under way: 800 at p_max and 1600 at p_max / 4. With 400 on the wires
+/// either 400 or 1200 would wait, so the queue rests at the edge between the two, B/3 = 800.
+#[test]
+fn sred_rests_at_a_third_of_the_buffer_whatever_the_number_of_flows() {
+    let values: [&'static [(&str, &str)]; 2] = [&[("full", "false")], &[]];
+    let link = Shared { packets: 2400, kbps: 45_000, ..LINK };
+    for flows in [20, 80, 300] {
+        for values in values {
+            let run = Shared { aqm: "sred", values, flows, ..link }.run(&|_| tcp(false));
+            let length = queue(&run, "length_mean_packets");
+            assert!((680.0..=820.0).contains(&length) && queue(&run, "drops_overflow") == 0.0, "{flows} flows: {length} packets wait");
+        }
+    }
+    let droptail = Shared { aqm: "droptail", flows: 80, ..link }.run(&|_| tcp(false));
+    assert!(queue(&droptail, "length_mean_packets") > 1600.0);
+}
+
+/// One of eleven flows keeps its window of 200 packets whatever is marked.
+#[test]
+fn fred_holds_a_flow_that_does_not_heed_marks_to_its_share_and_red_does_not() {
+    let one_greedy = |member| {
+        let response = if member == 0 { ResponseName::None } else { ResponseName::Halve };
+        Settings { response, max_window: 200, ..tcp(true) }
+    };
+    let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "30")];
+    let share = |aqm, values| {
+        let run = Shared { aqm, values, packets: 60, ..LINK }.run(&one_greedy);
+        let rates = run.report.reals("flows", "goodput_bps");
+        11.0 * rates[0] / rates.iter().sum::<f64>()
+    };
+    let (fred, ecn) = (share("fred", &[]), share("ecn", red));
+    assert!(fred < 1.2 && ecn > 3.0, "{fred} of an equal share under FRED, {ecn} under RED with ECN");
+}
+
+/// The paper's claim: with ECN, BLUE loses next to nothing in a buffer in which RED's average comes too late for many flows.
+#[test]
+fn blue_with_ecn_loses_next_to_nothing_where_red_loses_much() {
+    let red: &[(&str, &str)] = &[("min_th", "15"), ("max_th", "45")];
+    for flows in [60, 100] {
+        let lost = |aqm, values| {
+            let run = Shared { aqm, values, packets: 60, flows, ..LINK }.run(&|_| tcp(true));
+            (queue(&run, "drops") / queue(&run, "arrivals"), queue(&run, "utilisation"))
+        };
+        let (blue, red) = (lost("blue", &[]), lost("ecn", red));
+        assert!(blue.0 < 0.001 && blue.1 > 0.95 && red.0 > 0.03, "{flows} flows: BLUE {blue:?}, RED with ECN {red:?}");
+    }
+}

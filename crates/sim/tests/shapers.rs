@@ -1,0 +1,87 @@
+//! Shaped links as the engine runs them: their rate, what is conserved, and that no packet is forgotten while a shaper waits.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, run_off};
+use ecnlab_queue::{Composition, Inside, Limit, Registry};
+use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Run};
+use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_units::Span;
+
+fn fifo(aqm: &str, values: &[(&str, &str)], packets: u32) -> Composition {
+    let registry = Registry::builtin();
+    let aqm = registry.choose(aqm, values).unwrap();
+    registry.compose("fifo", &[], Inside::Aqm { aqm, limit: Limit::Packets(packets) }).unwrap()
+}
+
+fn shaped(discipline: &str, values: &[(&str, &str)], inner: Composition) -> Composition {
+    Registry::builtin().compose(discipline, values, Inside::Queue(Box::new(inner))).unwrap()
+}
+
+/// A link of 10 Mbps with this queue.
+fn link(name: &str, of: Composition) -> LinkSpec {
+    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), of }));
+    LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(10_000, 5_000, 0) }
+}
+
+fn tcp() -> Settings {
+    Settings { max_window: 60, ..profile::settings("ns2") }
+}
+
+/// So many flows over these links, back over an open way.
+fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: Demand) -> Network {
+    let there = links.len() as u32;
+    let flow = |member| FlowSpec {
+        group: 0,
+        member,
+        forward: (0..there).collect(),
+        back: vec![there],
+        tcp: Arc::new(tcp.clone()),
+        traffic: Traffic::once(demand),
+        start: ecnlab_units::Time::ZERO + Span::from_millis(100) * u64::from(member),
+        boot: Some(Span::ZERO),
+    };
+    let links = links.into_iter().chain([pipe(10_000, 20_000, 1000)]).collect();
+    Network { links, flows: (0..flows).map(flow).collect(), groups: vec!["all".into()] }
+}
+
+fn queue(run: &Run, column: &str) -> f64 {
+    run.report.reals("queues", column)[0]
+}
+
+#[test]
+fn long_flows_fill_a_shaped_link_to_the_shapers_rate() {
+    let cases = [
+        ("tbf", &[("rate", "1.5 Mbps"), ("burst", "10 KB")][..]),
+        ("tbf", &[("rate", "1.5 Mbps"), ("burst", "10 KB"), ("peakrate", "3 Mbps")]),
+        ("cbq", &[("rate", "1.5 Mbps")]),
+    ];
+    for (discipline, values) in cases {
+        for aqm in ["droptail", "ecn", "blue", "rem", "sred", "fred"] {
+            let links = vec![link("bottleneck", shaped(discipline, values, fifo(aqm, &[], 50)))];
+            let run = run_off(&network(links, &Settings { ecn: true, ..tcp() }, 4, Demand::segments(1_000_000)), &options(60, 1));
+            let used = queue(&run, "utilisation") * 10.0 / 1.5;
+            assert!((0.93..=1.02).contains(&used), "{discipline} {values:?} around {aqm}: {used} of the rate");
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_comes_while_a_shaper_waits_is_not_forgotten() {
+    let tight = [("rate", "100 kbps"), ("burst", "1000 B")];
+    let queues = [
+        shaped("tbf", &tight, fifo("droptail", &[], 1000)),
+        shaped("cbq", &[("rate", "100 kbps"), ("maxburst", "1")], fifo("droptail", &[], 1000)),
+        shaped("tbf", &tight, shaped("cbq", &[("rate", "200 kbps"), ("minburst", "3")], fifo("droptail", &[], 1000))),
+        shaped("cbq", &[("rate", "100 kbps")], shaped("tbf", &[("rate", "50 kbps"), ("burst", "3 KB")], fifo("rem", &[], 1000))),
+    ];
+    for of in queues {
+        let label = format!("{of:?}");
+        let run = run_off(&network(vec![link("bottleneck", of)], &tcp(), 5, Demand::segments(20)), &options(100, 1));
+        let ends = run.report.reals("flows", "completion_s");
+        assert!(ends.iter().all(|end| *end < 40.0), "100 packets at 50 kbps or more: {label} took {ends:?}");
+    }
+}
