@@ -1,10 +1,16 @@
+import json
+import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ecnlab
+from ecnlab import _core, brought
 from ecnlab.aqm import PASS, Aqm, Arrival, Expiry, Idling, Line, Verdict, drop, exp, ln, mark, powi
+from ecnlab.sources import loaded
+from helpers import EXAMPLES
 from own_aqms import RED_BY_HAND, Departing, Grouping, Passes, Ticking, counted, run_with, scenario_with
 
 SIGNALS = ("marks", "drops", "drops_early", "drops_forced", "drops_overflow", "average_mean_packets")
@@ -106,6 +112,29 @@ def test_equal_seeds_give_equal_draws_and_other_seeds_others() -> None:
     assert first[:5] != other[:5]
     assert 0 <= min(first) <= max(first) < 1
     assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
+
+
+TUTORIAL = (EXAMPLES.parent / "docs" / "own-aqm.md").read_text()
+
+
+def _python_of_the_tutorial() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
+
+
+def test_the_tutorials_smallest_aqm_works_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "threshold.py"
+    path.write_text(_python_of_the_tutorial()[0])
+    marks, early = counted(run_with(f"{path}:Threshold", ", most = 10"), "marks", "drops_early")
+    assert marks > 100
+    assert early < marks
+    assert all(rule["ok"] for rule in json.loads(_core.check_aqm(brought.entry_of(loaded(f"{path}:Threshold"))))["checks"])
+
+
+def test_what_the_tutorial_quotes_of_red_stands_in_the_example() -> None:
+    example = {line.strip() for line in (EXAMPLES / "red_by_hand.py").read_text().splitlines()}
+    quoted = [line.strip() for block in _python_of_the_tutorial()[2:] for line in block.splitlines() if line and "def " not in line]
+    assert len(quoted) > 10
+    assert [line for line in quoted if line not in example] == []
 
 
 class Failing(Aqm):

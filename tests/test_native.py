@@ -5,7 +5,7 @@ import pytest
 
 import ecnlab
 from ecnlab import _core, brought, native
-from ecnlab.aqm import PASS, Aqm, Arrival, Expiry, Idling, Verdict, drop, exp, ln, mark, powi
+from ecnlab.aqm import PASS, Aqm, Arrival, Departure, Expiry, Idling, Packet, Verdict, drop, exp, ln, mark, powi
 from own_aqms import COMPILED_RED, RED_BY_HAND, Departing, Grouping, Ticking, counted, run_with, scenario_with
 
 pytest.importorskip("numba")
@@ -82,6 +82,50 @@ def test_arrays_methods_and_the_engines_functions_work_compiled() -> None:
     one, other = run_with(Keeping), run_with(CompiledKeeping)
     assert one.fingerprint == other.fingerprint
     assert counted(other, "marks")[0] > 0
+
+
+class Summing(Aqm):
+    """Adds up everything that it sees."""
+
+    groups = 2
+    total: float = ecnlab.gauge()
+
+    def group(self, packet: Packet) -> int:
+        return (packet.flow + packet.size + packet.ecn + (1 if packet.capable else 0) + int(100 * packet.rtt_s)) % 2
+
+    def on_start(self) -> float | None:
+        return 0.01
+
+    def on_arrival(self, arrival: Arrival) -> Verdict:
+        one, other = arrival.groups[0], arrival.groups[1]
+        self.total += arrival.now_s + 1e-13 * arrival.now_ps + arrival.size / 3 + arrival.ecn / 7 + arrival.flow / 11
+        self.total += (1 if arrival.capable else 0) / 13 + (1 if arrival.full else 0) / 17 + arrival.rtt_s * 3 + arrival.head_waited_s * 5
+        self.total += arrival.backlog.packets / 19 + arrival.backlog.bytes / 23 + one.packets / 29 + one.bytes / 31 + other.packets / 37
+        return PASS
+
+    def on_departure(self, departure: Departure) -> Verdict:
+        self.total += departure.now_s + 1e-13 * departure.now_ps + departure.size / 3 + departure.ecn / 7 + departure.flow / 11
+        self.total += (1 if departure.capable else 0) / 13 + departure.rtt_s * 3 + departure.waited_s * 5
+        self.total += departure.backlog.packets / 19 + departure.backlog.bytes / 23
+        return PASS
+
+    def on_deadline(self, expiry: Expiry) -> float | None:
+        self.total += expiry.now_s + 1e-13 * expiry.now_ps + expiry.head_waited_s * 5 + expiry.backlog.packets / 19
+        self.total += expiry.backlog.bytes / 23
+        return expiry.now_s + 0.01
+
+    def on_idle(self, idling: Idling) -> None:
+        self.total += idling.now_s + 1e-13 * idling.now_ps
+
+
+class CompiledSumming(Summing, compiled=True):
+    pass
+
+
+def test_every_field_is_the_same_in_plain_python_and_compiled() -> None:
+    one, other = (run_with(aqm).tables["series_gauge"].column("value") for aqm in (Summing, CompiledSumming))
+    assert one == other
+    assert one[0] < one[-1]
 
 
 def test_each_instance_has_a_state_of_its_own() -> None:
