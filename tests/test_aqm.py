@@ -1,7 +1,6 @@
 import json
 import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,9 +120,9 @@ def _python_of_the_tutorial() -> list[str]:
     return re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL)
 
 
-def test_the_tutorials_smallest_aqm_works_as_it_stands(tmp_path: Path) -> None:
-    path = tmp_path / "threshold.py"
-    path.write_text(_python_of_the_tutorial()[0])
+def test_the_tutorials_smallest_aqm_is_the_example_and_works() -> None:
+    path = EXAMPLES / "threshold.py"
+    assert path.read_text().endswith(_python_of_the_tutorial()[0])
     marks, early = counted(run_with(f"{path}:Threshold", ", most = 10"), "marks", "drops_early")
     assert marks > 100
     assert early < marks
