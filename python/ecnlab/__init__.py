@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "PASS": "aqm",
     "Aqm": "aqm",
     "AqmError": "errors",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
     "Interrupted": "errors",
+    "PASS": "aqm",
     "Problem": "errors",
     "Result": "results",
     "ResultsError": "errors",

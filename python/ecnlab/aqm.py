@@ -2,15 +2,15 @@
 
     import ecnlab as lab
 
-    class Step(lab.Aqm):
+    class Threshold(lab.Aqm):
         '''Marks whatever arrives while more than a few packets wait.'''
 
-        threshold: int = lab.param(20, bounds=(0, 10_000), unit="packets", doc="Queue length from which every packet is marked.")
+        most: int = lab.param(20, bounds=(0, 10_000), unit="packets", doc="Queue length from which every packet is marked.")
 
         def on_arrival(self, arrival):
-            return lab.mark() if arrival.backlog.packets >= self.threshold else lab.PASS
+            return lab.mark() if arrival.backlog.packets >= self.most else lab.PASS
 
-    lab.run(lab.load("scenario.toml", {"link.bottleneck.queue.aqm": "Step"}, aqms=[Step]))
+    lab.run(lab.load("scenario.toml", {"link.bottleneck.queue.aqm": "Threshold"}, aqms=[Threshold]))
 
 An AQM owns no packet: it is asked, and answers with a verdict that the queue carries out. docs/own-aqm.md is the tutorial.
 """

@@ -161,6 +161,15 @@ def find(name: str) -> list[Entry]:
     return found
 
 
+def of_file(reference: str) -> Entry:
+    """The entry of a user's AQM, by "FILE:CLASS". Raises UsageError if there is none."""
+    from ecnlab import brought, sources
+
+    entry = brought.entry_of(sources.loaded(reference))
+    told = json.loads(_core.registry([entry]))["aqm"]
+    return next(_entry("aqm", one) for one in told if one["name"] == entry.name)
+
+
 @cache
 def tables() -> tuple[Table, ...]:
     """Every table that a run can give: the measures, then what can be recorded."""

@@ -23,6 +23,7 @@ from ecnlab.errors import UsageError
 
 _NOT_STATE = ("line", "random")
 _STREAM = "_stream"
+_OPTIONAL = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
 
 _BACKLOG = [("packets", "i8"), ("bytes", "i8")]
 _PACKET = [("size", "i8"), ("ecn", "i8"), ("capable", "?"), ("flow", "i8"), ("rtt_s", "f8")]
@@ -46,10 +47,6 @@ def _seen(hook: str, groups: int) -> np.dtype[Any]:
     }[hook]
 
 
-_compiled: dict[tuple[type[Aqm], str], _Compiled] = {}
-_lock = Lock()
-
-
 class _Compiled:
     """The compiled hooks of a class whose record has this layout."""
 
@@ -60,7 +57,8 @@ class _Compiled:
         self.addresses = {hook: function.address for hook, function in self.functions.items()}
 
 
-_OPTIONAL = ("on_departure", "on_deadline", "on_idle", "on_rate", "group")
+_compiled: dict[tuple[type[Aqm], str], _Compiled] = {}
+_lock = Lock()
 
 
 def program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
@@ -228,8 +226,11 @@ def _numba() -> Any:
 
 def _teach(numba: Any) -> None:
     """Let compiled hooks call mark, drop, self.random and the functions that are the same on every machine."""
+    from numba.core.typing.arraydecl import RecordAttribute
     from numba.extending import overload, overload_method
 
+    # A name that is no field would end the search with a KeyError, before the methods are looked at that were taught later.
+    RecordAttribute.generic_resolve = lambda _, record, name: record.typeof(name) if name in record.fields else None  # type: ignore[method-assign]
     types, at = numba.types, _core.addresses()
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64)(at["draw"])
     real = {name: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(at[name]) for name in ("exp", "ln")}
@@ -290,6 +291,12 @@ def _teach_verdicts(numba: Any) -> None:
 
     types = numba.types
 
+    @numba.njit
+    def counted(number):  # type: ignore[no-untyped-def]
+        if number < 0:
+            raise ValueError("a group or a victim is counted from 0")
+        return min(number, 2**32 - 1)
+
     @overload(aqm.mark, prefer_literal=True)
     def mark(level="congested", group=None, cause="early"):  # type: ignore[no-untyped-def]
         words = _literals(types, {"level": (level, "congested"), "cause": (cause, "early")})
@@ -299,7 +306,7 @@ def _teach_verdicts(numba: Any) -> None:
             plain = int(aqm.mark(words["level"], None, words["cause"]))
             return lambda level="congested", group=None, cause="early": plain
         first = int(aqm.mark(words["level"], 0, words["cause"]))
-        return lambda level="congested", group=None, cause="early": first | (_counted(group) << 16)
+        return lambda level="congested", group=None, cause="early": first | (counted(group) << 16)
 
     @overload(aqm.drop, prefer_literal=True)
     def drop(victim="arriving", cause="early"):  # type: ignore[no-untyped-def]
@@ -308,24 +315,12 @@ def _teach_verdicts(numba: Any) -> None:
             return None
         if isinstance(victim, types.Integer):
             first = int(aqm.drop(0, **words))
-            return lambda victim="arriving", cause="early": first | (_counted(victim) << 16)
+            return lambda victim="arriving", cause="early": first | (counted(victim) << 16)
         named = _literals(types, {"victim": (victim, "arriving")})
         if named is None:
             return None
         plain = int(aqm.drop(**named, **words))
         return lambda victim="arriving", cause="early": plain
-
-    @numba.njit
-    def counted(number):  # type: ignore[no-untyped-def]
-        if number < 0:
-            raise ValueError("a group or a victim is counted from 0")
-        return min(number, 2**32 - 1)
-
-    global _counted
-    _counted = counted
-
-
-_counted: Any = None
 
 
 def _is_given(types: Any, value: Any) -> bool:

@@ -9,6 +9,7 @@ import ecnlab as lab
 from ecnlab import _core, studies
 from ecnlab.cli import catalog
 from helpers import Outcome
+from own_aqms import RED_BY_HAND
 
 Command = Callable[..., Outcome]
 REGISTRY = json.loads(_core.registry())
@@ -106,3 +107,10 @@ def test_an_unknown_name_suggests_the_nearest(command: Command, arguments: tuple
 def test_the_schema_is_json_and_knows_the_sections_of_a_scenario(command: Command) -> None:
     schema = json.loads(command("schema").out)
     assert {"name", "duration", "measure_from", "link", "flows", "record"} <= set(schema["properties"])
+
+
+def test_show_tells_of_an_aqm_of_ones_own_what_it_tells_of_ours(command: Command) -> None:
+    shown = command("show", RED_BY_HAND)
+    assert shown.code == 0
+    for told in ("RedByHand (aqm): RED, written by hand", "min_th", "0 .. 1", "Weight of the newest queue length"):
+        assert told in shown.out

@@ -8,6 +8,7 @@ import pytest
 
 import ecnlab
 from helpers import SMALL, Outcome
+from own_aqms import RED_BY_HAND
 
 Command = Callable[..., Outcome]
 
@@ -173,3 +174,27 @@ def test_a_file_that_is_no_toml_is_refused_with_its_line(command: Command, tmp_p
     done = command("run", path, "--out", tmp_path / "r")
     assert done.code == 2
     assert "broken.toml:9" in done.err
+
+
+def test_an_aqm_of_ones_own_is_run_from_its_file(command: Command, small_file: Path, tmp_path: Path) -> None:
+    named = ("--set", "link.bottleneck.queue.aqm=RedByHand", "--set", "link.bottleneck.queue.ecn=true")
+    done = command("run", small_file, "--aqm", RED_BY_HAND, *named, "--out", tmp_path / "r", "--json")
+    assert (done.code, done.err) == (0, "")
+    stored = ecnlab.open_result(tmp_path / "r")
+    assert stored.fingerprints == ecnlab.run(ecnlab.load(small_file)).fingerprints
+
+
+def test_an_aqm_that_raises_ends_the_command_with_its_traceback(command: Command, small_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "raises.py"
+    path.write_text("import ecnlab as lab\n\nclass Raises(lab.Aqm):\n    def on_arrival(self, arrival):\n        return 1 / 0\n")
+    queue = ("--set", 'link.bottleneck.queue={ aqm = "Raises", limit = 60 }')
+    done = command("run", small_file, "--aqm", f"{path}:Raises", *queue, "--out", tmp_path / "r")
+    assert (done.code, done.out) == (2, "")
+    assert "return 1 / 0" in done.err
+    assert "the AQM Raises failed in on_arrival (seed 1, at 0." in done.err
+
+
+def test_an_aqm_that_no_queue_names_is_warned_of(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--aqm", RED_BY_HAND, "--out", tmp_path / "r", "--quiet")
+    assert done.code == 0
+    assert "the scenario has no queue with the AQM RedByHand: name it where a queue is" in done.err

@@ -117,7 +117,7 @@ impl Scenario {
         match outcome {
             Ok(Ok((run, more))) => RunResult::new(py, seed, run, more, cpu_s),
             Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
-            Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, failure)),
+            Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, *failure)),
             Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
             Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
         }
@@ -129,7 +129,7 @@ enum Ended {
     Stopped,
     Full(RecordingFull),
     /// A user's AQM has failed.
-    Failed(Failure),
+    Failed(Box<Failure>),
 }
 
 type Recorded = Vec<(&'static str, measures::Table)>;
@@ -160,7 +160,7 @@ impl Scenario {
         loop {
             let over = simulation.advance(duration, slice);
             if let Some(failure) = failure::take() {
-                return Err(Ended::Failed(failure));
+                return Err(Ended::Failed(Box::new(failure)));
             }
             if over {
                 return Ok(simulation.finish());

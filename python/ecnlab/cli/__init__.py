@@ -12,7 +12,7 @@ DISAGREES, REFUSED, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 EXIT_CODES = {
     0: "what was asked for is done",
-    DISAGREES: "a comparison disagrees",
+    DISAGREES: "a comparison disagrees, or an AQM breaks a rule",
     REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
     INTERRUPTED: "Ctrl-C; what has finished is kept",
     UNREAD: "who reads the output has stopped reading, as `head` does",

@@ -101,7 +101,7 @@ def show(name: str) -> None:
     from ecnlab import catalog, studies
     from ecnlab.cli import output
 
-    found = [entry for entry in catalog.entries() if entry.name == name]
+    found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
         raise UnknownName("AQM, discipline, TCP profile or variant, traffic source, study or section", name, known)

@@ -11,6 +11,7 @@ from ecnlab.cli import EXIT_CODES
 COMMANDS = {
     "run": "run:run",
     "plot": "plot:plot",
+    "check": "check:check",
     "list": "catalog:list_",
     "show": "catalog:show",
     "schema": "catalog:schema",

@@ -1,7 +1,9 @@
 //! The conformance suite over an AQM, ours or the user's.
 
-use ecnlab_queue::conformance;
-use ecnlab_units::Time;
+use cpu_time::ThreadTime;
+use ecnlab_queue::conformance::{self, Packet};
+use ecnlab_queue::{AqmChoice, Discipline, Fifo, Limit};
+use ecnlab_units::{Rate, Rng, Span, Time, Values};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -22,6 +24,38 @@ pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
         checks.insert(0, raises(py, failure));
     }
     Ok(judged.to_string())
+}
+
+/// What a packet costs on its way through a FIFO buffer with this AQM: nanoseconds of processor time, over so many packets.
+///
+/// The queue is kept at ten packets, with the AQM's defaults: there RED's average is between its thresholds.
+#[pyfunction]
+pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f64> {
+    let entry = aqm.entry().map_err(PyValueError::new_err)?;
+    drop(failure::take());
+    let cost_ns = py.detach(|| {
+        let (rate, limit) = (Rate::from_bps(10_000_000).expect("is not zero"), Limit::Packets(100));
+        let aqm = AqmChoice { entry, values: Values::defaults(entry.parameters) }.make(rate, limit);
+        let began = ThreadTime::now();
+        pass_through(Fifo::new(aqm, limit), packets);
+        began.elapsed().as_secs_f64() * 1e9 / f64::from(packets)
+    });
+    match failure::take() {
+        Some(failure) => Err(failure::raised(py, 0, failure)),
+        None => Ok(cost_ns),
+    }
+}
+
+/// Sends so many packets through a queue that it keeps at ten as far as the AQM lets it.
+fn pass_through(mut queue: Fifo<Packet>, packets: u32) {
+    let (mut now, mut rng) = (Time::ZERO, Rng::for_role(1, "cost"));
+    for number in 0..u64::from(packets) {
+        queue.offer(Packet { number, ..Packet::PLAIN }, now, &mut rng, &mut |_| {});
+        now += Span::from_micros(400);
+        if queue.len() > 10 {
+            queue.take(now, &mut rng, &mut |_| {});
+        }
+    }
 }
 
 /// The rule that only a user's AQM can break: one that has raised lets every packet pass, which the other rules would not notice.

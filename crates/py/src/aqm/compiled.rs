@@ -162,8 +162,11 @@ struct About {
     now: Option<Time>,
     packet: String,
     /// What was seen, as plain Python sees it.
-    seen: Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>,
+    seen: Shown,
 }
+
+/// Makes what a hook saw into an object of Python.
+type Shown = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
 
 /// The bytes as words.
 fn words(bytes: &[u8]) -> Option<Vec<u64>> {
@@ -277,7 +280,7 @@ impl Aqm for Compiled {
 }
 
 /// What a hook saw, as an object of Python when it is asked for.
-fn shown<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(seen: impl Fn() -> T + 'static) -> Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>> {
+fn shown<T: pyo3::PyClass + Into<PyClassInitializer<T>>>(seen: impl Fn() -> T + 'static) -> Shown {
     Box::new(move |py| Ok(Py::new(py, seen())?.into_any()))
 }
 

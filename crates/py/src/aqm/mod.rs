@@ -28,6 +28,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<view::Idling>()?;
     module.add_class::<view::Packet>()?;
     module.add_function(wrap_pyfunction!(check::check_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(check::cost_of_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::addresses, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::exp, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::ln, module)?)?;

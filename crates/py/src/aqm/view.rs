@@ -1,6 +1,7 @@
 //! What a user's AQM sees, as objects of Python and, for compiled hooks, as structs of a fixed layout.
 //!
-//! The two have the same fields. `COMPILED` in `ecnlab.native` declares the layout of the structs once more, for numba.
+//! The two have the same fields. `_seen` in `ecnlab.native` declares the layout of the structs once more, for numba, and a test holds one
+//! form against the other (`tests/test_native.py`).
 
 use ecnlab_queue::aqm;
 use ecnlab_units::{Ecn, Time};

@@ -1,0 +1,160 @@
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from ecnlab import scenarios
+from ecnlab.sources import digest_of, loaded
+from helpers import SMALL
+from own_aqms import QUEUE
+
+MINE = """\
+import ecnlab as lab
+
+FACTOR = 2
+
+class Mine(lab.Aqm):
+    threshold: int = 5
+
+    def on_arrival(self, arrival):
+        return lab.mark() if arrival.backlog.packets > FACTOR * self.threshold else lab.PASS
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def _key(path: Path, name: str = "Mine") -> str:
+    return scenarios.read(SMALL, {QUEUE: f'{{ aqm = "{name}", limit = 60 }}'}, aqms=[f"{path}:{name}"]).hash
+
+
+def test_a_class_is_found_in_its_file_by_every_way_to_write_the_path(mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spaced = tmp_path / "my own: files"
+    spaced.mkdir()
+    (spaced / "an aqm.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ways = [f"{mine}:Mine", "mine.py:Mine", "./mine.py:Mine", "~/mine.py:Mine", "mine.py", f"{spaced}/an aqm.py:Mine"]
+    assert [loaded(way).__name__ for way in ways] == ["Mine"] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "told"),
+    [
+        (MINE, "absent.py:Mine", "cannot read 'absent.py': No such file"),
+        (MINE, ".:Mine", "names no AQM of a file: give FILE.py:CLASS"),
+        (MINE, "mine:Mine", "give FILE.py:CLASS"),
+        (MINE, "", "give FILE.py:CLASS"),
+        (MINE, ":Mine", "give FILE.py:CLASS"),
+        (MINE, "mine.py:Other", "there is no AQM in 'mine.py' named 'Other'; known are Mine"),
+        (MINE, "mine.py:FACTOR", "FACTOR in 'mine.py' is no subclass of ecnlab.Aqm"),
+        (MINE, "mine.py:lab", "lab in 'mine.py' is no subclass"),
+        ("x = 1\n", "mine.py:Mine", "'mine.py' has no subclass of ecnlab.Aqm"),
+        ("x = 1\n", "mine.py", "'mine.py' has no subclass of ecnlab.Aqm"),
+        (MINE + "\n\nclass More(Mine):\n    pass\n", "mine.py", "several AQMs (Mine, More)"),
+        ("def broken(:\n", "mine.py:Mine", "SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "mine.py:Mine", "SystemExit: 3"),
+        ("1 / 0\n", "mine.py:Mine", "line 1, in <module>"),
+        ("import absent_module\n", "mine.py:Mine", "No module named 'absent_module'"),
+        ("x = '\0'\n", "mine.py:Mine", "null bytes"),
+        ("a\0b.py:Mine", "a\0b.py:Mine", "cannot read"),
+    ],
+)
+def test_a_reference_that_leads_to_no_aqm_says_why(
+    text: str, reference: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    path = list(sys.path)
+    with pytest.raises(ecnlab.UsageError) as raised:
+        loaded(reference)
+    assert told in str(raised.value)
+    assert sys.path == path
+
+
+def test_a_character_in_the_class_changes_the_key_and_putting_it_back_restores_it(mine: Path) -> None:
+    first = _key(mine)
+    assert first == _key(mine)
+    mine.write_text(MINE.replace("FACTOR = 2", "FACTOR = 3"))
+    second = _key(mine)
+    mine.write_text(MINE)
+    assert second != first
+    assert _key(mine) == first
+
+
+def test_a_changed_class_goes_into_a_folder_of_its_own(mine: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        made = scenarios.read(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+        ecnlab.run(made, out=tmp_path / "r")
+
+    run()
+    mine.write_text(MINE.replace("threshold: int = 5", "threshold: int = 5 "))
+    with pytest.raises(ecnlab.ResultsError, match="holds results of another scenario"):
+        run()
+
+
+def test_a_file_beside_it_that_it_imports_from_is_part_of_the_key(tmp_path: Path) -> None:
+    keys = []
+    for folder, factor in (("one", 2), ("two", 3), ("three", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "helper_of_mine.py").write_text(f"FACTOR = {factor}\n\ndef factor():\n    return FACTOR\n")
+        path = tmp_path / folder / "importing.py"
+        path.write_text(MINE.replace("FACTOR = 2", "from helper_of_mine import factor\nFACTOR = factor()"))
+        sys.modules.pop("helper_of_mine", None)
+        keys.append(_key(path))
+    sys.modules.pop("helper_of_mine", None)
+    assert keys[0] != keys[1]
+    assert keys[0] == keys[2]
+
+
+def test_a_result_tells_the_digest_of_the_aqm_that_it_was_made_with(mine: Path, tmp_path: Path) -> None:
+    made = scenarios.read(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+    ecnlab.run(made, out=tmp_path / "r")
+    import json
+
+    header = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert header["aqms"] == {"Mine": digest_of(loaded(f"{mine}:Mine"))}
+    assert header["parameters"]["link"][0]["queue"]["aqm"] == "Mine"
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1]
+
+
+def test_a_scenario_with_a_class_of_a_file_can_be_pickled_for_another_process(mine: Path) -> None:
+    made = scenarios.read(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[f"{mine}:Mine"])
+    sent = pickle.loads(pickle.dumps(made))
+    assert (sent.hash, sent._core.run(1).fingerprint) == (made.hash, made._core.run(1).fingerprint)
+
+
+NOTEBOOK = """\
+import ecnlab as lab
+
+LEVEL = {level}
+
+def above(packets):
+    return packets > LEVEL{comment}
+
+class Noted(lab.Aqm):
+    def on_arrival(self, arrival):
+        return lab.mark() if above(arrival.backlog.packets) else lab.PASS
+"""
+
+
+def _noted(level: int = 5, comment: str = "", more: str = "") -> str:
+    """The digest of a class that was typed at a prompt, where no file is."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(NOTEBOOK.format(level=level, comment=comment) + more, names)
+    aqm = names["Noted"]
+    assert isinstance(aqm, type)
+    return digest_of(aqm)
+
+
+def test_the_digest_of_a_class_of_a_notebook_covers_what_it_names_beside_it() -> None:
+    assert _noted() == _noted()
+    assert _noted() != _noted(level=6)
+    assert _noted() != _noted(comment=" + 1")
+    assert _noted() == _noted(more="\nUNUSED = 5\n")
