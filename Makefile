@@ -38,7 +38,7 @@ demo: $(BUILT) ## the thesis' central comparison, computed afresh: figures and r
 
 test: $(BUILT) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
-	@cargo test --quiet --workspace --release --exclude ecnlab-py
+	@cargo test --quiet --workspace --profile tests --exclude ecnlab-py
 	@echo "Testing the package and the command ..."
 	@$(BIN)/python -m pytest
 

@@ -9,12 +9,15 @@ use crate::Limit;
 
 impl Subject {
     /// Random values that a scenario would not refuse. Where the draws contradict themselves again and again, fewer values are changed.
+    /// A count that a discipline sets to be busy, such as its number of queues, is drawn up to four times that: more of them take longer
+    /// and show nothing else.
     pub fn draw(&self, limit: Limit, rng: &mut Rng) -> Chosen {
-        let defaults = self.values(Setting::Defaults);
+        let defaults = Chosen { discipline: self.discipline.busy_values(), ..self.values(Setting::Defaults) };
         for attempt in 0..ATTEMPTS {
             let share = 1.0 - attempt as f64 / ATTEMPTS as f64;
             let mut chosen = defaults.clone();
             redraw(&mut chosen.discipline, share, rng);
+            self.keep_small(&mut chosen.discipline, &defaults.discipline);
             if let Some(values) = &mut chosen.aqm {
                 redraw(values, share, rng);
             }
@@ -23,6 +26,16 @@ impl Subject {
             }
         }
         defaults
+    }
+
+    fn keep_small(&self, drawn: &mut Values, busy: &Values) {
+        for &(name, _) in self.discipline.busy {
+            if let (Value::Count(count), Value::Count(small)) = (drawn.value(name), busy.value(name)) {
+                let most = (4 * small).max(4);
+                let count = if *count > most { 1 + count % most } else { *count };
+                drawn.set(name, Value::Count(count));
+            }
+        }
     }
 }
 

@@ -22,8 +22,7 @@
 mod longest;
 mod schemes;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use ecnlab_units::rng::scramble;
 use ecnlab_units::{Rate, Rng, Time};
@@ -48,8 +47,10 @@ pub struct FlowQueues<F> {
     backlog: Backlog,
     /// What the hash is perturbed with, once a packet has come.
     salt: Option<u64>,
-    /// When AQMs want to be woken, and when the hash is to be perturbed, which stands behind the last queue.
-    timers: BinaryHeap<Reverse<(Time, u32)>>,
+    /// When the first of the AQMs wants to be woken. All of one kind were made at once, so they want it together.
+    aqms_due: Option<Time>,
+    /// When the hash is to be perturbed.
+    hash_due: Option<Time>,
     /// By band, which is the list that a packet's queue stands in as something happens to it.
     counters: Vec<Counters>,
 }
@@ -72,10 +73,9 @@ impl<F: Frame> FlowQueues<F> {
         let depth = Limit::Packets(plan.depth);
         let queue = |_| FlowQueue { fifo: Fifo::new(aqm(), depth), credit: 0, list: None, in_turn: false, left: false };
         let queues: Vec<FlowQueue<F>> = (0..plan.flows).map(queue).collect();
-        let of_aqms = (0..).zip(&queues).filter_map(|(at, queue)| Some((queue.fifo.deadline()?, at)));
-        let of_hash = plan.perturb.map(|perturb| (Time::ZERO + perturb, plan.flows));
         FlowQueues {
-            timers: of_aqms.chain(of_hash).map(Reverse).collect(),
+            aqms_due: earliest(&queues),
+            hash_due: plan.perturb.map(|perturb| Time::ZERO + perturb),
             longest: Longest::of(queues.len()),
             salt: plan.salt,
             queues,
@@ -243,6 +243,14 @@ fn counting<F: Frame>(counters: &mut Counters, tell: &mut impl FnMut(Deed<F>)) -
     }
 }
 
+fn earliest<F: Frame>(queues: &[FlowQueue<F>]) -> Option<Time> {
+    queues.iter().filter_map(|queue| queue.fifo.deadline()).min()
+}
+
+fn is_due(deadline: Option<Time>, now: Time) -> bool {
+    deadline.is_some_and(|time| time <= now)
+}
+
 impl<F: Frame> Discipline<F> for FlowQueues<F> {
     fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
         let at = self.queue_of(frame.flow(), rng);
@@ -281,26 +289,19 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.timers.peek().map(|Reverse((time, _))| *time)
+        [self.aqms_due, self.hash_due].into_iter().flatten().min()
     }
 
     fn expire(&mut self, now: Time, rng: &mut Rng) {
-        let mut due = Vec::new();
-        while self.deadline().is_some_and(|time| time <= now) {
-            due.extend(self.timers.pop().map(|Reverse((_, at))| at));
+        if is_due(self.aqms_due, now) {
+            for queue in self.queues.iter_mut().filter(|queue| is_due(queue.fifo.deadline(), now)) {
+                queue.fifo.expire(now, rng);
+            }
+            self.aqms_due = earliest(&self.queues);
         }
-        for at in due {
-            let next = match self.queues.get_mut(at as usize) {
-                Some(queue) => {
-                    queue.fifo.expire(now, rng);
-                    queue.fifo.deadline()
-                }
-                None => {
-                    self.perturb(rng);
-                    self.plan.perturb.map(|perturb| now + perturb)
-                }
-            };
-            self.timers.extend(next.map(|next| Reverse((next, at))));
+        if is_due(self.hash_due, now) {
+            self.perturb(rng);
+            self.hash_due = self.plan.perturb.map(|perturb| now + perturb);
         }
     }
 
