@@ -34,8 +34,8 @@ fn neither_title_nor_recording_changes_the_key_and_a_parameter_does() {
 #[test]
 fn what_is_in_force_reads_as_the_same_scenario() {
     let examples = crates().join("../examples");
-    for entry in std::fs::read_dir(examples).unwrap() {
-        let path = entry.unwrap().path();
+    let files = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin()).unwrap();
         let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin())
             .unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));

@@ -22,7 +22,7 @@ _WORDS = {True: "ok", False: "FAILS", None: "not judged"}
 @options.as_json
 @options.quiet
 def check(aqm: str, as_json: bool, quiet: bool) -> None:
-    """Try an AQM out: what always has to hold of one, and what RFC 7567 asks.
+    """Try an AQM against the rules that always hold.
 
     NAME is one of ours, FILE:CLASS one of yours, as in my_aqm.py:MyAqm. It is run with its defaults, with the values that it names
     as busy, and with random values within the bounds of its parameters. RFC 7567's duties are figures and fail nobody.
