@@ -79,11 +79,13 @@ impl Red {
     }
 
     /// Takes an arrival into the average; returns the start of the idle spell that it ended, if any. [`Red::judge`] is to follow.
+    #[inline]
     pub(super) fn measure(&mut self, arrival: &Arrival) -> Option<Time> {
         self.average.update(arrival)
     }
 
     /// Judges the arrival that was measured.
+    #[inline]
     pub(super) fn judge(&mut self, arrival: &Arrival, idle: Option<Time>, rng: &mut Rng) -> Wish {
         self.count.arrival(arrival.packet.size);
         let mut wish = self.wish(arrival, rng);

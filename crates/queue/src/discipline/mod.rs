@@ -176,15 +176,44 @@ queues! {
     FlowQueues(FlowQueues),
 }
 
+/// Asks a FIFO in place, since nearly every queue is one, and any other discipline by a call: shapers hold queues, so these calls recurse.
+macro_rules! fifo_or {
+    ($queue:expr, $fifo:ident => $ask:expr, $otherwise:expr) => {
+        if let Queue::Fifo($fifo) = $queue { $ask } else { $otherwise }
+    };
+}
+
+impl<F: Frame> Queue<F> {
+    #[inline(never)]
+    fn offer_any(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
+        each!(self, queue => queue.offer(frame, now, rng, tell));
+    }
+
+    #[inline(never)]
+    fn take_any(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
+        each!(self, queue => queue.take(now, rng, tell))
+    }
+
+    #[inline(never)]
+    fn len_any(&self) -> usize {
+        each!(self, queue => queue.len())
+    }
+
+    #[inline(never)]
+    fn average_any(&self) -> Option<f64> {
+        each!(self, queue => queue.average())
+    }
+}
+
 impl<F: Frame> Discipline<F> for Queue<F> {
     #[inline]
     fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
-        each!(self, queue => queue.offer(frame, now, rng, tell));
+        fifo_or!(self, fifo => fifo.offer(frame, now, rng, tell), self.offer_any(frame, now, rng, tell));
     }
 
     #[inline]
     fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
-        each!(self, queue => queue.take(now, rng, tell))
+        fifo_or!(self, fifo => fifo.take(now, rng, tell), self.take_any(now, rng, tell))
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -201,7 +230,7 @@ impl<F: Frame> Discipline<F> for Queue<F> {
 
     #[inline]
     fn len(&self) -> usize {
-        each!(self, queue => queue.len())
+        fifo_or!(self, fifo => fifo.len(), self.len_any())
     }
 
     fn bytes(&self) -> u64 {
@@ -222,7 +251,7 @@ impl<F: Frame> Discipline<F> for Queue<F> {
 
     #[inline]
     fn average(&self) -> Option<f64> {
-        each!(self, queue => queue.average())
+        fifo_or!(self, fifo => fifo.average(), self.average_any())
     }
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {

@@ -152,6 +152,7 @@ impl Average {
     }
 
     /// Takes the arrival in; returns the start of the idle spell that it ended, if any.
+    #[inline]
     pub(crate) fn update(&mut self, arrival: &Arrival) -> Option<Time> {
         let idle = self.idle_since.take();
         let length = match self.unit {
@@ -293,6 +294,7 @@ impl Count {
     }
 
     /// One random test with `p_b`; a hit starts the count anew.
+    #[inline]
     pub(crate) fn test(&mut self, p_b: f64, settings: &Settings, size: u32, rng: &mut Rng) -> bool {
         let p_a = self.spread(p_b, settings, size);
         let hit = rng.uniform() <= p_a && p_a > 0.0;
