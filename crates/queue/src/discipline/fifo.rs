@@ -76,7 +76,6 @@ impl<F: Frame> Fifo<F> {
 
     /// The next packet to send, while so much waits in other queues that share the buffer.
     #[inline]
-    #[inline]
     pub fn take_beside(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
         if self.needs.departures {
             self.judge(elsewhere, now, rng, tell);
