@@ -85,7 +85,7 @@ impl Red {
     }
 
     /// Judges the arrival that was measured.
-    #[inline]
+    #[inline(always)]
     pub(super) fn judge(&mut self, arrival: &Arrival, idle: Option<Time>, rng: &mut Rng) -> Wish {
         self.count.arrival(arrival.packet.size);
         let mut wish = self.wish(arrival, rng);
@@ -107,6 +107,7 @@ impl Red {
         self.ramp = ramp;
     }
 
+    #[inline(always)]
     fn wish(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
         let Settings { floor, drop, .. } = self.settings;
         if self.average.value() < self.ramp.min_th || arrival.backlog.packets <= floor {

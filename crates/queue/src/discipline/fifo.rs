@@ -75,7 +75,7 @@ impl<F: Frame> Fifo<F> {
     }
 
     /// The next packet to send, while so much waits in other queues that share the buffer.
-    #[inline]
+    #[inline(always)]
     pub fn take_beside(&mut self, elsewhere: Backlog, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
         if self.needs.departures {
             self.judge(elsewhere, now, rng, tell);
@@ -286,7 +286,7 @@ impl<F: Frame> Fifo<F> {
 }
 
 impl<F: Frame> Discipline<F> for Fifo<F> {
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, frame: F, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
         self.counters.arrived.add(frame.size());
         let packet = frame.glimpse();
@@ -299,7 +299,7 @@ impl<F: Frame> Discipline<F> for Fifo<F> {
         self.settle(wish, Stored { frame, group, arrived: now }, tell);
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Time, rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
         self.take_beside(Backlog::NONE, now, rng, tell)
     }
