@@ -29,7 +29,8 @@ pub trait Frame {
     fn takes(&self, level: Level) -> bool;
     /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
     fn mark(&mut self, level: Level);
-    /// Which flow it belongs to; the two directions of a connection are two flows.
+    /// Which flow it belongs to; the two directions of a connection are two flows. A number is not used again for another flow as long as
+    /// a queue may remember it: fair queues and AQMs with a memory of flows tell flows by nothing else.
     fn flow(&self) -> u64;
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;

@@ -157,7 +157,9 @@ impl<P: Probe> Witness<'_, P> {
             Deed::Stored(_) => {}
             Deed::Marked(frame, cause) => {
                 self.packets[frame.packet].ecn = frame.ecn();
-                self.touch(frame.packet, MarkOrDrop::Marked(cause));
+                if !self.packets[frame.packet].is_ack() {
+                    self.touch(frame.packet, MarkOrDrop::Marked(cause));
+                }
             }
             Deed::Dropped(frame, cause) => self.lose(frame.packet, MarkOrDrop::Dropped(cause)),
         }
