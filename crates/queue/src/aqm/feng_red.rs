@@ -6,7 +6,7 @@
 //! avg comes below min_th              max_p <- max_p / alpha
 //! ```
 //!
-//! Once on one side, max_p stays until the average has been elsewhere. The text bounds max_p nowhere; here it is 1 at most.
+//! Once on one side, max_p stays until the average has been elsewhere; it starts below min_th, at an average of 0. The text bounds max_p nowhere; here it is 1 at most.
 
 use ecnlab_units::{Level, Rate, Time, parameters};
 
@@ -51,7 +51,7 @@ parameters! {
 /// Self-configuring RED on a link of this rate.
 fn new(settings: Settings, rate: Rate) -> Steered<SelfConfiguring> {
     let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
-    Steered::new(settings.law, mode, rate, SelfConfiguring { settings, side: Side::Between })
+    Steered::new(settings.law, mode, rate, SelfConfiguring { settings, side: Side::Below })
 }
 
 struct SelfConfiguring {
@@ -126,6 +126,12 @@ mod tests {
         assert_eq!(vec![0.12, 0.24, 0.24, 0.24, 0.48], course(&[10, 16, 20, 10, 16]), "doubled above max_th");
         assert_eq!(vec![0.12, 0.04, 0.04, 0.04, 0.013333], course(&[10, 4, 0, 10, 4]), "a third below min_th");
         assert_eq!(vec![0.24, 0.08, 0.16], course(&[16, 4, 16]), "from one side to the other");
+    }
+
+    #[test]
+    fn the_average_of_an_empty_queue_has_not_come_below_min_th() {
+        assert_eq!(vec![0.12, 0.12], course(&[0, 1]), "it was there from the start");
+        assert_eq!(vec![0.12, 0.12, 0.04], course(&[4, 10, 4]), "here it has come back");
     }
 
     #[test]
