@@ -19,7 +19,6 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
 
 use super::law::adaptive::{self, GAUGES};
-use super::law::red::BUSY;
 use super::mecn::{Lines, Mecn, check_mid};
 use super::{Aqm, Arrival, Expiry, Wish};
 use crate::registry::AqmEntry;
@@ -33,7 +32,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     parameters: Settings::PARAMETERS,
     marks: |_| Some(Level::Incipient),
     check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1"), ("top", "1")],
     gauges: GAUGES,
     make: &|values, line| Box::new(Amecn::new(Settings::of(values), line.rate)),
     ..AqmEntry::PLAIN
@@ -77,17 +76,30 @@ impl Settings {
         let mut problems = self.auto.check(limit);
         if let Some(min_th) = self.auto.min_th {
             problems.extend(check_mid(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
-            if let Some(target) = self.target.filter(|&target| target <= min_th) {
-                problems.push(("target", format!("{target} must be above min_th {min_th}")));
-            }
+            problems.extend(self.check_target(min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
         } else {
             let needs_min_th = |name, given: Option<f64>| given.map(|_| (name, "needs min_th: leave it to target_delay too".to_owned()));
             problems.extend(needs_min_th("mid_th", self.mid_th).into_iter().chain(needs_min_th("target", self.target)));
         }
         if self.bottom > self.top {
             problems.push(("bottom", format!("{} must be at most top {}", self.bottom, self.top)));
+        } else {
+            problems.extend(self.check_max_p());
         }
         problems
+    }
+
+    fn check_target(&self, min_th: f64, max_th: f64) -> Option<(&'static str, String)> {
+        let target = self.target.filter(|&target| target <= min_th || target >= max_th)?;
+        Some(("target", format!("{target} must be above min_th {min_th} and below max_th {max_th}")))
+    }
+
+    fn check_max_p(&self) -> Option<(&'static str, String)> {
+        let Settings { bottom, top, .. } = *self;
+        let max_p = self.auto.max_p;
+        let outside = (!(bottom..=top).contains(&max_p))
+            .then(|| ("max_p", format!("{max_p} must be at least bottom {bottom} and at most top {top}, between which it moves")));
+        outside.or_else(|| adaptive::check_max_p(max_p))
     }
 
     /// The lines on a link of this rate when P1max is `max_p`.
@@ -244,7 +256,14 @@ mod tests {
         assert_eq!(vec!["mid_th"], wrong(&[("min_th", "5"), ("mid_th", "20")]));
         assert_eq!(vec!["mid_th", "target"], wrong(&[("mid_th", "20"), ("target", "9")]));
         assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "5")]));
+        assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "15")]), "max_th is 15");
+        assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("max_th", "12"), ("target", "12")]));
         assert_eq!(vec!["bottom"], wrong(&[("bottom", "0.6")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0.6")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0.005")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0"), ("mid_max_p", "0.2")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0"), ("bottom", "0")]), "it would never move");
+        assert!(wrong(&[("min_th", "5"), ("target", "14.9"), ("max_p", "0.5")]).is_empty());
         assert!(wrong(&[]).is_empty());
     }
 }

@@ -8,9 +8,10 @@
 //!
 //! Once on one side, max_p stays until the average has been elsewhere; it starts below min_th, at an average of 0. The text bounds max_p nowhere; here it is 1 at most.
 
+use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Time, parameters};
 
-use super::law::adaptive::GAUGES;
+use super::law::adaptive::{self, GAUGES};
 use super::law::red::{self, BUSY};
 use super::law::steered::{Steered, Steering};
 use super::red::Mode;
@@ -24,7 +25,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).law.check(limit),
+    check: |values, limit| Settings::of(values).check(limit),
     busy: BUSY,
     gauges: GAUGES,
     make: &|values, line| Box::new(new(Settings::of(values), line.rate)),
@@ -45,6 +46,15 @@ parameters! {
         /// What max_p is multiplied by when the average comes above max_th.
         #[source("Feng, Kandlur, Saha and Shin 1999, section III")]
         pub beta: f64 = "2", 1..=1e6;
+    }
+}
+
+impl Settings {
+    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let mut problems = self.law.check(limit);
+        problems.extend(adaptive::check_max_p(self.law.max_p));
+        problems
     }
 }
 
@@ -132,6 +142,17 @@ mod tests {
     fn the_average_of_an_empty_queue_has_not_come_below_min_th() {
         assert_eq!(vec![0.12, 0.12], course(&[0, 1]), "it was there from the start");
         assert_eq!(vec![0.12, 0.12, 0.04], course(&[4, 10, 4]), "here it has come back");
+    }
+
+    #[test]
+    fn a_max_p_that_could_not_move_is_refused() {
+        let wrong = |max_p: &str| {
+            let mut values = Values::defaults(Settings::PARAMETERS);
+            values.read("max_p", max_p).unwrap();
+            Settings::of(&values).check(Amount::Packets(100.0))
+        };
+        assert_eq!("max_p", wrong("0")[0].0);
+        assert!(wrong("0.001").is_empty());
     }
 
     #[test]
