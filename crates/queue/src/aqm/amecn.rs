@@ -12,14 +12,14 @@
 //! P2max keeps its ratio to P1max (our choice). Below `min_th` the second line would take more than 0.17 of max_p; it is the paper's
 //! line all the same.
 //! Thresholds that are not given follow from the target delay and the link's rate: min_th = target / 2, max_th = 3 min_th,
-//! mid_th = 2.25 min_th, w_q with a time constant of one second. The line is gentle, as the paper's reason for `top` supposes.
+//! mid_th = 2.25 min_th, w_q with a time constant of one second. The ramps are gentle, as the paper's reason for `top` supposes.
 //! While the link is idle the average is the one that an arrival would find (our choice).
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
 
 use super::law::adaptive::{self, GAUGES};
-use super::mecn::{Lines, Mecn, check_mid};
+use super::mecn::{Mecn, Ramps, check_mid};
 use super::{Aqm, Arrival, Expiry, Wish};
 use crate::registry::AqmEntry;
 
@@ -38,7 +38,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     ..AqmEntry::PLAIN
 };
 
-/// A min_th of which there is a line to draw, in packets; the paper has no smallest one.
+/// A min_th of which there is a ramp to draw, in packets; the paper has no smallest one.
 const LEAST_MIN_TH: f64 = 1.0;
 /// Where mid_th stands between the thresholds: 2.25 min_th when max_th is 3 min_th.
 const MID: f64 = 0.625;
@@ -102,13 +102,13 @@ impl Settings {
         outside.or_else(|| adaptive::check_max_p(max_p))
     }
 
-    /// The lines on a link of this rate when P1max is `max_p`.
-    fn lines(&self, rate: Rate, max_p: f64) -> Lines {
+    /// The ramps on a link of this rate when P1max is `max_p`.
+    fn ramps(&self, rate: Rate, max_p: f64) -> Ramps {
         let mut law = self.auto.law(rate, LEAST_MIN_TH);
         let ratio = self.mid_max_p.map_or(1.0, |mid_max_p| mid_max_p / law.max_p);
         law.max_p = max_p;
         let mid_th = self.mid_th.unwrap_or(law.min_th + MID * (law.max_th - law.min_th));
-        Lines { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
+        Ramps { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
     }
 }
 
@@ -117,37 +117,37 @@ pub struct Amecn {
     settings: Settings,
     mecn: Mecn,
     rate: Rate,
-    lines: Lines,
+    ramps: Ramps,
     due: Time,
 }
 
 impl Amecn {
     /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Amecn {
-        let lines = settings.lines(rate, settings.auto.max_p);
-        Amecn { settings, mecn: Mecn::new(lines, rate), rate, lines, due: Time::ZERO + settings.interval }
+        let ramps = settings.ramps(rate, settings.auto.max_p);
+        Amecn { settings, mecn: Mecn::new(ramps, rate), rate, ramps, due: Time::ZERO + settings.interval }
     }
 
     fn target(&self) -> f64 {
-        self.settings.target.unwrap_or((self.lines.law.min_th + self.lines.law.max_th) / 2.0)
+        self.settings.target.unwrap_or((self.ramps.law.min_th + self.ramps.law.max_th) / 2.0)
     }
 
     /// `max_p` after an interval that ended with this average.
     fn adapted(&self, average: f64) -> f64 {
         let Settings { bottom, top, .. } = self.settings;
-        let (target, max_p) = (self.target(), self.lines.law.max_p);
+        let (target, max_p) = (self.target(), self.ramps.law.max_p);
         if average > target && max_p <= top {
             (max_p + 0.25 * max_p * (average - target) / target).min(top)
         } else if average < target && max_p >= bottom {
-            (max_p * (1.0 - 0.17 * (target - average) / (target - self.lines.law.min_th))).max(bottom)
+            (max_p * (1.0 - 0.17 * (target - average) / (target - self.ramps.law.min_th))).max(bottom)
         } else {
             max_p
         }
     }
 
     fn draw(&mut self, max_p: f64) {
-        self.lines = self.settings.lines(self.rate, max_p);
-        self.mecn.follow(&self.lines);
+        self.ramps = self.settings.ramps(self.rate, max_p);
+        self.mecn.follow(&self.ramps);
     }
 }
 
@@ -172,7 +172,7 @@ impl Aqm for Amecn {
     fn retune(&mut self, rate: Rate) {
         self.rate = rate;
         self.mecn.retune(rate);
-        self.draw(self.lines.law.max_p);
+        self.draw(self.ramps.law.max_p);
     }
 
     fn average(&self) -> Option<f64> {
@@ -181,7 +181,7 @@ impl Aqm for Amecn {
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
         self.mecn.gauges(show);
-        show("max_p", self.lines.law.max_p);
+        show("max_p", self.ramps.law.max_p);
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_target_delay_sets_all_thresholds() {
         let rate = Rate::from_bps(16_000_000).unwrap();
-        let Lines { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).lines(rate, 0.1);
+        let Ramps { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).ramps(rate, 0.1);
         assert_eq!((20.0, 45.0, 60.0), (law.min_th, mid_th, law.max_th), "a target of 40 packets");
         assert_eq!(40.0, Amecn::new(settings(&[("target_delay", "20 ms")]), rate).target());
     }
@@ -233,7 +233,7 @@ mod tests {
                 amecn.arrive(&Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
                 amecn.expire(&Expiry { now, backlog: Backlog::of(packets), head_waited: Span::ZERO }, &mut Rng::for_role(1, "amecn"));
             }
-            let found = [amecn.lines.law.max_p, amecn.lines.mid_max_p];
+            let found = [amecn.ramps.law.max_p, amecn.ramps.mid_max_p];
             assert!(expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
         }
     }
