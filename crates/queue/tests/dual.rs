@@ -240,6 +240,22 @@ fn saturated_marks_give_way_to_drops_in_both_bands_or_to_delay() {
     }
 }
 
+/// RFC 9332, figure 7, lines 4b and 12b: L is in overload where p_CL >= 1, C where p_C >= min(1/k^2, 1).
+#[test]
+fn with_a_coupling_below_one_only_the_classic_band_is_ever_dropped_by_overload() {
+    let mut dual = Dual::new(&[("coupling", "0.5"), ("alpha", "0.01"), ("beta", "0")]);
+    dual.drive(1.0);
+    for (ecn, dropped, marked) in [(Ecn::Ect1, 0, 500), (Ecn::Ect0, 1000, 0)] {
+        (dual.marked, dual.dropped) = (Vec::new(), Vec::new());
+        for _ in 0..1000 {
+            dual.offer(ecn);
+            dual.take();
+        }
+        let found = [dual.dropped.len(), dual.marked.len()];
+        assert!(found.iter().zip([dropped, marked]).all(|(&found, expected)| found.abs_diff(expected) <= 1), "{ecn:?}: {found:?}");
+    }
+}
+
 #[test]
 fn an_overloaded_low_latency_band_drives_the_base_law_without_classic_traffic() {
     let mut dual = Dual::new(&[]);

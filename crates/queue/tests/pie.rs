@@ -364,3 +364,28 @@ fn the_departure_rate_tells_the_delay_by_littles_law() {
     // 17 packets of 1000 bytes are the first to make up 16384 bytes: 17 ms are taken for 16.384.
     assert!((delay - 0.030 * 17.0 / 16.384).abs() < 1e-9, "{delay}");
 }
+
+/// RFC 8033, appendix B: what was measured before PIE was switched off says nothing of the rate at which packets leave now.
+#[test]
+fn becoming_active_again_it_measures_the_departure_rate_anew() {
+    let mut rng = Rng::for_role(1, "anew");
+    let mut pie = pie(&[("delay", "departure-rate"), ("activate", "0.02")]);
+    let mut now = Time::ZERO;
+    let mut packets = |pie: &mut Pie, number: u32, every: Span, backlog: Backlog| {
+        for _ in 0..number {
+            pie.arrive(&Arrival { now, backlog, ..Arrival::PLAIN }, &mut rng);
+            now += every;
+            pie.depart(&Departure { now, backlog, ..Departure::PLAIN }, &mut rng);
+        }
+        pie.expire(&Expiry { now, backlog, head_waited: Span::ZERO }, &mut rng);
+        let mut delay = 0.0;
+        pie.gauges(&mut |name, value| delay = if name == "delay" { value } else { delay });
+        delay
+    };
+    let (slow, fast, busy) = (Span::from_millis(10), Span::from_millis(1), Backlog::of(30));
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    close(packets(&mut pie, 17, slow, busy), 0.300 * 17.0 / 16.384);
+    (0..3).for_each(|_| close(packets(&mut pie, 1, slow, Backlog::NONE), 0.0));
+    close(packets(&mut pie, 16, fast, busy), 0.0);
+    close(packets(&mut pie, 1, fast, busy), 0.030 * 17.0 / 16.384);
+}

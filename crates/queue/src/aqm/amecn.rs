@@ -12,15 +12,14 @@
 //! P2max keeps its ratio to P1max (our choice). Below `min_th` the second line would take more than 0.17 of max_p; it is the paper's
 //! line all the same.
 //! Thresholds that are not given follow from the target delay and the link's rate: min_th = target / 2, max_th = 3 min_th,
-//! mid_th = 2.25 min_th, w_q with a time constant of one second. The line is gentle, as the paper's reason for `top` supposes.
+//! mid_th = 2.25 min_th, w_q with a time constant of one second. The ramps are gentle, as the paper's reason for `top` supposes.
 //! While the link is idle the average is the one that an arrival would find (our choice).
 
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
 
 use super::law::adaptive::{self, GAUGES};
-use super::law::red::BUSY;
-use super::mecn::{Lines, Mecn, check_mid};
+use super::mecn::{Mecn, Ramps, check_mid};
 use super::{Aqm, Arrival, Expiry, Wish};
 use crate::registry::AqmEntry;
 
@@ -33,13 +32,13 @@ pub static ENTRY: AqmEntry = AqmEntry {
     parameters: Settings::PARAMETERS,
     marks: |_| Some(Level::Incipient),
     check: |values, limit| Settings::of(values).check(limit),
-    busy: BUSY,
+    busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("max_p", "1"), ("top", "1")],
     gauges: GAUGES,
     make: &|values, line| Box::new(Amecn::new(Settings::of(values), line.rate)),
     ..AqmEntry::PLAIN
 };
 
-/// A min_th of which there is a line to draw, in packets; the paper has no smallest one.
+/// A min_th of which there is a ramp to draw, in packets; the paper has no smallest one.
 const LEAST_MIN_TH: f64 = 1.0;
 /// Where mid_th stands between the thresholds: 2.25 min_th when max_th is 3 min_th.
 const MID: f64 = 0.625;
@@ -77,26 +76,39 @@ impl Settings {
         let mut problems = self.auto.check(limit);
         if let Some(min_th) = self.auto.min_th {
             problems.extend(check_mid(self.mid_th, min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
-            if let Some(target) = self.target.filter(|&target| target <= min_th) {
-                problems.push(("target", format!("{target} must be above min_th {min_th}")));
-            }
+            problems.extend(self.check_target(min_th, self.auto.max_th.unwrap_or(3.0 * min_th)));
         } else {
             let needs_min_th = |name, given: Option<f64>| given.map(|_| (name, "needs min_th: leave it to target_delay too".to_owned()));
             problems.extend(needs_min_th("mid_th", self.mid_th).into_iter().chain(needs_min_th("target", self.target)));
         }
         if self.bottom > self.top {
             problems.push(("bottom", format!("{} must be at most top {}", self.bottom, self.top)));
+        } else {
+            problems.extend(self.check_max_p());
         }
         problems
     }
 
-    /// The lines on a link of this rate when P1max is `max_p`.
-    fn lines(&self, rate: Rate, max_p: f64) -> Lines {
+    fn check_target(&self, min_th: f64, max_th: f64) -> Option<(&'static str, String)> {
+        let target = self.target.filter(|&target| target <= min_th || target >= max_th)?;
+        Some(("target", format!("{target} must be above min_th {min_th} and below max_th {max_th}")))
+    }
+
+    fn check_max_p(&self) -> Option<(&'static str, String)> {
+        let Settings { bottom, top, .. } = *self;
+        let max_p = self.auto.max_p;
+        let outside = (!(bottom..=top).contains(&max_p))
+            .then(|| ("max_p", format!("{max_p} must be at least bottom {bottom} and at most top {top}, between which it moves")));
+        outside.or_else(|| adaptive::check_max_p(max_p))
+    }
+
+    /// The ramps on a link of this rate when P1max is `max_p`.
+    fn ramps(&self, rate: Rate, max_p: f64) -> Ramps {
         let mut law = self.auto.law(rate, LEAST_MIN_TH);
         let ratio = self.mid_max_p.map_or(1.0, |mid_max_p| mid_max_p / law.max_p);
         law.max_p = max_p;
         let mid_th = self.mid_th.unwrap_or(law.min_th + MID * (law.max_th - law.min_th));
-        Lines { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
+        Ramps { law, mid_th, mid_max_p: (max_p * ratio).min(1.0) }
     }
 }
 
@@ -105,37 +117,37 @@ pub struct Amecn {
     settings: Settings,
     mecn: Mecn,
     rate: Rate,
-    lines: Lines,
+    ramps: Ramps,
     due: Time,
 }
 
 impl Amecn {
     /// With these settings, before a line of this rate.
     pub fn new(settings: Settings, rate: Rate) -> Amecn {
-        let lines = settings.lines(rate, settings.auto.max_p);
-        Amecn { settings, mecn: Mecn::new(lines, rate), rate, lines, due: Time::ZERO + settings.interval }
+        let ramps = settings.ramps(rate, settings.auto.max_p);
+        Amecn { settings, mecn: Mecn::new(ramps, rate), rate, ramps, due: Time::ZERO + settings.interval }
     }
 
     fn target(&self) -> f64 {
-        self.settings.target.unwrap_or((self.lines.law.min_th + self.lines.law.max_th) / 2.0)
+        self.settings.target.unwrap_or((self.ramps.law.min_th + self.ramps.law.max_th) / 2.0)
     }
 
     /// `max_p` after an interval that ended with this average.
     fn adapted(&self, average: f64) -> f64 {
         let Settings { bottom, top, .. } = self.settings;
-        let (target, max_p) = (self.target(), self.lines.law.max_p);
+        let (target, max_p) = (self.target(), self.ramps.law.max_p);
         if average > target && max_p <= top {
             (max_p + 0.25 * max_p * (average - target) / target).min(top)
         } else if average < target && max_p >= bottom {
-            (max_p * (1.0 - 0.17 * (target - average) / (target - self.lines.law.min_th))).max(bottom)
+            (max_p * (1.0 - 0.17 * (target - average) / (target - self.ramps.law.min_th))).max(bottom)
         } else {
             max_p
         }
     }
 
     fn draw(&mut self, max_p: f64) {
-        self.lines = self.settings.lines(self.rate, max_p);
-        self.mecn.follow(&self.lines);
+        self.ramps = self.settings.ramps(self.rate, max_p);
+        self.mecn.follow(&self.ramps);
     }
 }
 
@@ -160,7 +172,7 @@ impl Aqm for Amecn {
     fn retune(&mut self, rate: Rate) {
         self.rate = rate;
         self.mecn.retune(rate);
-        self.draw(self.lines.law.max_p);
+        self.draw(self.ramps.law.max_p);
     }
 
     fn average(&self) -> Option<f64> {
@@ -169,7 +181,7 @@ impl Aqm for Amecn {
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
         self.mecn.gauges(show);
-        show("max_p", self.lines.law.max_p);
+        show("max_p", self.ramps.law.max_p);
     }
 }
 
@@ -196,7 +208,7 @@ mod tests {
     #[test]
     fn the_target_delay_sets_all_thresholds() {
         let rate = Rate::from_bps(16_000_000).unwrap();
-        let Lines { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).lines(rate, 0.1);
+        let Ramps { law, mid_th, .. } = settings(&[("target_delay", "20 ms")]).ramps(rate, 0.1);
         assert_eq!((20.0, 45.0, 60.0), (law.min_th, mid_th, law.max_th), "a target of 40 packets");
         assert_eq!(40.0, Amecn::new(settings(&[("target_delay", "20 ms")]), rate).target());
     }
@@ -221,7 +233,7 @@ mod tests {
                 amecn.arrive(&Arrival { now, backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut Rng::for_role(1, "amecn"));
                 amecn.expire(&Expiry { now, backlog: Backlog::of(packets), head_waited: Span::ZERO }, &mut Rng::for_role(1, "amecn"));
             }
-            let found = [amecn.lines.law.max_p, amecn.lines.mid_max_p];
+            let found = [amecn.ramps.law.max_p, amecn.ramps.mid_max_p];
             assert!(expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
         }
     }
@@ -244,7 +256,14 @@ mod tests {
         assert_eq!(vec!["mid_th"], wrong(&[("min_th", "5"), ("mid_th", "20")]));
         assert_eq!(vec!["mid_th", "target"], wrong(&[("mid_th", "20"), ("target", "9")]));
         assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "5")]));
+        assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("target", "15")]), "max_th is 15");
+        assert_eq!(vec!["target"], wrong(&[("min_th", "5"), ("max_th", "12"), ("target", "12")]));
         assert_eq!(vec!["bottom"], wrong(&[("bottom", "0.6")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0.6")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0.005")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0"), ("mid_max_p", "0.2")]));
+        assert_eq!(vec!["max_p"], wrong(&[("max_p", "0"), ("bottom", "0")]), "it would never move");
+        assert!(wrong(&[("min_th", "5"), ("target", "14.9"), ("max_p", "0.5")]).is_empty());
         assert!(wrong(&[]).is_empty());
     }
 }

@@ -89,6 +89,7 @@ impl Settings {
     /// What is wrong with parameters that contradict each other: the parameter's name and why.
     pub fn check(&self, limit: ecnlab_units::quantity::Amount) -> Vec<(&'static str, String)> {
         let mut problems = self.auto.check(limit);
+        problems.extend(adaptive::check_max_p(self.auto.max_p));
         if let Some(bottom) = self.bottom.filter(|&bottom| bottom > self.top) {
             problems.push(("bottom", format!("{bottom} must be at most top {}", self.top)));
         }
@@ -224,6 +225,17 @@ mod tests {
         assert!(close(&[0.117, 0.1053], &found), "{found:?}");
         let found = course(&mut ared(&[("max_p", "0.02")]), 12, 2);
         assert!(close(&[0.025, 0.03125], &found), "a quarter of max_p at most: {found:?}");
+    }
+
+    #[test]
+    fn a_max_p_that_could_not_move_is_refused() {
+        let wrong = |max_p: &str| {
+            let mut values = Values::defaults(Settings::PARAMETERS);
+            values.read("max_p", max_p).unwrap();
+            Settings::of(&values).check(ecnlab_units::quantity::Amount::Packets(100.0))
+        };
+        assert_eq!("max_p", wrong("0")[0].0);
+        assert!(wrong("0.001").is_empty());
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! avg comes below min_th              max_p <- max_p / alpha
 //! ```
 //!
-//! Once on one side, max_p stays until the average has been elsewhere. The text bounds max_p nowhere; here it is 1 at most.
+//! Once on one side, max_p stays until the average has been elsewhere; it starts below min_th, at an average of 0. The text bounds max_p nowhere; here it is 1 at most.
 
+use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Time, parameters};
 
-use super::law::adaptive::GAUGES;
+use super::law::adaptive::{self, GAUGES};
 use super::law::red::{self, BUSY};
 use super::law::steered::{Steered, Steering};
 use super::red::Mode;
@@ -24,7 +25,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
-    check: |values, limit| Settings::of(values).law.check(limit),
+    check: |values, limit| Settings::of(values).check(limit),
     busy: BUSY,
     gauges: GAUGES,
     make: &|values, line| Box::new(new(Settings::of(values), line.rate)),
@@ -48,10 +49,19 @@ parameters! {
     }
 }
 
+impl Settings {
+    /// What is wrong with parameters that contradict each other: the parameter's name and why.
+    pub fn check(&self, limit: Amount) -> Vec<(&'static str, String)> {
+        let mut problems = self.law.check(limit);
+        problems.extend(adaptive::check_max_p(self.law.max_p));
+        problems
+    }
+}
+
 /// Self-configuring RED on a link of this rate.
 fn new(settings: Settings, rate: Rate) -> Steered<SelfConfiguring> {
     let mode = if settings.ecn { Mode::Mark } else { Mode::Drop };
-    Steered::new(settings.law, mode, rate, SelfConfiguring { settings, side: Side::Between })
+    Steered::new(settings.law, mode, rate, SelfConfiguring { settings, side: Side::Below })
 }
 
 struct SelfConfiguring {
@@ -126,6 +136,23 @@ mod tests {
         assert_eq!(vec![0.12, 0.24, 0.24, 0.24, 0.48], course(&[10, 16, 20, 10, 16]), "doubled above max_th");
         assert_eq!(vec![0.12, 0.04, 0.04, 0.04, 0.013333], course(&[10, 4, 0, 10, 4]), "a third below min_th");
         assert_eq!(vec![0.24, 0.08, 0.16], course(&[16, 4, 16]), "from one side to the other");
+    }
+
+    #[test]
+    fn the_average_of_an_empty_queue_has_not_come_below_min_th() {
+        assert_eq!(vec![0.12, 0.12], course(&[0, 1]), "it was there from the start");
+        assert_eq!(vec![0.12, 0.12, 0.04], course(&[4, 10, 4]), "here it has come back");
+    }
+
+    #[test]
+    fn a_max_p_that_could_not_move_is_refused() {
+        let wrong = |max_p: &str| {
+            let mut values = Values::defaults(Settings::PARAMETERS);
+            values.read("max_p", max_p).unwrap();
+            Settings::of(&values).check(Amount::Packets(100.0))
+        };
+        assert_eq!("max_p", wrong("0")[0].0);
+        assert!(wrong("0.001").is_empty());
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! MECN, multi-level ECN (Durresi et al. 2001, 2007, section 2): two lines of probability, one for each of two marks.
+//! MECN, multi-level ECN (Durresi et al. 2001, 2007, section 2): two ramps of probability, one for each of two marks.
 //!
 //! ```text
 //! min_th <= avg < max_th    level 10, incipient    p1 = max_p    (avg - min_th) / (max_th - min_th)
 //! mid_th <= avg < max_th    level 11, moderate     p2 = mid_max_p (avg - mid_th) / (max_th - mid_th)
-//! avg >= max_th             drop; gentle: both lines rise to 1 at 2 max_th, from where packets are dropped
+//! avg >= max_th             drop; gentle: both ramps rise to 1 at 2 max_th, from where packets are dropped
 //! ```
 //!
-//! The heavier mark is tried first, then the lighter one, with a draw for each, and each line spreads its marks by a count of its own as
+//! The heavier mark is tried first, then the lighter one, with a draw for each, and each ramp spreads its marks by a count of its own as
 //! RED does (our choice; the paper gives the probabilities alone). A mark never weakens one that a packet carries already. A packet of a
 //! sender that speaks classic ECN cannot carry level 10 and passes unmarked there; one that is not ECN-capable is dropped.
 
@@ -29,7 +29,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     check: |values, limit| Settings::of(values).check(limit),
     busy: BUSY,
     gauges: GAUGES,
-    make: &|values, line| Box::new(Mecn::new(Settings::of(values).lines(), line.rate)),
+    make: &|values, line| Box::new(Mecn::new(Settings::of(values).ramps(), line.rate)),
     ..AqmEntry::PLAIN
 };
 
@@ -55,9 +55,9 @@ impl Settings {
         problems
     }
 
-    fn lines(&self) -> Lines {
+    fn ramps(&self) -> Ramps {
         let red::Settings { min_th, max_th, max_p, .. } = self.law;
-        Lines { law: self.law, mid_th: self.mid_th.unwrap_or((min_th + max_th) / 2.0), mid_max_p: self.mid_max_p.unwrap_or(max_p) }
+        Ramps { law: self.law, mid_th: self.mid_th.unwrap_or((min_th + max_th) / 2.0), mid_max_p: self.mid_max_p.unwrap_or(max_p) }
     }
 }
 
@@ -67,9 +67,9 @@ pub(super) fn check_mid(mid_th: Option<f64>, min_th: f64, max_th: f64) -> Option
     Some(("mid_th", format!("{mid_th} must be at least min_th {min_th} and below max_th {max_th}")))
 }
 
-/// The two lines in numbers.
+/// The two ramps in numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lines {
+pub(super) struct Ramps {
     pub(super) law: red::Settings,
     pub(super) mid_th: f64,
     pub(super) mid_max_p: f64,
@@ -79,27 +79,27 @@ pub(super) struct Lines {
 pub struct Mecn {
     law: red::Settings,
     average: Average,
-    incipient: Line,
-    moderate: Line,
+    incipient: Marker,
+    moderate: Marker,
 }
 
-/// One level's line, and what spreads its marks.
-struct Line {
+/// One level's ramp, and what spreads its marks.
+struct Marker {
     ramp: Ramp,
     count: Count,
 }
 
 impl Mecn {
-    pub(super) fn new(lines: Lines, rate: Rate) -> Mecn {
-        let average = Average::new(&lines.law, rate);
-        let [incipient, moderate] = ramps(&lines).map(|ramp| Line { ramp, count: Count::default() });
-        Mecn { law: lines.law, average, incipient, moderate }
+    pub(super) fn new(ramps: Ramps, rate: Rate) -> Mecn {
+        let average = Average::new(&ramps.law, rate);
+        let [incipient, moderate] = ramps.drawn().map(|ramp| Marker { ramp, count: Count::default() });
+        Mecn { law: ramps.law, average, incipient, moderate }
     }
 
-    /// Marks along these lines from now on.
-    pub(super) fn follow(&mut self, lines: &Lines) {
-        self.law = lines.law;
-        [self.incipient.ramp, self.moderate.ramp] = ramps(lines);
+    /// Marks along these ramps from now on.
+    pub(super) fn follow(&mut self, ramps: &Ramps) {
+        self.law = ramps.law;
+        [self.incipient.ramp, self.moderate.ramp] = ramps.drawn();
     }
 
     /// The average as an arrival at this time would find it.
@@ -135,12 +135,14 @@ impl Mecn {
     }
 }
 
-fn ramps(lines: &Lines) -> [Ramp; 2] {
-    let red::Settings { min_th, max_th, max_p, gentle, .. } = lines.law;
-    [Ramp::new(min_th, max_th, max_p, gentle), Ramp::new(lines.mid_th, max_th, lines.mid_max_p, gentle)]
+impl Ramps {
+    fn drawn(&self) -> [Ramp; 2] {
+        let red::Settings { min_th, max_th, max_p, gentle, .. } = self.law;
+        [Ramp::new(min_th, max_th, max_p, gentle), Ramp::new(self.mid_th, max_th, self.mid_max_p, gentle)]
+    }
 }
 
-impl Line {
+impl Marker {
     /// One random test at this average.
     fn hits(&mut self, average: f64, law: &red::Settings, size: u32, rng: &mut Rng) -> bool {
         if average < self.ramp.min_th {
@@ -196,7 +198,7 @@ mod tests {
 
     /// What becomes of arrivals that find this many packets waiting.
     fn wishes(given: &[(&str, &str)], packets: u32, arrivals: usize) -> Vec<Wish> {
-        let mut mecn = Mecn::new(Settings::of(&values(given)).lines(), Rate::from_bps(1_500_000).unwrap());
+        let mut mecn = Mecn::new(Settings::of(&values(given)).ramps(), Rate::from_bps(1_500_000).unwrap());
         let mut rng = Rng::for_role(1, "mecn");
         (0..arrivals).map(|_| mecn.arrive(&Arrival { backlog: Backlog::of(packets), ..Arrival::PLAIN }, &mut rng)).collect()
     }
@@ -210,7 +212,7 @@ mod tests {
         })
     }
 
-    /// RED's long-run rate of signals without wait, which is what the lines are to give.
+    /// RED's long-run rate of signals without wait, which is what the ramps are to give.
     fn rate(p_b: f64) -> f64 {
         2.0 * p_b / (1.0 + p_b)
     }
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_drops() {
-        let mut mecn = Mecn::new(Settings::of(&values(&[])).lines(), Rate::from_bps(1_500_000).unwrap());
+        let mut mecn = Mecn::new(Settings::of(&values(&[])).ramps(), Rate::from_bps(1_500_000).unwrap());
         let full = Arrival { full: true, backlog: Backlog::of(8), ..Arrival::PLAIN };
         assert_eq!(Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow }, mecn.arrive(&full, &mut Rng::for_role(1, "mecn")));
     }
@@ -251,6 +253,6 @@ mod tests {
     fn mid_th_stands_between_the_thresholds() {
         let wrong = |mid_th| Settings::of(&values(&[("mid_th", mid_th)])).check(Amount::Packets(100.0)).len();
         assert_eq!([1, 0, 0, 1], ["4", "5", "14.9", "15"].map(wrong));
-        assert_eq!(10.0, Settings::of(&values(&[])).lines().mid_th);
+        assert_eq!(10.0, Settings::of(&values(&[])).ramps().mid_th);
     }
 }

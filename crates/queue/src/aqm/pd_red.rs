@@ -7,6 +7,7 @@
 //! max_p <- max_p + k_p e + k_d (e - e') / interval          kept within 0 and 1
 //! ```
 //!
+//! The first sample has no interval before it, and no derivative (our choice): the empty queue at the start is not a fall of the average.
 //! The target is half way between the thresholds unless given (our choice), so that PD-RED stands beside Adaptive RED. The gains and the
 //! interval are those under which later papers compare it.
 
@@ -84,8 +85,8 @@ struct Controller {
     settings: Settings,
     /// Buffer in packets.
     buffer: f64,
-    /// The error at the end of the interval before.
-    error: f64,
+    /// The error at the end of the interval before, once there has been one.
+    error: Option<f64>,
     due: Time,
 }
 
@@ -95,7 +96,7 @@ impl Controller {
             Limit::Packets(packets) => f64::from(packets),
             Limit::Bytes(bytes) => bytes as f64 / f64::from(settings.law.mean_packet),
         };
-        Controller { settings, buffer, error: 0.0, due: Time::ZERO + settings.interval }
+        Controller { settings, buffer, error: None, due: Time::ZERO + settings.interval }
     }
 }
 
@@ -108,7 +109,7 @@ impl Steering for Controller {
         let Settings { k_p, k_d, interval, .. } = self.settings;
         self.due = now + interval;
         let error = (average - self.settings.target()) / self.buffer;
-        let before = std::mem::replace(&mut self.error, error);
+        let before = self.error.replace(error).unwrap_or(error);
         (max_p + k_p * error + k_d * (error - before) / interval.seconds()).clamp(0.0, 1.0)
     }
 }
@@ -127,11 +128,18 @@ mod tests {
     #[test]
     fn a_step_moves_max_p_once_by_the_derivative_and_then_by_the_proportion() {
         let mut controller = controller();
+        assert_eq!(0.1, controller.expire(10.0, Time::ZERO, 0.1));
         // Target 10, buffer 100: an average of 12 is an error of 0.02.
         let first = controller.expire(12.0, Time::ZERO, 0.1);
         assert!((first - (0.1 + 0.001 * 0.02 + 0.05 * 0.02 / 0.01)).abs() < 1e-12, "{first}");
         let second = controller.expire(12.0, Time::ZERO, first);
         assert!((second - first - 0.001 * 0.02).abs() < 1e-12, "{second}");
+    }
+
+    #[test]
+    fn the_first_sample_has_nothing_to_differ_from() {
+        let first = controller().expire(0.0, Time::ZERO, 0.1);
+        assert!((first - (0.1 - 0.001 * 0.1)).abs() < 1e-12, "an empty queue, 10 below the target: {first}");
     }
 
     #[test]
@@ -143,8 +151,12 @@ mod tests {
 
     #[test]
     fn max_p_stays_a_probability() {
-        assert_eq!(1.0, controller().expire(100.0, Time::ZERO, 0.9));
-        assert_eq!(0.0, controller().expire(0.0, Time::ZERO, 0.01));
+        let step = |from: f64, to: f64, max_p: f64| {
+            let mut controller = controller();
+            let before = controller.expire(from, Time::ZERO, max_p);
+            controller.expire(to, Time::ZERO, before)
+        };
+        assert_eq!([1.0, 0.0], [step(10.0, 100.0, 0.9), step(10.0, 0.0, 0.01)]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Pi2 {
     }
 
     fn scalable(&self, rng: &mut Rng) -> Wish {
-        if self.law.saturated() && rng.uniform() < self.law.classic() {
+        if self.law.low_saturated() && rng.uniform() < self.law.classic() {
             DROP
         } else if rng.uniform() < self.law.coupled() {
             MARK
@@ -151,6 +151,7 @@ mod tests {
             (Ecn::Ect0, vec![], 0.04, MARK),
             (Ecn::Ect1, vec![], 0.4, MARK),
             (Ecn::Ect1, vec![("coupling", "1")], 0.2, MARK),
+            (Ecn::Ect1, vec![("coupling", "0.5")], 0.1, MARK),
             (Ecn::Ect1, vec![("scalable", "false")], 0.04, MARK),
             (Ecn::Ect1, vec![("ecn", "false")], 0.04, DROP),
         ];
@@ -166,6 +167,8 @@ mod tests {
         assert_eq!(Some(DROP), signalled(0.6, Ecn::Ect0, &[]).1, "ECN helps nobody any more");
         let (share, how) = signalled(0.6, Ecn::Ect1, &[]);
         assert_eq!((1.0, None), (share, how), "what is not dropped is marked");
+        let (share, how) = signalled(1.0, Ecn::Ect1, &[("coupling", "0.5")]);
+        assert!((share - 0.5).abs() < 0.005 && how == Some(MARK), "k p' is far from 1: {share} {how:?}");
         let (share, how) = signalled(0.5, Ecn::Ect0, &[("overload", "delay")]);
         assert!((share - 0.25).abs() < 0.005 && how == Some(MARK), "{share} {how:?}");
     }

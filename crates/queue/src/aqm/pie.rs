@@ -18,7 +18,8 @@
 //! - The delay by timestamps is that of the packet that left last, and zero at a sample that finds nothing waiting: otherwise the last
 //!   packet of a busy spell would be taken for congestion through the idle time after it, and p would not decay.
 //! - With `activate` PIE stays active while the queue is above the threshold. By the letter of section 5.3 and appendix B it would be
-//!   switched off again by the packet that switched it on, since p and both delays are zero then, and would never compute p.
+//!   switched off again by the packet that switched it on, since p and both delays are zero then, and would never compute p. It is switched
+//!   off where p is zero and both delays are below half the target (section 5.3); appendix B waits until both are zero.
 //! - `mark_limit` is met by p at the limit too, so that 1 means no limit.
 
 use ecnlab_units::{Level, Rng, Span, Time, parameters, words};
@@ -153,16 +154,24 @@ impl Pie {
     }
 
     /// Sees whether congestion has come or gone.
-    fn watch(&mut self, backlog: Backlog) {
-        if self.law.probability() == 0.0 && self.is_low(self.delay) && self.is_low(self.law.previous()) {
+    fn watch(&mut self, backlog: Backlog, now: Time) {
+        let uncongested = self.law.probability() == 0.0 && self.is_low(self.delay) && self.is_low(self.law.previous());
+        if uncongested {
             self.burst_allowance = self.settings.max_burst;
-            self.active = self.settings.activate == 0.0;
         }
-        if !self.active && self.reaches_threshold(backlog) {
-            self.law = controller(&self.settings);
-            self.accumulated = 0.0;
-            self.active = true;
+        match (self.active, self.reaches_threshold(backlog)) {
+            (false, true) => self.activate(now),
+            (true, false) => self.active = !uncongested,
+            _ => {}
         }
+    }
+
+    /// Begins anew, with nothing known of what happened before.
+    fn activate(&mut self, now: Time) {
+        self.law = controller(&self.settings);
+        self.rate = DepartureRate { begun: Some((now, 0)), ..DepartureRate::new(self.settings.dq_threshold) };
+        self.accumulated = 0.0;
+        self.active = true;
     }
 
     fn is_low(&self, delay: f64) -> bool {
@@ -240,7 +249,7 @@ impl Aqm for Pie {
     }
 
     fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
-        self.watch(arrival.backlog);
+        self.watch(arrival.backlog, arrival.now);
         if arrival.full {
             self.accumulated = 0.0;
             return Wish::Pass;

@@ -102,7 +102,7 @@ impl Red {
         self.average.at(now)
     }
 
-    /// Signals along another line from now on.
+    /// Signals along another ramp from now on.
     pub(super) fn follow(&mut self, ramp: Ramp) {
         self.ramp = ramp;
     }
@@ -114,7 +114,8 @@ impl Red {
             self.count.below();
             return Wish::Pass;
         }
-        if self.average.value() >= self.ramp.end() && self.mode != Mode::MarkAll {
+        let forced = self.average.value() >= self.ramp.end();
+        if forced && self.mode != Mode::MarkAll {
             self.count.restart();
             return Wish::Drop { victim: drop.victim(arrival, rng), cause: Cause::Forced };
         }
@@ -122,10 +123,12 @@ impl Red {
             return Wish::Pass;
         }
         let p_b = self.ramp.probability(self.average.value());
-        if !self.count.test(p_b, &self.settings, arrival.packet.size, rng) {
+        let hit = self.count.test(p_b, &self.settings, arrival.packet.size, rng);
+        if !hit && !forced {
             return Wish::Pass;
         }
-        let cause = if self.average.value() >= self.ramp.end() { Cause::Forced } else { Cause::Early };
+        self.count.restart();
+        let cause = if forced { Cause::Forced } else { Cause::Early };
         if self.mode == Mode::Drop || p_b > self.settings.mark_limit && self.mode == Mode::Mark {
             return Wish::Drop { victim: drop.victim(arrival, rng), cause };
         }
@@ -162,7 +165,7 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Victim};
+    use crate::aqm::{Backlog, Glimpse, Victim};
 
     fn values(settings: &[(&str, &str)]) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);
@@ -231,6 +234,19 @@ mod tests {
             let wish = red.arrive(&arrival(Time::ZERO, 20), &mut rng);
             let signalled = wish == Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Forced };
             assert_eq!(marks, signalled, "{mode:?}: {wish:?}");
+        }
+    }
+
+    /// Zheng 2001, section 4.2.2: each one, also where counting by RED's rule would leave some out.
+    #[test]
+    fn above_max_th_ecnm_marks_every_packet_but_the_first_above_min_th() {
+        for settings in [&[("count_self", "false")][..], &[("unit", "bytes"), ("mean_packet", "1000 B"), ("wait", "false")]] {
+            let given: Vec<_> = [("w_q", "1")].iter().chain(settings).copied().collect();
+            let (mut red, mut rng) = red(Mode::MarkAll, &given);
+            let small = Arrival { packet: Glimpse { size: 80, ..Glimpse::PLAIN }, ..arrival(Time::ZERO, 20) };
+            let wishes: Vec<Wish> = (0..100).map(|_| red.arrive(&small, &mut rng)).collect();
+            let marked = wishes.iter().filter(|wish| matches!(wish, Wish::Signal { cause: Cause::Forced, .. })).count();
+            assert_eq!((99, Wish::Pass), (marked, wishes[0]), "{settings:?}");
         }
     }
 

@@ -12,6 +12,8 @@
 //!     are left are marked
 //! ```
 //!
+//! With k < 1 the bands part: packets of C are saturated at p' = 1, by the RFC's p_Cmax, and those of L never, since p_CL stays below 1.
+//!
 //! "With p" means by recurrence: a count grows by p at each packet, and where it exceeds 1 it falls by 1 and the packet is signalled. So
 //! marks are evenly spaced, and nothing is drawn.
 //!
@@ -182,7 +184,7 @@ impl<F: Frame> DualPi2<F> {
         let applies = self.applies(frame);
         let native = if self.low.waiting.len() as u64 + 1 > u64::from(self.settings.th_len) { self.ramp(waited) } else { 0.0 };
         let coupled = if applies { self.law.coupled() } else { 0.0 };
-        if applies && self.law.saturated() && self.low.recurs(self.law.classic()) {
+        if applies && self.law.low_saturated() && self.low.recurs(self.law.classic()) {
             return Verdict::Drop(Cause::Forced);
         }
         if self.low.recurs(native.max(coupled)) { Verdict::Mark } else { Verdict::Send }

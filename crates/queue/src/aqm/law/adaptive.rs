@@ -98,6 +98,11 @@ impl Settings {
     }
 }
 
+/// What is wrong with a max_p of 0 where steps are shares of max_p.
+pub(crate) fn check_max_p(max_p: f64) -> Option<(&'static str, String)> {
+    (max_p == 0.0).then(|| ("max_p", "must be above 0, such as 0.1: it moves by shares of itself, and from 0 it never would".to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use ecnlab_units::Values;

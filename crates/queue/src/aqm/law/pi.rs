@@ -16,8 +16,10 @@
 //! ```text
 //! p_C  = p'^2            classic: a window goes with 1 / sqrt(p)
 //! p_CL = k p'            scalable: a window goes with 1 / p
-//! saturated where p' >= min(1/k, 1)
+//! saturated where p' >= min(1/k, 1) for classic traffic, where p' >= 1/k for scalable traffic
 //! ```
+//!
+//! With k < 1 the two are apart: p_CL stays below 1, so marks of scalable traffic can always say more.
 
 use ecnlab_units::{Span, parameters, words};
 
@@ -113,7 +115,7 @@ words! {
 pub(crate) struct Squared {
     base: Controller,
     coupling: f64,
-    /// The base probability from which marks can say no more: min(1/k, 1).
+    /// The base probability from which marks of classic packets can say no more: min(1/k, 1).
     saturation: f64,
     overload: Overload,
 }
@@ -145,9 +147,14 @@ impl Squared {
         (self.coupling * self.base.probability).min(1.0)
     }
 
-    /// Whether ECN-capable packets are dropped too.
+    /// Whether classic packets that are ECN-capable are dropped too.
     pub(crate) fn saturated(&self) -> bool {
         self.overload == Overload::Drop && self.base.probability >= self.saturation
+    }
+
+    /// Whether scalable packets are dropped too: p_CL has reached 1 (RFC 9332, figure 7, line 4b).
+    pub(crate) fn low_saturated(&self) -> bool {
+        self.overload == Overload::Drop && self.base.probability >= 1.0 / self.coupling
     }
 
     pub(crate) fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
@@ -208,6 +215,21 @@ mod tests {
             assert_eq!((most, overload == "drop"), (law.base(), law.saturated()), "{overload}");
             (0..1000).for_each(|_| law.sample(Span::ZERO));
             assert_eq!(0.0, law.base(), "{overload}");
+        }
+    }
+
+    #[test]
+    fn scalable_packets_are_dropped_only_once_their_marks_are_certain() {
+        for (coupling, low) in [("0.5", false), ("0.99", false), ("1", true), ("2", true), ("49", true)] {
+            let mut law = squared(&[("coupling", coupling)]);
+            assert!(!law.saturated() && !law.low_saturated());
+            (0..1000).for_each(|_| law.sample(Span::from_secs(1)));
+            assert_eq!((1.0, true, low), (law.base(), law.saturated(), law.low_saturated()), "k = {coupling}");
+        }
+        let mut law = squared(&[("beta", "0")]);
+        while law.base() < 1.0 {
+            assert_eq!(law.saturated(), law.low_saturated(), "with k = 2 both kinds saturate at once");
+            law.sample(Span::from_millis(100));
         }
     }
 

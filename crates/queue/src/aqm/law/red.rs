@@ -98,7 +98,7 @@ impl Settings {
         problems
     }
 
-    /// The line that all packets share.
+    /// The ramp that all packets share.
     pub(crate) fn ramp(&self) -> Ramp {
         Ramp::new(self.min_th, self.max_th, self.max_p, self.gentle)
     }
@@ -191,19 +191,19 @@ impl Average {
     }
 }
 
-/// The line from `min_th` to `max_th`, and the gentle one after it.
+/// The ramp of probabilities from `min_th` to `max_th`, and the gentle one after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ramp {
     pub(crate) min_th: f64,
     pub(crate) max_th: f64,
     max_p: f64,
     gentle: bool,
-    /// Where the gentle line begins; unlike `max_p` it may stay as it was.
+    /// Where the gentle ramp begins; unlike `max_p` it may stay as it was.
     gentle_p: f64,
     bend: Option<Bend>,
 }
 
-/// A line that changes its slope between `min_th` and `max_th`.
+/// Where a ramp changes its slope between `min_th` and `max_th`.
 #[derive(Clone, Copy, Debug)]
 struct Bend {
     at: f64,
@@ -215,12 +215,12 @@ impl Ramp {
         Ramp { min_th, max_th, max_p, gentle, gentle_p: max_p, bend: None }
     }
 
-    /// The line that rises to `p` at the average `at` and on to `max_p` from there.
+    /// The ramp that rises to `p` at the average `at` and on to `max_p` from there.
     pub(crate) fn bent(self, at: f64, p: f64) -> Ramp {
         Ramp { bend: Some(Bend { at, p }), ..self }
     }
 
-    /// The line to another `max_p`; the gentle one is left as it was.
+    /// The ramp to another `max_p`; the gentle one is left as it was.
     pub(crate) fn with_max_p(self, max_p: f64) -> Ramp {
         Ramp { max_p, ..self }
     }
@@ -242,7 +242,7 @@ impl Ramp {
         p.min(1.0)
     }
 
-    /// The line below `max_th`.
+    /// The ramp below `max_th`.
     fn early(&self, average: f64) -> f64 {
         match self.bend {
             None => self.max_p * (average - self.min_th) / (self.max_th - self.min_th),

@@ -27,7 +27,7 @@ pub(crate) trait Steering: Send {
         None
     }
 
-    /// Whether the gentle line begins at `max_p` as it is now, and not as it was at first.
+    /// Whether the gentle ramp begins at `max_p` as it is now, and not as it was at first.
     fn gentle_follows(&self) -> bool {
         true
     }
@@ -53,7 +53,7 @@ impl<S: Steering> Steered<S> {
         }
     }
 
-    /// Draws RED's line anew.
+    /// Draws RED's ramp anew.
     fn draw(&mut self) {
         let Settings { min_th, max_th, max_p, gentle, .. } = self.law;
         let begins = if self.steering.gentle_follows() { self.max_p } else { max_p };
