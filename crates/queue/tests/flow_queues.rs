@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use ecnlab_queue::discipline::flow_queues::{DRR, FQ, SFQ};
 use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry};
 use ecnlab_queue::{
-    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Inside, Limit, Needs, Queue, Registry,
-    Take, Wish,
+    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Glimpse, Inside, Limit, Needs, Queue,
+    Registry, Take, Wish,
 };
 use ecnlab_units::rng::scramble;
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
@@ -517,6 +517,46 @@ fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
     }
     assert_eq!(Some((other, 0)), queue.next(), "both of the first queue are dropped, for the other's packet waits");
     assert_eq!((None, 2), (queue.next(), queue.queue.total().dropped_packets()));
+}
+
+/// Counts what waits by what it is told alone, and holds that against what waits.
+#[derive(Default)]
+struct Tally {
+    waiting: u32,
+}
+
+impl Aqm for Tally {
+    fn needs(&self) -> Needs {
+        Needs { departures: true, ..Needs::default() }
+    }
+
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        assert_eq!(arrival.backlog.packets, self.waiting);
+        self.waiting += u32::from(!arrival.full);
+        Wish::Pass
+    }
+
+    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+        self.waiting -= 1;
+        assert_eq!(departure.backlog.packets, self.waiting);
+        Fate::Pass
+    }
+
+    fn lost(&mut self, _packet: &Glimpse, _now: Time) {
+        self.waiting -= 1;
+    }
+}
+
+static TALLY: AqmEntry = AqmEntry { name: "tally", make: &|_, _| Box::new(Tally::default()), ..AqmEntry::PLAIN };
+
+#[test]
+fn an_aqm_inside_is_told_of_the_packets_that_the_shared_buffer_drops() {
+    for (scheme, settings) in [(&FQ, vec![]), (&SFQ, vec![("perturb", "off")]), (&DRR, vec![]), (&DRR, vec![("drop", "front")])] {
+        let mut queue = made(scheme, &settings, &TALLY, Limit::Packets(12));
+        let dropped: usize = (0..200).map(|number| queue.offer_one(number % 5, 1000).len()).sum();
+        assert_eq!(200, dropped + queue.flows(200).len(), "{}", scheme.name);
+        assert!(dropped >= 188, "{}: {dropped}", scheme.name);
+    }
 }
 
 #[test]

@@ -197,6 +197,9 @@ pub trait Aqm: Send {
         Fate::Pass
     }
 
+    /// Told that a packet that was stored has been dropped by the discipline, because the buffer that several queues share is full.
+    fn lost(&mut self, _packet: &Glimpse, _now: Time) {}
+
     /// Told when the link finds nothing to send, once for each idle spell.
     fn idle(&mut self, _now: Time) {}
 
