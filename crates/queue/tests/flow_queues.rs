@@ -1,4 +1,4 @@
-//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of the deficit round robin paper's figure 2.
+//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of deficit round robin's loop.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -190,7 +190,7 @@ impl Plain {
         }
     }
 
-    /// Shreedhar and Varghese 1995, figure 2, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
+    /// Shreedhar and Varghese 1995, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
     fn enqueue_turns(&mut self, packet: Packet, first_credit: i64, length: impl Fn(&VecDeque<Packet>) -> u64) -> Vec<u64> {
         let at = hashed(packet.flow);
         if !self.old.contains(&at) && self.ended != Some(at) {
@@ -226,7 +226,7 @@ impl Plain {
         }
     }
 
-    /// Figure 2's endless loop, turned inside out: all that a turn sends, in order.
+    /// The endless loop, turned inside out: all that a turn sends, in order.
     fn turn_drr(&mut self) -> Vec<Packet> {
         let mut sent = Vec::new();
         self.old.extend(self.ended.take());
@@ -301,12 +301,12 @@ proptest! {
     }
 
     #[test]
-    fn drr_sends_the_turns_of_its_papers_figure(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
+    fn drr_sends_the_turns_of_its_papers_loop(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
         let mut ours = plain(&DRR, &[("quantum", &format!("{quantum} B"))], 1_000);
         let mut theirs = Plain::new(quantum, 1_000);
         let mut turn = VecDeque::new();
         for (number, operation) in (0..).zip(operations) {
-            // Figure 2 sends a turn at one blow: packets arrive between turns.
+            // The loop sends a turn at one blow: packets arrive between turns.
             if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
                 let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
                 prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.offer(packet, Time::ZERO));
@@ -456,7 +456,7 @@ fn flows_of_unlike_packets_share_the_bytes_evenly_to_within_a_quantum_and_two_pa
     for scheme in [&FQ, &SFQ, &DRR] {
         for sizes in [[1500, 64], [1500, 1000], [300, 1514]] {
             let [a, b] = shares(scheme, sizes, 1_000_000);
-            // Shreedhar and Varghese 1995, theorem: Quantum + 2 Max.
+            // Shreedhar and Varghese 1995: Quantum + 2 Max.
             assert!(a.abs_diff(b) <= 1514 + 2 * 1514, "{} {sizes:?}: {a} and {b}", scheme.name);
         }
     }

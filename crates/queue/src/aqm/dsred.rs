@@ -42,7 +42,7 @@ parameters! {
         #[source("RFC 3168")]
         pub ecn: bool = "true";
         /// Share of the probability's rise that falls to the upper half.
-        #[source("Zheng and Atiquzzaman 2000, section 3")]
+        #[source("Zheng and Atiquzzaman 2000")]
         pub gamma: f64 = "0.96", 0..=1;
     }
 }

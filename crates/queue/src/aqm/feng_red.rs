@@ -37,13 +37,13 @@ parameters! {
     pub struct Settings {
         ..law: red::Settings;
         /// Mark ECN-capable packets; otherwise every signal drops.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section V; RFC 3168")]
+        #[source("Feng, Kandlur, Saha and Shin 1999; RFC 3168")]
         pub ecn: bool = "true";
         /// What max_p is divided by when the average comes below min_th.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section III")]
+        #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub alpha: f64 = "3", 1..=1e6;
         /// What max_p is multiplied by when the average comes above max_th.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section III")]
+        #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub beta: f64 = "2", 1..=1e6;
     }
 }

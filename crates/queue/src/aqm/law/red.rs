@@ -38,7 +38,7 @@ parameters! {
         #[off("0", "no packet is signalled before the average reaches max_th")]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
-        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001, section 3")]
+        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
         pub w_q: Option<f64> = "0.002", 0..=1;
         /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.

@@ -11,7 +11,7 @@
 //! fq follows RFC 8290, section 4, with one difference: where its letter ends a turn at a negative number of credits, here as in Linux a
 //! queue whose credit is zero has also had its turn. A queue that has run out of credit gets a quantum before it is seen to be empty. sfq is
 //! McKenney's with turns in bytes, as Linux has it: the longest queue is the one with the most packets, and a queue leaves the list with
-//! its last packet. drr is figure 2 of its paper; an AQM inside may drop a packet at its turn and leave a larger one to send, whose
+//! its last packet. drr is its paper's loop; an AQM inside may drop a packet at its turn and leave a larger one to send, whose
 //! excess comes off the next turn (our choice; the paper has no AQM).
 //!
 //! The hash is a bijection that mixes all bits (SplitMix64's), scaled to the number of queues, where RFC 8290 names Jenkins' and McKenney
