@@ -47,7 +47,7 @@ parameters! {
         #[source("Floyd and Jacobson 1993, section 9")]
         pub unit: Unit = "packets";
         /// Mean packet size: what C counts, what the idle link could have sent, and what unit = bytes divides by.
-        #[source("Durresi et al. 2007, section 4.1")]
+        #[source("Durresi et al. 2007, section 4.1; ns-2 2.35 has 500 B")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
         /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]
