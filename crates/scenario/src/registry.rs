@@ -33,7 +33,9 @@ pub fn columns() -> Json {
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
-    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, aqm.parameters].concat(), &[]);
+    let read = aqm.parameters.iter().filter(|parameter| !aqm.unread.contains(&parameter.name)).copied();
+    let parameters: Vec<_> = queue::QUEUE.keys.iter().copied().chain(read).collect();
+    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &parameters, &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
@@ -264,6 +266,17 @@ mod tests {
         for entry in AQMS {
             let names: Vec<_> = entry.parameters.iter().map(|parameter| parameter.name).collect();
             assert!(entry.unread.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread);
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_aqm_shows_what_it_reads_and_nothing_else() {
+        for entry in AQMS {
+            let text = aqm_text(entry);
+            let shown: Vec<_> = text["parameters"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+            let unread = |parameter: &&Parameter| !entry.unread.contains(&parameter.name);
+            let read = entry.parameters.iter().filter(unread).map(|parameter| parameter.name);
+            assert_eq!([vec!["limit"], read.collect()].concat(), shown, "{}", entry.name);
         }
     }
 }
