@@ -85,7 +85,7 @@ pub struct Departure {
 /// The queue when an AQM's deadline has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
-    /// The time, that of the deadline or later.
+    /// The time of the deadline: a caller that is late passes the deadline all the same, and asks again until none is due.
     pub now: Time,
     /// What waits.
     pub backlog: Backlog,
