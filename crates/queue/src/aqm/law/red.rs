@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, so that it holds the arriving packet too (`count_self`
-//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
+//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most
+//! one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
 //! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
 //! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
 
