@@ -33,9 +33,7 @@ pub fn columns() -> Json {
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
-    let read = aqm.parameters.iter().filter(|parameter| !aqm.unread.contains(&parameter.name)).copied();
-    let parameters: Vec<_> = queue::QUEUE.keys.iter().copied().chain(read).collect();
-    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &parameters, &[]);
+    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.read()].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
@@ -226,6 +224,8 @@ fn bounded(kind: &str, min: f64, max: f64) -> Json {
 #[cfg(test)]
 mod tests {
     use ecnlab_queue::registry::{AQMS, DISCIPLINES};
+    use ecnlab_units::Values;
+    use ecnlab_units::parameter::Condition;
 
     use super::*;
 
@@ -266,6 +266,12 @@ mod tests {
         for entry in AQMS {
             let names: Vec<_> = entry.parameters.iter().map(|parameter| parameter.name).collect();
             assert!(entry.unread.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread);
+            for (name, Condition { parameter, values }) in entry.read_when {
+                let table = Values::defaults(entry.parameters);
+                assert!(names.contains(name) && table.unmet(name).is_empty(), "{}: {name}", entry.name);
+                let other = entry.parameters.iter().find(|other| other.name == *parameter).unwrap();
+                assert!(values.iter().all(|word| other.read(word).is_ok()), "{}: {parameter}", entry.name);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED that multiplies max_p when the average comes above max_th and divides it when it comes below min_th.",
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
+    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check: |values, limit| Settings::of(values).law.check(limit),
     busy: BUSY,
