@@ -88,8 +88,8 @@ impl Port {
 
     /// Wakes the AQM if it is time, and sends until the line is busy.
     fn work(&mut self, now: Time) {
-        while self.queue.deadline().is_some_and(|due| due <= now) {
-            self.queue.expire(now, &mut self.rng);
+        while let Some(due) = self.queue.deadline().filter(|&due| due <= now) {
+            self.queue.expire(due, &mut self.rng);
         }
         while self.free_at <= now {
             match self.queue.take(now, &mut self.rng, &mut |deed| report(now, &deed)) {

@@ -2,7 +2,7 @@
 //!
 //! A [`Registry`] is a value that scenarios are read against: the built-in entries, and those of AQMs that a user brings.
 
-use ecnlab_units::parameter::Values;
+use ecnlab_units::parameter::{Condition, Values};
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Parameter, Rate};
 
@@ -41,6 +41,8 @@ pub struct AqmEntry {
     pub parameters: &'static [Parameter],
     /// Parameters of a shared table that this algorithm never reads.
     pub unread: &'static [&'static str],
+    /// Parameters of a shared table that this algorithm, unlike others, reads only under a condition.
+    pub read_when: &'static [(&'static str, Condition)],
     /// What it shows of itself.
     pub gauges: &'static [Gauge],
     /// The quietest mark that it writes under these values; nothing if it marks no packet.
@@ -176,6 +178,7 @@ impl AqmEntry {
         source: "",
         parameters: &[],
         unread: &[],
+        read_when: &[],
         gauges: &[],
         marks: |_| None,
         check: |_, _| Vec::new(),
@@ -190,6 +193,19 @@ impl AqmEntry {
 
     /// That it writes marks of congestion if its parameter `ecn` is on, and none if it is off.
     pub const MARKS_WITH_ECN: fn(&Values) -> Option<Level> = |values| values.get::<bool>("ecn").then_some(Level::Congested);
+
+    /// That `mark_limit` of RED's table is read only where its parameter `ecn` is on.
+    pub const LIMITS_MARKS_WITH_ECN: &[(&'static str, Condition)] = &[("mark_limit", Condition { parameter: "ecn", values: &["true"] })];
+
+    /// What a user may set that it reads, each with the condition under which it does.
+    pub fn read(&self) -> Vec<Parameter> {
+        let read = self.parameters.iter().filter(|parameter| !self.unread.contains(&parameter.name));
+        read.map(|parameter| {
+            let own = self.read_when.iter().find(|(name, _)| *name == parameter.name);
+            Parameter { read_when: own.map_or(parameter.read_when, |(_, condition)| std::slice::from_ref(condition)), ..*parameter }
+        })
+        .collect()
+    }
 
     /// Contradictions among the parameters and the buffer's limit.
     pub fn contradictions(&self, values: &Values, limit: Amount) -> Contradictions {

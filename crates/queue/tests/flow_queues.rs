@@ -1,12 +1,12 @@
-//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of the deficit round robin paper's figure 2.
+//! Flow queues held against plain transcriptions of RFC 8290, section 4, and of deficit round robin's loop.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ecnlab_queue::discipline::flow_queues::{DRR, FQ, SFQ};
 use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry};
 use ecnlab_queue::{
-    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Inside, Limit, Needs, Queue, Registry,
-    Take, Wish,
+    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Glimpse, Inside, Limit, Needs, Queue,
+    Registry, Take, Wish,
 };
 use ecnlab_units::rng::scramble;
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
@@ -190,7 +190,7 @@ impl Plain {
         }
     }
 
-    /// Shreedhar and Varghese 1995, figure 2, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
+    /// Shreedhar and Varghese 1995, and McKenney's queues in the same frame: overflow takes the last of the longest queue.
     fn enqueue_turns(&mut self, packet: Packet, first_credit: i64, length: impl Fn(&VecDeque<Packet>) -> u64) -> Vec<u64> {
         let at = hashed(packet.flow);
         if !self.old.contains(&at) && self.ended != Some(at) {
@@ -226,7 +226,7 @@ impl Plain {
         }
     }
 
-    /// Figure 2's endless loop, turned inside out: all that a turn sends, in order.
+    /// The endless loop, turned inside out: all that a turn sends, in order.
     fn turn_drr(&mut self) -> Vec<Packet> {
         let mut sent = Vec::new();
         self.old.extend(self.ended.take());
@@ -301,12 +301,12 @@ proptest! {
     }
 
     #[test]
-    fn drr_sends_the_turns_of_its_papers_figure(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
+    fn drr_sends_the_turns_of_its_papers_loop(operations in operations(), quantum in select(vec![64i64, 300, 1514, 6000])) {
         let mut ours = plain(&DRR, &[("quantum", &format!("{quantum} B"))], 1_000);
         let mut theirs = Plain::new(quantum, 1_000);
         let mut turn = VecDeque::new();
         for (number, operation) in (0..).zip(operations) {
-            // Figure 2 sends a turn at one blow: packets arrive between turns.
+            // The loop sends a turn at one blow: packets arrive between turns.
             if let (Some((flow, size)), true) = (operation, turn.is_empty()) {
                 let packet = Packet { number, flow, size, ecn: Ecn::NotEct };
                 prop_assert_eq!(theirs.enqueue_turns(packet, 0, bytes), ours.offer(packet, Time::ZERO));
@@ -456,7 +456,7 @@ fn flows_of_unlike_packets_share_the_bytes_evenly_to_within_a_quantum_and_two_pa
     for scheme in [&FQ, &SFQ, &DRR] {
         for sizes in [[1500, 64], [1500, 1000], [300, 1514]] {
             let [a, b] = shares(scheme, sizes, 1_000_000);
-            // Shreedhar and Varghese 1995, theorem: Quantum + 2 Max.
+            // Shreedhar and Varghese 1995: Quantum + 2 Max.
             assert!(a.abs_diff(b) <= 1514 + 2 * 1514, "{} {sizes:?}: {a} and {b}", scheme.name);
         }
     }
@@ -517,6 +517,46 @@ fn an_aqm_inside_sees_what_waits_in_all_queues_behind_a_packet() {
     }
     assert_eq!(Some((other, 0)), queue.next(), "both of the first queue are dropped, for the other's packet waits");
     assert_eq!((None, 2), (queue.next(), queue.queue.total().dropped_packets()));
+}
+
+/// Counts what waits by what it is told alone, and holds that against what waits.
+#[derive(Default)]
+struct Tally {
+    waiting: u32,
+}
+
+impl Aqm for Tally {
+    fn needs(&self) -> Needs {
+        Needs { departures: true, ..Needs::default() }
+    }
+
+    fn arrive(&mut self, arrival: &Arrival, _rng: &mut Rng) -> Wish {
+        assert_eq!(arrival.backlog.packets, self.waiting);
+        self.waiting += u32::from(!arrival.full);
+        Wish::Pass
+    }
+
+    fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
+        self.waiting -= 1;
+        assert_eq!(departure.backlog.packets, self.waiting);
+        Fate::Pass
+    }
+
+    fn lost(&mut self, _packet: &Glimpse, _now: Time) {
+        self.waiting -= 1;
+    }
+}
+
+static TALLY: AqmEntry = AqmEntry { name: "tally", make: &|_, _| Box::new(Tally::default()), ..AqmEntry::PLAIN };
+
+#[test]
+fn an_aqm_inside_is_told_of_the_packets_that_the_shared_buffer_drops() {
+    for (scheme, settings) in [(&FQ, vec![]), (&SFQ, vec![("perturb", "off")]), (&DRR, vec![]), (&DRR, vec![("drop", "front")])] {
+        let mut queue = made(scheme, &settings, &TALLY, Limit::Packets(12));
+        let dropped: usize = (0..200).map(|number| queue.offer_one(number % 5, 1000).len()).sum();
+        assert_eq!(200, dropped + queue.flows(200).len(), "{}", scheme.name);
+        assert!(dropped >= 188, "{}: {dropped}", scheme.name);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads tables of a scenario against their declarations and gathers every problem on the way.
 
 use ecnlab_queue::Registry;
-use ecnlab_units::parameter::Typed;
+use ecnlab_units::parameter::{Condition, Typed};
 use ecnlab_units::{Kind, Parameter, Value, Values};
 
 use crate::problem::{Problem, listed, suggestion};
@@ -119,7 +119,6 @@ impl<'r> Reader<'r> {
     /// Warns of keys that are given and never read, and of values that switch something off.
     pub fn warn_unheeded(&mut self, given: &Given, values: &Values, unread: &[&str]) {
         for parameter in values.declared().iter().filter(|parameter| given.gives(parameter.name)) {
-            let unmet = values.unmet(parameter.name);
             if let Some(effect) = parameter.switches_off(values.value(parameter.name)) {
                 self.warn(
                     given,
@@ -128,12 +127,17 @@ impl<'r> Reader<'r> {
                 );
             } else if unread.contains(&parameter.name) {
                 self.warn(given, parameter.name, "is never read by this algorithm: leave it out".to_owned());
-            } else if let Some(condition) = unmet.first() {
-                let now = values.value(condition.parameter);
-                let message = format!("is read only with {condition}, and {} is {now}: leave one of the two out", condition.parameter);
-                self.warn(given, parameter.name, message);
+            } else if let Some(condition) = values.unmet(parameter.name).first() {
+                self.warn_unmet(given, values, parameter.name, condition);
             }
         }
+    }
+
+    /// Warns of a key that is read only under a condition, which these values do not meet.
+    pub fn warn_unmet(&mut self, given: &Given, values: &Values, name: &str, condition: &Condition) {
+        let now = values.value(condition.parameter);
+        let message = format!("is read only with {condition}, and {} is {now}: leave one of the two out", condition.parameter);
+        self.warn(given, name, message);
     }
 
     /// The table under `key`, if there is one; a problem if something else stands there.

@@ -33,7 +33,7 @@ pub fn columns() -> Json {
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {
-    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, aqm.parameters].concat(), &[]);
+    let mut text = entry(aqm.name, aqm.title, aqm.summary, aqm.source, &[queue::QUEUE.keys, &aqm.read()].concat(), &[]);
     text["gauges"] = gauges(aqm.gauges);
     text["example"] = json!(queue::example_of_aqm(aqm));
     text
@@ -224,6 +224,8 @@ fn bounded(kind: &str, min: f64, max: f64) -> Json {
 #[cfg(test)]
 mod tests {
     use ecnlab_queue::registry::{AQMS, DISCIPLINES};
+    use ecnlab_units::Values;
+    use ecnlab_units::parameter::Condition;
 
     use super::*;
 
@@ -264,6 +266,23 @@ mod tests {
         for entry in AQMS {
             let names: Vec<_> = entry.parameters.iter().map(|parameter| parameter.name).collect();
             assert!(entry.unread.iter().all(|unread| names.contains(unread)), "{}: {:?}", entry.name, entry.unread);
+            for (name, Condition { parameter, values }) in entry.read_when {
+                let table = Values::defaults(entry.parameters);
+                assert!(names.contains(name) && table.unmet(name).is_empty(), "{}: {name}", entry.name);
+                let other = entry.parameters.iter().find(|other| other.name == *parameter).unwrap();
+                assert!(values.iter().all(|word| other.read(word).is_ok()), "{}: {parameter}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_aqm_shows_what_it_reads_and_nothing_else() {
+        for entry in AQMS {
+            let text = aqm_text(entry);
+            let shown: Vec<_> = text["parameters"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+            let unread = |parameter: &&Parameter| !entry.unread.contains(&parameter.name);
+            let read = entry.parameters.iter().filter(unread).map(|parameter| parameter.name);
+            assert_eq!([vec!["limit"], read.collect()].concat(), shown, "{}", entry.name);
         }
     }
 }

@@ -105,78 +105,79 @@ fn a_discipline_without_an_aqm_has_the_one_that_it_says() {
 }
 
 /// One mistake each: the queue, where it is told, and parts of what is said.
+const MISTAKES: &[(&str, &str, &[&str])] = &[
+    ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
+    ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
+    ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
+    ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
+    ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["there is no discipline \"fifi\"", "did you mean \"fifo\"?"]),
+    ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
+    ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
+    ("{ aqm = \"droptail\", limit = 120, max_p = 0.5 }", "max_p", &["has no max_p", "--set 'link.l.queue={ aqm = \"droptail\""]),
+    ("{ aqm = \"red\", limit = 120, min_tj = 1 }", "min_tj", &["unknown key", "did you mean \"min_th\"?"]),
+    (
+        "{ limit = 120, max_p = 0.5, min_th = 9, aqm = { name = \"red\", max_th = 20 } }",
+        "max_p",
+        &["max_p, min_th belong to the AQM inside", "aqm = { name = \"red\", max_th = 20, max_p = 0.5, min_th = 9 }"],
+    ),
+    ("{ limit = 120, aqm = { name = \"red\", min_tj = 1 } }", "aqm.min_tj", &["did you mean \"min_th\"?"]),
+    ("{ limit = 120, aqm = { name = \"droptail\", max_p = 0.5 } }", "aqm.max_p", &["--set 'link.l.queue.aqm={ name = \"droptail\" }'"]),
+    ("{ aqm = { name = \"red\", limit = 120 } }", "aqm.limit", &["belongs to the discipline around", "beside aqm"]),
+    ("{ limit = 120, aqm = { min_th = 9 } }", "aqm.name", &["is missing", "name = \"droptail\""]),
+    ("{ limit = 120, aqm = { name = \"red\", min_th = 20 } }", "aqm.min_th", &["20 must be below max_th 15"]),
+    ("{ limit = 120, aqm = 7 }", "aqm", &["there is no AQM \"7\""]),
+    ("{ limit = 120, aqm = [\"red\"] }", "aqm", &["must be a single value"]),
+    ("{ discipline = [\"fifo\"], limit = 120 }", "discipline", &["must be a single value"]),
+    ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 90 } }", "queue", &["has no queue"]),
+    (
+        "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000 }",
+        "queue",
+        &["is missing: give what waits inside, as in queue = { aqm = \"droptail\", limit = 100 }"],
+    ),
+    (
+        "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, aqm = \"red\", limit = 120, max_p = 0.5 }",
+        "aqm",
+        &["aqm, limit, max_p belong to the queue inside: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
+    ),
+    ("{ discipline = \"tbf\", rate = \"5 Mbps\", queue = { aqm = \"red\", limit = 120 } }", "burst", &["is missing"]),
+    (
+        "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 120, min_tj = 5 } }",
+        "queue.min_tj",
+        &["did you mean \"min_th\"?"],
+    ),
+    ("{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = \"red\" }", "queue", &["must be a table"]),
+    (
+        "{ discipline = \"tbf\", burts = 9000, rate = \"1 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 90 } }",
+        "burts",
+        &["did you mean \"burst\"?"],
+    ),
+    (
+        "{ discipline = \"fq\", limit = 1000, target = \"5 ms\" }",
+        "target",
+        &["target belongs to the AQM inside: write aqm = { name = \"codel\", target = \"5 ms\" }"],
+    ),
+    ("{ discipline = \"fq\", limit = 1000, quantmu = 300 }", "quantmu", &["did you mean \"quantum\"?"]),
+    ("{ discipline = \"fq\", aqm = \"codel\" }", "limit", &["is missing"]),
+    (
+        "{ discipline = \"fq\", limit = 1000, aqm = { name = \"codel\", quantum = 300 } }",
+        "aqm.quantum",
+        &["quantum belongs to the discipline around: write it beside aqm"],
+    ),
+    ("{ discipline = \"fq\", limit = 1000, aqm = \"dualpi2\" }", "aqm", &["is a discipline", "queue = { discipline = \"dualpi2\""]),
+    ("{ aqm = \"fq\", limit = 1000 }", "aqm", &["is a discipline", "queue = { discipline = \"fq\", limit = 120"]),
+    ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM: write aqm = \"codel\""]),
+    ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["whose law is its own, has no aqm"]),
+    (
+        "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { discipline = \"fq\", limit = 9, aqm = { name = \"codl\" } } }",
+        "queue.aqm.name",
+        &["did you mean \"codel\"?"],
+    ),
+    ("{ aqm = \"droptail\", limit = 0.5 }", "limit", &["must be a whole number of packets"]),
+];
+
 #[test]
 fn one_mistake_in_a_queue_is_one_problem_at_its_place_with_a_remedy() {
-    let cases: &[(&str, &str, &[&str])] = &[
-        ("{ limit = 120 }", "aqm", &["is missing", "aqm = \"droptail\""]),
-        ("{ aqm = \"droptail\" }", "limit", &["is missing", "limit = 120"]),
-        ("{ discipline = \"fifo\", aqm = { name = \"red\" } }", "limit", &["is missing"]),
-        ("{ aqm = \"codell\", limit = 120 }", "aqm", &["there is no AQM \"codell\"", "did you mean \"codel\"?"]),
-        ("{ discipline = \"fifi\", limit = 120 }", "discipline", &["there is no discipline \"fifi\"", "did you mean \"fifo\"?"]),
-        ("{ aqm = \"fifo\", limit = 120 }", "aqm", &["\"fifo\" is a discipline", "queue = { discipline = \"fifo\", limit = 120"]),
-        ("{ discipline = \"red\", limit = 120 }", "discipline", &["\"red\" is an AQM", "write aqm = \"red\""]),
-        ("{ aqm = \"droptail\", limit = 120, max_p = 0.5 }", "max_p", &["has no max_p", "--set 'link.l.queue={ aqm = \"droptail\""]),
-        ("{ aqm = \"red\", limit = 120, min_tj = 1 }", "min_tj", &["unknown key", "did you mean \"min_th\"?"]),
-        (
-            "{ limit = 120, max_p = 0.5, min_th = 9, aqm = { name = \"red\", max_th = 20 } }",
-            "max_p",
-            &["max_p, min_th belong to the AQM inside", "aqm = { name = \"red\", max_th = 20, max_p = 0.5, min_th = 9 }"],
-        ),
-        ("{ limit = 120, aqm = { name = \"red\", min_tj = 1 } }", "aqm.min_tj", &["did you mean \"min_th\"?"]),
-        ("{ limit = 120, aqm = { name = \"droptail\", max_p = 0.5 } }", "aqm.max_p", &["--set 'link.l.queue.aqm={ name = \"droptail\" }'"]),
-        ("{ aqm = { name = \"red\", limit = 120 } }", "aqm.limit", &["belongs to the discipline around", "beside aqm"]),
-        ("{ limit = 120, aqm = { min_th = 9 } }", "aqm.name", &["is missing", "name = \"droptail\""]),
-        ("{ limit = 120, aqm = { name = \"red\", min_th = 20 } }", "aqm.min_th", &["20 must be below max_th 15"]),
-        ("{ limit = 120, aqm = 7 }", "aqm", &["there is no AQM \"7\""]),
-        ("{ limit = 120, aqm = [\"red\"] }", "aqm", &["must be a single value"]),
-        ("{ discipline = [\"fifo\"], limit = 120 }", "discipline", &["must be a single value"]),
-        ("{ aqm = \"droptail\", limit = 120, queue = { aqm = \"red\", limit = 90 } }", "queue", &["has no queue"]),
-        (
-            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000 }",
-            "queue",
-            &["is missing: give what waits inside, as in queue = { aqm = \"droptail\", limit = 100 }"],
-        ),
-        (
-            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, aqm = \"red\", limit = 120, max_p = 0.5 }",
-            "aqm",
-            &["aqm, limit, max_p belong to the queue inside: write queue = { aqm = \"red\", limit = 120, max_p = 0.5 }"],
-        ),
-        ("{ discipline = \"tbf\", rate = \"5 Mbps\", queue = { aqm = \"red\", limit = 120 } }", "burst", &["is missing"]),
-        (
-            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 120, min_tj = 5 } }",
-            "queue.min_tj",
-            &["did you mean \"min_th\"?"],
-        ),
-        ("{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = \"red\" }", "queue", &["must be a table"]),
-        (
-            "{ discipline = \"tbf\", burts = 9000, rate = \"1 Mbps\", burst = 9000, queue = { aqm = \"red\", limit = 90 } }",
-            "burts",
-            &["did you mean \"burst\"?"],
-        ),
-        (
-            "{ discipline = \"fq\", limit = 1000, target = \"5 ms\" }",
-            "target",
-            &["target belongs to the AQM inside: write aqm = { name = \"codel\", target = \"5 ms\" }"],
-        ),
-        ("{ discipline = \"fq\", limit = 1000, quantmu = 300 }", "quantmu", &["did you mean \"quantum\"?"]),
-        ("{ discipline = \"fq\", aqm = \"codel\" }", "limit", &["is missing"]),
-        (
-            "{ discipline = \"fq\", limit = 1000, aqm = { name = \"codel\", quantum = 300 } }",
-            "aqm.quantum",
-            &["quantum belongs to the discipline around: write it beside aqm"],
-        ),
-        ("{ discipline = \"fq\", limit = 1000, aqm = \"dualpi2\" }", "aqm", &["is a discipline", "queue = { discipline = \"dualpi2\""]),
-        ("{ aqm = \"fq\", limit = 1000 }", "aqm", &["is a discipline", "queue = { discipline = \"fq\", limit = 120"]),
-        ("{ discipline = \"codel\", limit = 1000 }", "discipline", &["is an AQM: write aqm = \"codel\""]),
-        ("{ discipline = \"dualpi2\", limit = 1000, aqm = \"codel\" }", "aqm", &["whose law is its own, has no aqm"]),
-        (
-            "{ discipline = \"tbf\", rate = \"5 Mbps\", burst = 9000, queue = { discipline = \"fq\", limit = 9, aqm = { name = \"codl\" } } }",
-            "queue.aqm.name",
-            &["did you mean \"codel\"?"],
-        ),
-        ("{ aqm = \"droptail\", limit = 0.5 }", "limit", &["must be a whole number of packets"]),
-    ];
-    for (queue, key, said) in cases {
+    for (queue, key, said) in MISTAKES {
         let (place, message) = only_problem(queue, &[]);
         assert_eq!(format!("link.l.queue.{key}"), place, "{queue}: {message}");
         said.iter().for_each(|part| assert!(message.contains(part), "{queue}: {message}"));

@@ -80,6 +80,17 @@ fn a_parameter_of_a_shared_table_that_the_algorithm_leaves_unread_is_warned_of()
 }
 
 #[test]
+fn a_limit_of_marks_beside_an_aqm_that_marks_nothing_is_warned_of() {
+    for aqm in ["ared", "feng-red", "pd-red", "dsred"] {
+        let of = |ecn| format!("{{ aqm = \"{aqm}\", limit = 120, min_th = 10, max_th = 30, ecn = {ecn}, mark_limit = 0.5 }}");
+        let [with, without] = [true, false].map(|ecn| warnings(&[("link.bottleneck.queue", &of(ecn))]));
+        let of_limit = |found: &[Problem]| found.iter().filter(|warning| warning.place.ends_with("queue.mark_limit")).count();
+        assert_eq!([0, 1], [of_limit(&with), of_limit(&without)], "{aqm}: {with:?} {without:?}");
+        assert!(without.iter().any(|warning| warning.message.contains("is read only with ecn = true")), "{aqm}: {without:?}");
+    }
+}
+
+#[test]
 fn senders_and_queues_that_speak_of_different_levels_are_warned_of() {
     let queue = |aqm: &str| ("link.bottleneck.queue", format!("{{ aqm = \"{aqm}\", limit = 120, min_th = 10, max_th = 30 }}"));
     let tcp = |response: &str, echo: &str| {

@@ -115,7 +115,7 @@ fn tcp(profile: &str, variant: &str, given: &[(&str, &str)]) -> Settings {
     Settings::of(&all)
 }
 
-/// Hollot et al. 2001, section V: 60 flows over 3750 packets of 500 bytes a second, 160 to 240 ms of propagation, a buffer of 800.
+/// Hollot et al. 2001: 60 flows over 3750 packets of 500 bytes a second, 160 to 240 ms of propagation, a buffer of 800.
 #[test]
 fn pi_holds_its_reference_where_red_wanders() {
     let long = tcp("ns2", "newreno", &[("packet_size", "500 B"), ("ecn", "true"), ("max_window", "1000")]);

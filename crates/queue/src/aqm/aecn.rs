@@ -1,6 +1,6 @@
 //! AECN (Zheng 2001, chapter 5 and appendix B): ECN that marks robust flows more and fragile ones less.
 //!
-//! The round-trip time that a packet carries puts it into one of three flow queues; zero (unknown) counts as average.
+//! The round-trip time that a packet carries puts it into one of three groups (the thesis's flow queues); zero (unknown) counts as average.
 //! The average queue length is RED's, the line to `max_th` is each group's own:
 //!
 //! ```text
@@ -9,13 +9,13 @@
 //! fragile  [fragile_rtt, inf)           max_p = base / alpha
 //! ```
 //!
-//! A hit marks the first unmarked ECN-capable packet of the group's flow queue (mark-front), the arriving one last.
+//! A hit marks the first unmarked ECN-capable packet of the group (mark-front), the arriving one last.
 //! If none fits, the arriving packet is dropped (our choice; the appendix leaves it open).
 //! `count` is kept per group: the appendix prints one for the router, but only a count for each group gives the curves of the thesis.
 //! A forced drop restarts the group's count, but the first arrival above `min_th` restarts the router's alone: of the readings
 //! tried this one meets ns-2's figures (`reference/ns2/thesis-aecn.csv`).
 //! AECN2 is `balance = "population"`: alpha = len(average) / len(fragile), beta = len(robust) / len(average),
-//! with the router queue's length for an empty average queue, and alpha = 1 for an empty fragile one (our choice).
+//! with the router queue's length for an empty average group, and alpha = 1 for an empty fragile one (our choice).
 //! `ratios = "whole"` cuts both to whole numbers, as a division of two lengths in C does. Nothing guards a ratio of 0 then:
 //! alpha = 0 leaves max_p = 1 and beta = 0 leaves 0. With real numbers AECN2 meets ns-2's rows; with whole ones it does not, under this
 //! or 13 other readings of what guards a 0.
@@ -32,7 +32,7 @@ use crate::registry::{AqmEntry, Gauge};
 pub static ENTRY: AqmEntry = AqmEntry {
     name: "aecn",
     title: "Adaptive ECN",
-    summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group's flow queue (AECN, AECN2, AECN3, AECN4).",
+    summary: "ECN with a marking probability for each group of round-trip times, marking at the front of the group (AECN, AECN2, AECN3, AECN4).",
     source: "Zheng 2001, chapter 5 and appendix B",
     parameters: Settings::PARAMETERS,
     marks: AqmEntry::CONGESTED,
@@ -60,7 +60,7 @@ parameters! {
         #[source("Zheng 2001, section 5.2.4")]
         #[when(balance = "fixed")]
         pub beta: f64 = "2.5", 0.001..=1e6;
-        /// Whether alpha and beta are fixed or follow the lengths of the flow queues (AECN2).
+        /// Whether alpha and beta are fixed or follow the lengths of the groups (AECN2).
         #[source("Zheng 2001, section 5.7.1")]
         pub balance: Balance = "fixed";
         /// Whether alpha and beta of the population are real numbers or whole ones.
@@ -242,7 +242,7 @@ impl Aqm for Aecn {
     }
 }
 
-/// AECN2's alpha and beta (Zheng 2001, algorithm 5.2). The arriving packet counts as standing in its flow queue, not yet in the router's.
+/// AECN2's alpha and beta (Zheng 2001, algorithm 5.2). The arriving packet counts as standing in its group, not yet in the router's.
 fn population_balance(arriving: usize, arrival: &Arrival) -> (f64, f64) {
     let length = |group: usize| f64::from(arrival.groups[group].packets + u32::from(group == arriving));
     let [robust, average, fragile] = [ROBUST, AVERAGE, FRAGILE].map(length);

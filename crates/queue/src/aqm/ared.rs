@@ -34,7 +34,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     ..AqmEntry::PLAIN
 };
 
-/// The smallest min_th that a target delay gives, in packets (Floyd, Gummadi and Shenker 2001, section 4).
+/// The smallest min_th that a target delay gives, in packets (Floyd, Gummadi and Shenker 2001).
 const LEAST_MIN_TH: f64 = 5.0;
 
 parameters! {
@@ -43,7 +43,7 @@ parameters! {
     pub struct Settings {
         ..auto: adaptive::Settings;
         /// Mark ECN-capable packets; otherwise every signal drops.
-        #[source("Floyd, Gummadi and Shenker 2001, section 1; RFC 3168")]
+        #[source("Floyd, Gummadi and Shenker 2001; RFC 3168")]
         pub ecn: bool = "true";
         /// Mark only while p_b is at most this, above it drop.
         #[source("ns-2 2.35, mark_p_; RFC 3168, section 7")]
@@ -51,22 +51,22 @@ parameters! {
         #[off("0", "no packet is marked: what would be marked is dropped")]
         pub mark_limit: f64 = "1", 0..=1;
         /// How long max_p stays as it is at least.
-        #[source("Floyd, Gummadi and Shenker 2001, section 3")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub interval: Span = "0.5 s", 0.001..=3600, "s";
         /// What is added to max_p at most; never more than a quarter of it.
-        #[source("Floyd, Gummadi and Shenker 2001, section 3.1")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub alpha: f64 = "0.01", 0..=1;
         /// What max_p is multiplied by to lower it.
-        #[source("Floyd, Gummadi and Shenker 2001, section 3.1")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub beta: f64 = "0.9", 0..=1;
         /// max_p is lowered from here on up; auto is 0.01 or the inverse of the packets of 1000 bytes in 100 ms, the smaller one.
-        #[source("Floyd, Gummadi and Shenker 2001, section 3; auto is ns-2 2.35, bottom_")]
+        #[source("Floyd, Gummadi and Shenker 2001; auto is ns-2 2.35, bottom_")]
         pub bottom: Option<f64> = "0.01", 0..=1;
         /// max_p is raised up to here.
-        #[source("Floyd, Gummadi and Shenker 2001, section 3")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub top: f64 = "0.5", 0..=1;
         /// Adapt by a timer, or at arrivals once interval has passed since the last change.
-        #[source("Floyd, Gummadi and Shenker 2001, figure 2; arrivals is ns-2 2.35")]
+        #[source("Floyd, Gummadi and Shenker 2001; arrivals is ns-2 2.35")]
         pub adapt: Adapt = "timer";
         /// Whether the gentle line begins at max_p as it is now or as it was at first.
         #[source("first is ns-2 2.35")]
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Floyd, Gummadi and Shenker 2001, section 3.1: at least 0.49 / alpha intervals from 0.01 to 0.5, 24.5 s with the defaults, and
+    /// Floyd, Gummadi and Shenker 2001: at least 0.49 / alpha intervals from 0.01 to 0.5, 24.5 s with the defaults, and
     /// log 0.02 / log beta intervals back, which with beta = 0.9 are 37.1 intervals.
     #[test]
     fn from_bottom_to_top_and_back_takes_as_many_intervals_as_the_paper_says() {

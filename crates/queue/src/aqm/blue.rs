@@ -12,7 +12,7 @@
 
 use ecnlab_units::{Rng, Span, Time, parameters};
 
-use super::{Aqm, Arrival, Cause, Victim, Wish};
+use super::{Aqm, Arrival, Cause, Glimpse, Victim, Wish};
 use crate::registry::{AqmEntry, Gauge};
 
 /// BLUE in the registry.
@@ -77,6 +77,13 @@ impl Blue {
         may
     }
 
+    /// A packet is lost, or as many wait as count for one.
+    fn rise(&mut self, now: Time) {
+        if self.may_change(now) {
+            self.probability = (self.probability + self.settings.increment).min(1.0);
+        }
+    }
+
     fn fall(&mut self, times: u64) {
         self.probability = (self.probability - self.settings.decrement * times as f64).max(0.0);
     }
@@ -99,8 +106,8 @@ impl Aqm for Blue {
         if self.idle {
             self.rest(arrival.now);
         }
-        if self.is_congested(arrival) && self.may_change(arrival.now) {
-            self.probability = (self.probability + self.settings.increment).min(1.0);
+        if self.is_congested(arrival) {
+            self.rise(arrival.now);
         }
         if arrival.full {
             return Wish::Drop { victim: Victim::Arriving, cause: Cause::Overflow };
@@ -108,6 +115,10 @@ impl Aqm for Blue {
         let wish = if rng.uniform() < self.probability { arrival.signal(self.settings.ecn, Cause::Early) } else { Wish::Pass };
         self.idle &= matches!(wish, Wish::Drop { .. });
         wish
+    }
+
+    fn lost(&mut self, _packet: &Glimpse, now: Time) {
+        self.rise(now);
     }
 
     fn idle(&mut self, now: Time) {
@@ -152,6 +163,15 @@ mod tests {
         let (mut blue, mut rng) = blue(&[]);
         for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (201, 0.02), (202, 0.04)] {
             blue.arrive(&lost(millis), &mut rng);
+            close_to(expected, &blue);
+        }
+    }
+
+    #[test]
+    fn a_packet_that_a_shared_buffer_drops_is_a_loss() {
+        let (mut blue, _) = blue(&[]);
+        for (millis, expected) in [(50, 0.0), (101, 0.02), (150, 0.02), (202, 0.04)] {
+            blue.lost(&Glimpse::PLAIN, at(millis));
             close_to(expected, &blue);
         }
     }

@@ -25,6 +25,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "Zheng and Atiquzzaman 2000",
     parameters: Settings::PARAMETERS,
     unread: &["max_p", "gentle"],
+    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check: |values, limit| Settings::of(values).law.check(limit),
     busy: &[("w_q", "1"), ("min_th", "2"), ("max_th", "12"), ("gamma", "0.5")],
@@ -42,7 +43,7 @@ parameters! {
         #[source("RFC 3168")]
         pub ecn: bool = "true";
         /// Share of the probability's rise that falls to the upper half.
-        #[source("Zheng and Atiquzzaman 2000, section 3")]
+        #[source("Zheng and Atiquzzaman 2000")]
         pub gamma: f64 = "0.96", 0..=1;
     }
 }

@@ -24,6 +24,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED that multiplies max_p when the average comes above max_th and divides it when it comes below min_th.",
     source: "Feng, Kandlur, Saha and Shin 1999",
     parameters: Settings::PARAMETERS,
+    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check: |values, limit| Settings::of(values).check(limit),
     busy: BUSY,
@@ -38,13 +39,13 @@ parameters! {
     pub struct Settings {
         ..law: red::Settings;
         /// Mark ECN-capable packets; otherwise every signal drops.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section V; RFC 3168")]
+        #[source("Feng, Kandlur, Saha and Shin 1999; RFC 3168")]
         pub ecn: bool = "true";
         /// What max_p is divided by when the average comes below min_th.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section III")]
+        #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub alpha: f64 = "3", 1..=1e6;
         /// What max_p is multiplied by when the average comes above max_th.
-        #[source("Feng, Kandlur, Saha and Shin 1999, section III")]
+        #[source("Feng, Kandlur, Saha and Shin 1999")]
         pub beta: f64 = "2", 1..=1e6;
     }
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Rng, Span, Time, math, parameters};
 
-use super::{Aqm, Arrival, Cause, Departure, Fate, Needs, Victim, Wish};
+use super::{Aqm, Arrival, Cause, Departure, Fate, Glimpse, Needs, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Contradictions, Gauge};
 
@@ -206,6 +206,16 @@ impl Fred {
         self.flows.entry(arrival.packet.flow).or_default().waiting += 1;
         self.sample(arrival.backlog.packets);
     }
+
+    /// The packet waits no more.
+    fn release(&mut self, packet: &Glimpse) {
+        if let Some(flow) = self.flows.get_mut(&packet.flow) {
+            flow.waiting -= 1;
+            if flow.waiting == 0 {
+                self.flows.remove(&packet.flow);
+            }
+        }
+    }
 }
 
 impl Aqm for Fred {
@@ -229,15 +239,13 @@ impl Aqm for Fred {
     }
 
     fn depart(&mut self, departure: &Departure, _rng: &mut Rng) -> Fate {
-        let number = departure.packet.flow;
-        if let Some(flow) = self.flows.get_mut(&number) {
-            flow.waiting -= 1;
-            if flow.waiting == 0 {
-                self.flows.remove(&number);
-            }
-        }
+        self.release(&departure.packet);
         self.sample(departure.backlog.packets);
         Fate::Pass
+    }
+
+    fn lost(&mut self, packet: &Glimpse, _now: Time) {
+        self.release(packet);
     }
 
     fn idle(&mut self, now: Time) {
@@ -264,7 +272,7 @@ mod tests {
     use ecnlab_units::{Level, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse, Target};
+    use crate::aqm::{Backlog, Target};
 
     const MARK: Wish = Wish::Signal { level: Level::Congested, target: Target::Arriving, cause: Cause::Early };
     const FORCED: Wish = Wish::Drop { victim: Victim::Arriving, cause: Cause::Forced };
@@ -347,6 +355,15 @@ mod tests {
             fred.depart(&Departure { packet, backlog: Backlog::of(left), ..Departure::PLAIN }, &mut rng);
             assert_eq!(left.min(3) as usize, fred.flows.len());
         }
+    }
+
+    #[test]
+    fn packets_that_a_shared_buffer_drops_count_no_more() {
+        let (mut fred, _) = filled(&[(1, 2), (2, 1)], 8.0, &[]);
+        for flow in [1, 2, 3] {
+            fred.lost(&Glimpse { flow, ..Glimpse::PLAIN }, Time::ZERO);
+        }
+        assert_eq!(BTreeMap::from([(1, Flow { waiting: 1, strikes: 0 })]), fred.flows);
     }
 
     #[test]

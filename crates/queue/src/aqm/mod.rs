@@ -85,7 +85,7 @@ pub struct Departure {
 /// The queue when an AQM's deadline has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
-    /// The time, that of the deadline or later.
+    /// The time of the deadline: a caller that is late passes the deadline all the same, and asks again until none is due.
     pub now: Time,
     /// What waits.
     pub backlog: Backlog,
@@ -196,6 +196,9 @@ pub trait Aqm: Send {
     fn depart(&mut self, _departure: &Departure, _rng: &mut Rng) -> Fate {
         Fate::Pass
     }
+
+    /// Told that a packet that was stored has been dropped by the discipline, because the buffer that several queues share is full.
+    fn lost(&mut self, _packet: &Glimpse, _now: Time) {}
 
     /// Told when the link finds nothing to send, once for each idle spell.
     fn idle(&mut self, _now: Time) {}

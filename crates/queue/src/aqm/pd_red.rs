@@ -28,6 +28,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "RED whose max_p a proportional-derivative controller moves to hold the average at a target.",
     source: "Sun, Ko, Chen, Chan and Zukerman 2003",
     parameters: Settings::PARAMETERS,
+    read_when: AqmEntry::LIMITS_MARKS_WITH_ECN,
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check: |values, limit| Settings::of(values).check(limit),
     busy: BUSY,

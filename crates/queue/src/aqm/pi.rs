@@ -49,23 +49,23 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// Queue length that PI steers to.
-        #[source("ns-2 2.35, qref_; Hollot et al. 2001, section V, take 200")]
+        #[source("ns-2 2.35, qref_; Hollot et al. 2001 take 200")]
         pub q_ref: f64 = "50", 0..=1e9, "packets";
         /// How often a second the queue is sampled.
-        #[source("Hollot et al. 2001, section V; 170 in ns-2")]
+        #[source("Hollot et al. 2001; 170 in ns-2")]
         pub frequency: f64 = "160", 0.001..=1e6, "Hz";
         /// Weight of the queue now; auto is by the design rule.
-        #[source("Hollot et al. 2001, section V: 1.822e-5")]
+        #[source("Hollot et al. 2001: 1.822e-5")]
         pub a: Option<f64> = "auto", 0..=1, "1/packet";
         /// Weight of the queue one sample before; auto is by the design rule.
-        #[source("Hollot et al. 2001, section V: 1.816e-5")]
+        #[source("Hollot et al. 2001: 1.816e-5")]
         pub b: Option<f64> = "auto", 0..=1, "1/packet";
         /// The fewest flows for which the design is stable.
-        #[source("Hollot et al. 2001, section V")]
+        #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
         pub flows: u32 = "60", 1..=1_000_000_000, "flows";
         /// The longest round-trip time for which the design is stable.
-        #[source("Hollot et al. 2001, section V")]
+        #[source("Hollot et al. 2001")]
         #[when(a = "auto", b = "auto")]
         pub rtt: Span = "246 ms", 0.000001..=100, "s";
         /// Mean packet size, by which the design knows the link's rate in packets.
@@ -73,7 +73,7 @@ parameters! {
         #[when(a = "auto", b = "auto")]
         pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
         /// Mark ECN-capable packets instead of dropping them.
-        #[source("Hollot et al. 2001, section V")]
+        #[source("Hollot et al. 2001")]
         pub ecn: bool = "true";
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         Settings::of(&values)
     }
 
-    /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001, equation 5,
+    /// The magnitude and the phase of the open loop at w rad/s: the controller before TCP and the queue of Hollot et al. 2001,
     /// `C^2/2N e^(-sR) / ((s + 2N/(R^2 C)) (s + 1/R))`.
     fn open_loop(settings: &Settings, packets_per_second: f64, w: f64) -> (f64, f64) {
         let (a, b) = settings.designed(packets_per_second);

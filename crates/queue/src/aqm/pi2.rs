@@ -42,10 +42,10 @@ parameters! {
     pub struct Settings {
         ..law: pi::Settings;
         /// Mark ECN-capable packets instead of dropping them.
-        #[source("De Schepper et al. 2016, section 4")]
+        #[source("De Schepper et al. 2016")]
         pub ecn: bool = "true";
         /// Take ECT(1) for the sign of a scalable sender.
-        #[source("De Schepper et al. 2016, section 5; RFC 9331, section 4.1")]
+        #[source("De Schepper et al. 2016; RFC 9331, section 4.1")]
         #[when(ecn = "true")]
         pub scalable: bool = "true";
         /// No signal while less than this waits.

@@ -1,4 +1,4 @@
-//! A step threshold, as DCTCP's switches have it (Alizadeh and others 2010, section 3.1; RFC 8257, section 3.1).
+//! A step threshold, as DCTCP's switches have it (Alizadeh and others 2010; RFC 8257, section 3.1).
 //!
 //! ```text
 //! threshold:  mark an arriving packet if more than K packets, or bytes, wait before it
@@ -20,7 +20,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     name: "step",
     title: "Step threshold",
     summary: "Marks every packet while the queue is longer, or the wait is, than a threshold, as DCTCP needs it.",
-    source: "Alizadeh and others 2010, section 3.1; RFC 8257, section 3.1",
+    source: "Alizadeh and others 2010; RFC 8257, section 3.1",
     parameters: Settings::PARAMETERS,
     gauges: &[Gauge { name: "above", unit: "1", doc: "Whether the packet that was judged last met the queue above its threshold" }],
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
@@ -38,7 +38,7 @@ parameters! {
         #[source("RFC 8257, section 3.1; RFC 8290, section 5.2.7")]
         pub measure: Measure = "queue";
         /// Packets or bytes above which each packet is marked; DCTCP asks for more than a seventh of the bandwidth-delay product.
-        #[source("Alizadeh and others 2010, section 4: 20 packets at 1 Gbps, 65 at 10 Gbps")]
+        #[source("Alizadeh and others 2010: 20 packets at 1 Gbps, 65 at 10 Gbps")]
         #[when(measure = "queue")]
         pub threshold: Amount = "20";
         /// Wait above which each packet is marked.

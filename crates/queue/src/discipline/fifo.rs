@@ -91,17 +91,22 @@ impl<F: Frame> Fifo<F> {
         Take::Packet { frame: leaving.frame, waited: now.since(leaving.arrived), band: 0 }
     }
 
-    /// Drops the next packet to leave, if there is one: what a discipline does whose buffers share one limit.
-    pub fn drop_front(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
-        let Some(front) = self.pop() else { return false };
-        self.drop_frame(front.frame, cause, tell);
-        true
+    /// Drops the next packet to leave, if there is one, and tells the AQM: what a discipline does whose buffers share one limit.
+    pub fn drop_front(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
+        let front = self.pop();
+        self.lose(front, now, tell)
     }
 
     /// The same for the packet that came last.
-    pub fn drop_back(&mut self, cause: Cause, tell: &mut impl FnMut(Deed<F>)) -> bool {
-        let Some(back) = self.waiting.len().checked_sub(1).and_then(|place| self.remove(place)) else { return false };
-        self.drop_frame(back.frame, cause, tell);
+    pub fn drop_back(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
+        let back = self.waiting.len().checked_sub(1).and_then(|place| self.remove(place));
+        self.lose(back, now, tell)
+    }
+
+    fn lose(&mut self, lost: Option<Stored<F>>, now: Time, tell: &mut impl FnMut(Deed<F>)) -> bool {
+        let Some(Stored { frame, .. }) = lost else { return false };
+        self.aqm.lost(&frame.glimpse(), now);
+        self.drop_frame(frame, Cause::Overflow, tell);
         true
     }
 
@@ -146,8 +151,11 @@ impl<F: Frame> Fifo<F> {
             match fate {
                 Fate::Pass => return,
                 Fate::Signal { level, cause } if packet.ecn.is_capable() => return self.mark(0, level, cause, tell),
-                Fate::Signal { cause, .. } | Fate::Drop { cause } => self.drop_front(cause, tell),
-            };
+                Fate::Signal { cause, .. } | Fate::Drop { cause } => {
+                    let Some(front) = self.pop() else { return };
+                    self.drop_frame(front.frame, cause, tell);
+                }
+            }
         }
     }
 

@@ -74,7 +74,7 @@ pub enum Take<F> {
         /// Which of the queue's bands it comes from.
         band: u8,
     },
-    /// Packets wait, and none may leave before this time.
+    /// Packets wait, and none may leave before this time, which is later than that of the question.
     Later(Time),
     /// Nothing waits.
     Empty,
@@ -91,7 +91,7 @@ pub trait Discipline<F: Frame> {
     /// When it wants to be woken next. Only [`Discipline::expire`] changes it, so nobody needs to ask after every packet.
     fn deadline(&self) -> Option<Time>;
 
-    /// Its deadline has come.
+    /// Its deadline has come. A caller that is late passes the deadline itself as `now`, and asks again until none is due.
     fn expire(&mut self, now: Time, rng: &mut Rng);
 
     /// The link has another rate from now on.

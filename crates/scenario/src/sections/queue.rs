@@ -246,6 +246,9 @@ fn aqm(reader: &mut Reader, given: &Given, around: &Given, entry: &'static AqmEn
         reader.report(if parameter == "limit" { around } else { given }, parameter, message);
     }
     reader.warn_unheeded(given, values, entry.unread);
+    for (name, condition) in entry.read_when.iter().filter(|(name, condition)| given.gives(name) && !values.meet(condition)) {
+        reader.warn_unmet(given, values, name, condition);
+    }
     Some(Chosen { described: super::described(values), aqm: AqmChoice { entry, values: values.clone() } })
 }
 

@@ -75,6 +75,9 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Starts the next packet of a queue, if there is one.
+    ///
+    /// # Panics
+    /// If none may leave yet and the queue is to be asked again at once: time would stand still.
     fn transmit(&mut self, at: u32) {
         let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
@@ -89,7 +92,10 @@ impl<P: Probe> Simulation<P> {
                 launch(link, packets, deadlines, frame.packet, begins, departs);
                 deadlines.set(queue.deadline, now, departs);
             }
-            Take::Later(time) => deadlines.set(queue.deadline, now, time),
+            Take::Later(time) => {
+                assert!(time > now, "the time at which a packet may leave must be later than now");
+                deadlines.set(queue.deadline, now, time);
+            }
             Take::Empty => {}
         }
     }

@@ -64,8 +64,12 @@ impl Values {
 
     /// What would have to hold for the algorithm to read this parameter, and does not; empty if it is read.
     pub fn unmet(&self, name: &str) -> Vec<&'static Condition> {
-        let holds = |condition: &Condition| condition.values.contains(&self.value(condition.parameter).to_string().as_str());
-        self.declared[self.position(name)].read_when.iter().filter(|condition| !holds(condition)).collect()
+        self.declared[self.position(name)].read_when.iter().filter(|condition| !self.meet(condition)).collect()
+    }
+
+    /// Whether a condition holds under these values.
+    pub fn meet(&self, condition: &Condition) -> bool {
+        condition.values.contains(&self.value(condition.parameter).to_string().as_str())
     }
 
     /// Names and values as text, for results that describe themselves.

@@ -1,4 +1,4 @@
-//! RED's thresholds from a target delay and the link's rate (Floyd, Gummadi and Shenker 2001, section 4; Durresi et al. 2007, section 3.3.3).
+//! RED's thresholds from a target delay and the link's rate (Floyd, Gummadi and Shenker 2001; Durresi et al. 2007, section 3.3.3).
 //!
 //! With C the link's rate in packets/s:
 //!
@@ -21,24 +21,24 @@ parameters! {
     #[derive(Clone, Copy, Debug)]
     pub struct Settings {
         /// The average queueing delay that the thresholds are made for.
-        #[source("Floyd, Gummadi and Shenker 2001, section 4; ns-2 2.35, targetdelay_")]
+        #[source("Floyd, Gummadi and Shenker 2001; ns-2 2.35, targetdelay_")]
         #[when(min_th = "auto")]
         pub target_delay: Span = "5 ms", 0..=3600, "s";
         /// Average queue length below which no packet is signalled; auto is half of what the link sends in target_delay.
-        #[source("Floyd, Gummadi and Shenker 2001, section 4")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub min_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// Average queue length where the line of probabilities ends; auto is 3 min_th.
-        #[source("Floyd, Gummadi and Shenker 2001, section 4")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub max_th: Option<f64> = "auto", 0..=1e9, "packets";
         /// What p_b, the probability before signals are spaced out, reaches at max_th at first.
         #[source("Floyd and Jacobson 1993, section 4")]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
-        #[source("Floyd, Gummadi and Shenker 2001, section 4")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
         pub w_q: Option<f64> = "auto", 0..=1;
         /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
-        #[source("Floyd, Gummadi and Shenker 2001, section 2")]
+        #[source("Floyd, Gummadi and Shenker 2001")]
         pub gentle: bool = "true";
         /// Space signals out: none before 1/p_b packets have passed.
         #[source("ns-2 2.35, wait_")]
@@ -47,7 +47,7 @@ parameters! {
         #[source("Floyd and Jacobson 1993, section 9")]
         pub unit: Unit = "packets";
         /// Mean packet size: what C counts, what the idle link could have sent, and what unit = bytes divides by.
-        #[source("Durresi et al. 2007, section 4.1")]
+        #[source("Durresi et al. 2007, section 4.1; ns-2 2.35 has 500 B")]
         pub mean_packet: u32 = "1000 B", 1..=65_535, "bytes";
         /// Which packet a drop takes: the arriving, the oldest or a random one. One that is to be marked and is not ECN-capable goes itself.
         #[source("ns-2 2.35, drop_front_ and drop_rand_")]

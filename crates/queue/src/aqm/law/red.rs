@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, so that it holds the arriving packet too (`count_self`
-//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
+//! takes it out, as the derivation in the paper's section 7 has it), the first arrival above `min_th` is let pass without a draw, at most
+//! one waiting packet (`floor`) never brings a signal, and the idle link's packets are counted as whole ones.
 //! One thing differs: a packet that is dropped at an idle link does not end the idle spell, so that an average above
 //! `max_th` cannot starve the link (the wedge that ns-2's `floor` hides and real kernels show).
 
@@ -38,7 +39,7 @@ parameters! {
         #[off("0", "no packet is signalled before the average reaches max_th")]
         pub max_p: f64 = "0.1", 0..=1;
         /// Weight of the newest queue length in the average; auto is 1 - exp(-1/C) with the link's C in packets/s.
-        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001, section 3")]
+        #[source("Floyd and Jacobson 1993, section 6; Floyd, Gummadi and Shenker 2001")]
         #[off("0", "the average stays 0 and no packet is ever signalled")]
         pub w_q: Option<f64> = "0.002", 0..=1;
         /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.

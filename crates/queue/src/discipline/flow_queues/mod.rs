@@ -8,9 +8,10 @@
 //! overflow    once the packet is stored, the longest queue loses packets: fq half of it and at most batch, from the front; sfq and drr one
 //! ```
 //!
-//! fq follows RFC 8290, section 4, to the letter: a queue that has run out of credit gets a quantum before it is seen to be empty. sfq is
+//! fq follows RFC 8290, section 4, with one difference: where its letter ends a turn at a negative number of credits, here as in Linux a
+//! queue whose credit is zero has also had its turn. A queue that has run out of credit gets a quantum before it is seen to be empty. sfq is
 //! McKenney's with turns in bytes, as Linux has it: the longest queue is the one with the most packets, and a queue leaves the list with
-//! its last packet. drr is figure 2 of its paper; an AQM inside may drop a packet at its turn and leave a larger one to send, whose
+//! its last packet. drr is its paper's loop; an AQM inside may drop a packet at its turn and leave a larger one to send, whose
 //! excess comes off the next turn (our choice; the paper has no AQM).
 //!
 //! The hash is a bijection that mixes all bits (SplitMix64's), scaled to the number of queues, where RFC 8290 names Jenkins' and McKenney
@@ -180,24 +181,24 @@ impl<F: Frame> FlowQueues<F> {
 
     /// Drops from the longest queue.
     #[inline(never)]
-    fn overflow(&mut self, tell: &mut impl FnMut(Deed<F>)) {
+    fn overflow(&mut self, now: Time, tell: &mut impl FnMut(Deed<F>)) {
         let FlowQueues { queues, longest, plan, .. } = self;
         let at = longest.find(|at| match plan.length {
             Length::Packets => queues[at].fifo.len() as u64,
             Length::Bytes => queues[at].fifo.bytes(),
         });
         let before = queues[at].fifo.backlog();
-        self.drop_from(at, before.packets.div_ceil(2).min(self.plan.batch), tell);
+        self.drop_from(at, before.packets.div_ceil(2).min(self.plan.batch), now, tell);
         self.settle(at, before);
     }
 
-    fn drop_from(&mut self, at: usize, packets: u32, tell: &mut impl FnMut(Deed<F>)) {
+    fn drop_from(&mut self, at: usize, packets: u32, now: Time, tell: &mut impl FnMut(Deed<F>)) {
         let FlowQueue { fifo, list, .. } = &mut self.queues[at];
         let mut tell = counting(&mut self.counters[usize::from(list.unwrap_or_default())], tell);
         for _ in 0..packets {
             match self.plan.drop {
-                End::Front => fifo.drop_front(Cause::Overflow, &mut tell),
-                End::Tail => fifo.drop_back(Cause::Overflow, &mut tell),
+                End::Front => fifo.drop_front(now, &mut tell),
+                End::Tail => fifo.drop_back(now, &mut tell),
             };
         }
     }
@@ -261,7 +262,7 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
             self.begin(at);
         }
         while is_over(self.limit, self.backlog) {
-            self.overflow(tell);
+            self.overflow(now, tell);
         }
     }
 

@@ -67,7 +67,7 @@ parameters! {
         #[source("RFC 8290, section 5.2.5; McKenney 1990; Linux sfq, divisor")]
         pub flows: u32 = "1024", 1..=65_536, "queues";
         /// What a queue may send in a round before the next one has its turn.
-        #[source("RFC 8290, section 5.2.4; Shreedhar and Varghese 1995, section 3")]
+        #[source("RFC 8290, section 5.2.4; Shreedhar and Varghese 1995")]
         pub quantum: u32 = "1514 B", 64..=1_000_000, "bytes";
         /// What the hash is perturbed with; auto draws it from the queue's own random stream when the first packet comes.
         #[source("RFC 8290, section 4.1")]
@@ -109,7 +109,7 @@ parameters! {
     pub struct Drr {
         ..round: Round;
         /// Which packet of the queue with the most bytes an overflow drops: the newest or the oldest.
-        #[source("Shreedhar and Varghese 1995, section 3: McKenney's buffer stealing; which end is our choice")]
+        #[source("Shreedhar and Varghese 1995: McKenney's buffer stealing; which end is our choice")]
         pub drop: End = "tail";
     }
 }
