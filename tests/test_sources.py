@@ -1,6 +1,7 @@
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,3 +159,37 @@ def test_the_digest_of_a_class_of_a_notebook_covers_what_it_names_beside_it() ->
     assert _noted() != _noted(level=6)
     assert _noted() != _noted(comment=" + 1")
     assert _noted() == _noted(more="\nUNUSED = 5\n")
+
+
+def _limited(folder: Path, limit: int) -> Path:
+    """A class whose threshold comes from a file beside it, through another one."""
+    folder.mkdir(exist_ok=True)
+    (folder / "deep.py").write_text(f"LIMIT = {limit}\n")
+    (folder / "helper.py").write_text("from deep import LIMIT\n")
+    path = folder / "mine.py"
+    path.write_text(MINE.replace("FACTOR = 2", "from helper import LIMIT as FACTOR"))
+    return path
+
+
+def test_a_number_that_a_file_beside_it_gives_is_part_of_the_key(tmp_path: Path) -> None:
+    first = _key(_limited(tmp_path / "one", 2))
+    assert _key(_limited(tmp_path / "one", 3)) != first
+    assert _key(_limited(tmp_path / "one", 2)) == first
+
+
+def test_each_file_gets_its_own_files_beside_it(tmp_path: Path) -> None:
+    classes = [loaded(f"{_limited(tmp_path / name, limit)}:Mine") for name, limit in [("one", 2), ("two", 50)]]
+    assert [sys.modules[cls.__module__].FACTOR for cls in classes] == [2, 50]
+    assert "helper" not in sys.modules
+
+
+def test_what_a_method_holds_from_outside_is_part_of_the_key() -> None:
+    def made(most: int, least: int) -> type[ecnlab.Aqm]:
+        class Closed(ecnlab.Aqm):
+            def on_arrival(self, arrival: Any, least: int = least) -> object:
+                return ecnlab.mark() if most > arrival.backlog.packets > least else ecnlab.PASS
+
+        return Closed
+
+    digests = {digest_of(made(most, least)) for most, least in [(5, 1), (5, 1), (50, 1), (5, 2)]}
+    assert len(digests) == 3

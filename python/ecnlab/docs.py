@@ -55,14 +55,14 @@ _DUTIES_HEAD = """# What RFC 7567 asks of an AQM, and what each does
 Written by `python -m ecnlab.docs` from runs of the conformance suite; nothing here is declared by the AQMs themselves.
 A "no" is not a fault: drop-tail is no AQM, RED of 1993 knows no ECN, and some papers mark at any length of the queue on purpose.
 """
-_DUTIES_LOAD = """The first two columns say what is done to packets of one kind at 10 Mbps, about ten of which wait in a buffer of 20, under values that
-make the AQM signal often. `excess` is three times the link's rate of ECN-capable packets that answer to nothing, with default values and
-a buffer of 200 packets. The others are flows that let their windows grow by a packet a round trip (100 ms) and halve them for a signal (cut a
-fifth off for MECN's quiet one), with
-default values, as many flows as RFC 7928 calls medium congestion (section 8.2.3) and a buffer of one bandwidth-delay product, 50 packets at
-least: `size` at 50 Mbps with packets of 100 and 1500 bytes, of which it shows the shares that were signalled; `untuned` at 1, 10 and 100 Mbps.
-Untuned is well where the buffer is less than half full on average, the link is used for more than 90 % of the time, and fewer than one packet
-in 10 000 meets a full buffer; "partly" is well at some of the three rates.
+_DUTIES_LOAD = """The first two columns say what is done to packets of one kind at 10 Mbps, about ten of which wait in a buffer of 20,
+under values that make the AQM signal often. `excess` is three times the link's rate of ECN-capable packets that answer to nothing, with
+default values and a buffer of 200 packets. The others are flows that let their windows grow by a packet a round trip (100 ms) and halve
+them for a signal (cut a fifth off for MECN's quiet one), with default values, as many flows as RFC 7928 calls medium congestion (section
+8.2.3) and a buffer of one bandwidth-delay product, 50 packets at least: `size` at 50 Mbps with packets of 100 and 1500 bytes, of which it
+shows the shares that were signalled; `untuned` at 1, 10 and 100 Mbps.
+Untuned is well where the buffer is less than half full on average, the link is used for more than 90 % of the time, and fewer than one
+packet in 10 000 meets a full buffer; "partly" is well at some of the three rates.
 """
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from ecnlab import _core, aqm
 from ecnlab.aqm import Aqm
 from ecnlab.errors import UsageError
+from ecnlab.sources import digest_of
 
 _NOT_STATE = ("line", "random")
 _STREAM = "_stream"
@@ -57,7 +58,7 @@ class _Compiled:
         self.addresses = {hook: function.address for hook, function in self.functions.items()}
 
 
-_compiled: dict[tuple[type[Aqm], str], _Compiled] = {}
+_compiled: dict[tuple[type[Aqm], str, str], _Compiled] = {}
 _lock = Lock()
 
 
@@ -70,7 +71,7 @@ def program(instance: Aqm, gauges: Sequence[str]) -> dict[str, Any]:
     for name, value in state.items():
         record[name][0] = value
     with _lock:
-        key = (cls, repr(layout.descr))
+        key = (cls, repr(layout.descr), digest_of(cls))  # what a class names beside it may have changed
         if key not in _compiled:
             _compiled[key] = _Compiled(cls, layout)
         compiled = _compiled[key]

@@ -1,21 +1,23 @@
 """Where a user's AQM comes from: classes read from files, and digests of their sources, which are part of every result's key.
 
-The digest of a class in a file covers that file, and those beside it that it imports from. A class of a script or a notebook has no
-file of its own: its digest covers what it says itself, and the functions, classes and plain values beside it that it names.
+The digest of a class in a file covers that file, and those in its folder that it imports, directly or through each other. A class of a
+script or a notebook has no file of its own: its digest covers what it says itself, and the functions, classes and plain values beside it
+that it names. Values that a method holds from outside, in a closure or as a default, are covered in both.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from types import CellType, CodeType, FunctionType, ModuleType
 from weakref import WeakKeyDictionary
 
 from ecnlab.aqm import Aqm, Gauge, Param
@@ -84,10 +86,63 @@ def _module(file: str) -> ModuleType:
         data = path.read_bytes()
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"cannot read {file!r}: {getattr(error, 'strerror', None) or error}") from None
-    key = (path, sha256(data).hexdigest())
+    beside = _files_beside(path, data)
+    everything = sha256(b"\0".join([data, *beside.values()])).hexdigest()
+    key = (path, everything)
     if key not in _modules:
-        _modules[key] = _executed(file, path, data, f"ecnlab_aqm_{sha256(bytes(path) + data).hexdigest()[:16]}")
+        name = f"ecnlab_aqm_{sha256(bytes(path) + everything.encode()).hexdigest()[:16]}"
+        with _own_modules(path.parent, beside):
+            _modules[key] = _executed(file, path, data, name)
     return _modules[key]
+
+
+def _files_beside(file: Path, data: bytes) -> dict[Path, bytes]:
+    """The files in a file's folder that it imports, directly or through each other, with what they say."""
+    found: dict[Path, bytes] = {}
+    waiting = [data]
+    while waiting:
+        for path in _imported(waiting.pop(), file.parent):
+            if path != file and path not in found:
+                found[path] = _bytes_of(path)
+                waiting.append(found[path])
+    return dict(sorted(found.items()))
+
+
+def _imported(data: bytes, folder: Path) -> Iterator[Path]:
+    """The files of a folder that a source imports. One that cannot be parsed imports nothing; executing it says what is wrong."""
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or "", *(f"{node.module or ''}.{alias.name}".strip(".") for alias in node.names)]
+        else:
+            continue
+        for module in modules:
+            parts = module.split(".")
+            for depth in range(1, len(parts) + 1):
+                place = folder.joinpath(*parts[:depth])
+                yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if parts[0] and path.is_file())
+
+
+@contextmanager
+def _own_modules(folder: Path, beside: Mapping[Path, bytes]) -> Iterator[None]:
+    """Lets a file import its own files beside it, whatever others of the same names have been imported."""
+    names = {path.relative_to(folder).parts[0].removesuffix(".py") for path in beside}
+
+    def taken() -> dict[str, ModuleType]:
+        mine = [name for name in sys.modules if name.split(".")[0] in names]
+        return {name: sys.modules.pop(name) for name in mine}
+
+    others = taken()
+    try:
+        yield
+    finally:
+        taken()
+        sys.modules.update(others)
 
 
 def _executed(file: str, path: Path, data: bytes, name: str) -> ModuleType:
@@ -134,30 +189,27 @@ class _Source:
             self._add(base.__qualname__)
             file = _file_of(base)
             if file is not None:
-                self._add_file(file, vars(sys.modules[base.__module__]), _files_at_birth.get(base))
+                self._add_file(file, _files_at_birth.get(base))
+                for function in filter(None, (_function_of(value) for value in vars(base).values())):
+                    self._add_held(function)
                 continue
             for name, value in sorted(vars(base).items()):
                 self._add_value(name, value)
 
-    def _add_file(self, file: Path, names: Mapping[str, Any], data: bytes | None = None) -> None:
-        """The file, and those in its folder that it imports from."""
-        if not self._is_first(file):
-            return
-        self.parts.append(_bytes_of(file) if data is None else data)
-        for value in list(names.values()):
-            module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
-            beside = _file_of_module(module)
-            if module is not None and beside is not None and beside.is_relative_to(file.parent):
-                self._add_file(beside, vars(module))
+    def _add_file(self, file: Path, data: bytes | None = None) -> None:
+        """The file, and those in its folder that it imports."""
+        if self._is_first(file):
+            data = _bytes_of(file) if data is None else data
+            self.parts.extend([data, *_files_beside(file, data).values()])
 
     def _add_value(self, name: str, value: object) -> None:
         """Something that has no file: a member of a class, or what a function names."""
         if name in ("__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__", "__static_attributes__"):
             return
         self._add(name)
-        value = getattr(value, "__func__", value)
-        if isinstance(value, FunctionType):
-            self._add_function(value)
+        function = _function_of(value)
+        if function is not None:
+            self._add_function(function)
         elif isinstance(value, type):
             if _file_of(value) is None and value.__module__ != "builtins":
                 self.add_class(value)
@@ -167,6 +219,8 @@ class _Source:
             items = value.items() if isinstance(value, dict) else enumerate(value)
             for key, item in items:
                 self._add_value(str(key), item)
+        elif callable(in_bytes := getattr(value, "tobytes", None)):  # an array
+            self.parts.append(in_bytes())
 
     def _add_function(self, function: FunctionType) -> None:
         if not self._is_first(function):
@@ -175,10 +229,19 @@ class _Source:
             self._add(inspect.getsource(function))
         except (OSError, TypeError):  # typed at a prompt: only its instructions are there
             self._add_code(function.__code__)
+        self._add_held(function)
         if _file_of_module(sys.modules.get(function.__module__)) is None:
             for name in sorted(_names_in(function.__code__)):
                 if name in function.__globals__:
                     self._add_value(name, function.__globals__[name])
+
+    def _add_held(self, function: FunctionType) -> None:
+        """What a function holds from where it was defined: values of a closure, and defaults."""
+        if not self._is_first(("held", function)):
+            return
+        held = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
+        for value in (*held, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._add_value(function.__name__, value)
 
     def _add_code(self, code: CodeType) -> None:
         self.parts.append(code.co_code)
@@ -196,6 +259,18 @@ class _Source:
         first = one not in self._seen
         self._seen.add(one)
         return first
+
+
+def _function_of(value: object) -> FunctionType | None:
+    value = getattr(value, "__func__", value)
+    return value if isinstance(value, FunctionType) else None
+
+
+def _is_empty(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:
+        return True
 
 
 def _names_in(code: CodeType) -> set[str]:
