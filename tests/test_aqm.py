@@ -285,3 +285,11 @@ def test_the_functions_of_the_engine_are_there() -> None:
 def test_a_line_tells_how_long_a_packet_takes() -> None:
     assert Line(1_500_000, 120, None).packet_time_ps(1000) == 5_333_333_333
     assert Line(400_000_000_000, 120, None).packet_time_ps(64) == 1_280
+
+
+@pytest.mark.parametrize("number", [1.5, -1, 2**32])
+def test_a_place_that_is_no_whole_number_within_bounds_is_refused(number: Any) -> None:
+    with pytest.raises(ValueError, match=r"victim = .* must be a whole number"):
+        drop(number)
+    with pytest.raises(ValueError, match=r"group = .* must be a whole number"):
+        mark(group=number)

@@ -8,8 +8,6 @@ from ecnlab import _core, brought, native
 from ecnlab.aqm import PASS, Aqm, Arrival, Departure, Expiry, Idling, Packet, Verdict, drop, exp, ln, mark, powi
 from own_aqms import COMPILED_RED, RED_BY_HAND, Departing, Grouping, Ticking, counted, run_with, scenario_with
 
-pytest.importorskip("numba")
-
 
 class CompiledDeparting(Departing, compiled=True):
     pass

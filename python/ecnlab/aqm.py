@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
 from typing import Any, ClassVar
 
 from ecnlab._core import Arrival, Backlog, Departure, Expiry, Idling, Packet, exp, ln, powi
@@ -118,9 +119,9 @@ def _one_of(what: str, word: str, words: Sequence[str]) -> int:
 
 
 def _index(what: str, number: int) -> int:
-    if not 0 <= number <= _MOST_INDEX:
-        raise ValueError(f"{what} = {number!r} must be at least 0")
-    return number
+    if not isinstance(number, Integral) or not 0 <= int(number) <= _MOST_INDEX:
+        raise ValueError(f"{what} = {number!r} must be a whole number, at least 0 and below 2^32")
+    return int(number)
 
 
 @dataclass(frozen=True)
