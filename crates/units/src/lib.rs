@@ -2,6 +2,7 @@
 //!
 //! This crate looks at nothing else of the project and does no input or output.
 
+pub mod distribution;
 pub mod ecn;
 pub mod math;
 pub mod parameter;
