@@ -25,7 +25,7 @@ impl<P: Probe> Simulation<P> {
         let mut arrival = flow.receiver.receive(&segment, packet.sent, self.now);
         if packet.role != Role::Pure {
             let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
-            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let first_bytes = if segment.retransmission || packet.bits.copy() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
             if let Some(since) = flow.measures.delivered(&delivery, self.now) {
                 self.probe.lockout(packet.flow, since, self.now);

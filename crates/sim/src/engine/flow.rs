@@ -30,6 +30,8 @@ pub struct Flow {
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
+    /// Copies of its packets that links made, in the whole run.
+    pub copied: u64,
     pub payloads: Payloads,
     pub measures: FlowMeasures,
     /// Number of its source that acts over time, or `NONE`.
@@ -79,6 +81,7 @@ impl Flow {
             source,
             received: 0,
             lost: 0,
+            copied: 0,
             start: spec.start,
             measures: FlowMeasures::new(base_rtt, spec.start),
             base_rtt,

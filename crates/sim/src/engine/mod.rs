@@ -9,6 +9,7 @@ mod clock;
 mod close;
 mod ends;
 mod flow;
+mod impair;
 mod path;
 
 use std::sync::Arc;
@@ -60,6 +61,9 @@ pub struct Simulation<P> {
     /// Rate and delay of each link as they are declared, without the draw from its spread.
     declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
+    /// The links with impairments, each with the place of what it is called.
+    impaired: Vec<(u32, u32)>,
+    impaired_names: Vec<Arc<str>>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `SINK` or `SOURCE`.
     hops: Vec<u32>,
@@ -149,6 +153,7 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::Clock => self.tick(index),
             ComponentKind::Source => self.begin_transfer(index),
             ComponentKind::QueueTimer => self.expire_queue(index),
+            ComponentKind::Hold => self.release(index),
         }
     }
 }

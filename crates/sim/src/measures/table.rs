@@ -66,6 +66,8 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
+    /// A link with impairments.
+    Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -79,6 +81,8 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
+    /// The links with impairments.
+    pub links: Names,
 }
 
 /// A table's declaration as data.
@@ -200,6 +204,7 @@ impl Naming {
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
             Naming::Band => of.bands.clone(),
             Naming::Gauge => of.gauges.clone(),
+            Naming::Link => of.links.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
@@ -278,7 +283,7 @@ mod tests {
     };
 
     fn no_names() -> NetworkNames {
-        NetworkNames { groups: [].into(), queues: [].into(), bands: [].into(), gauges: [].into() }
+        NetworkNames { groups: [].into(), queues: [].into(), bands: [].into(), gauges: [].into(), links: [].into() }
     }
 
     #[test]
