@@ -203,7 +203,7 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, reading: Reading) -> Way<'a> {
     let table = reader.table(&given, "queue", QUEUED.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
     if given.gives("queue") && given.gives("limit") {
-        reader.report(&given, "limit", "stands beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
+        reader.warn(&given, "limit", "is not read beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
     }
     Way { values: reading.values, given, queue }
 }
@@ -212,7 +212,7 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, reading: Reading) -> Way<'a> {
 fn warn_without_queue(reader: &mut Reader, link: &Way) {
     if !link.given.gives("queue") && !link.given.gives("limit") {
         let message = format!(
-            "is left out, so packets wait in a plain drop-tail buffer of {} that is not measured: give queue = {}, or limit if that is meant",
+            "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured: give queue = {}, or limit if that is meant",
             link.values.get::<u32>("limit"),
             QUEUED.example
         );
