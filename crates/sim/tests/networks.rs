@@ -94,7 +94,11 @@ fn hop() -> impl Strategy<Value = Hop> {
 /// An impairment of any kind.
 fn part() -> impl Strategy<Value = Part> {
     let share = || (0.0..0.3).prop_map(|share: f64| share.to_string());
-    let jitter = (0u64..60, select(vec!["uniform", "normal", "exponential"]), select(vec!["keep", "overtake"]));
+    let delay = prop_oneof![
+        (0u64..60).prop_map(|ms| format!("uniform 0 ms to {} ms", ms + 1)),
+        (1u64..60).prop_map(|ms| format!("normal {ms} ms, deviation {ms} ms")),
+        (1u64..60).prop_map(|ms| format!("exponential {ms} ms")),
+    ];
     prop_oneof![
         share().prop_map(|rate| part_of("mark", &[("rate", &rate)])),
         share().prop_map(|rate| part_of("duplicate", &[("rate", &rate)])),
@@ -102,10 +106,7 @@ fn part() -> impl Strategy<Value = Part> {
         (share(), 0u64..90, select(vec!["off", "1", "5"])).prop_map(|(rate, ms, packets)| {
             part_of("reorder", &[("rate", &rate), ("delay", &format!("{ms} ms")), ("packets", packets)])
         }),
-        jitter.prop_map(|(ms, distribution, order)| {
-            let delay = format!("{ms} ms");
-            part_of("jitter", &[("delay", &delay), ("distribution", distribution), ("deviation", &delay), ("order", order)])
-        }),
+        (delay, select(vec!["keep", "overtake"])).prop_map(|(delay, order)| part_of("jitter", &[("delay", &delay), ("order", order)])),
     ]
 }
 

@@ -85,6 +85,7 @@ fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
         Kind::Rate => Value::Rate(Rate::from_bps(within(1.0, 1e13, as_number(&default), rng) as u64).expect("at least 1 bps")),
         Kind::Flag => Value::Flag(rng.below(2) == 0),
         Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
+        Kind::Distribution { .. } => default,
         Kind::Text => Value::Text("drawn".to_owned()),
     }
 }
@@ -114,7 +115,7 @@ fn as_number(value: &Value) -> f64 {
         Value::Span(span) => span.picos() as f64,
         Value::Rate(rate) => rate.bps() as f64,
         Value::List(values) => values.first().map_or(1.0, as_number),
-        Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
+        Value::Nothing(_) | Value::Distribution(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
     }
 }
 

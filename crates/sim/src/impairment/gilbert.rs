@@ -28,6 +28,7 @@ pub static ENTRY: Entry = Entry {
     summary: "Loses packets in bursts, as a channel with a good and a bad state does. Give either p and r, or rate and burst.",
     source: "Gilbert 1960; Elliott 1963; Hasslinger and Hohlfeld 2008",
     parameters: Settings::PARAMETERS,
+    example: Some("rate = 0.01, burst = 5"),
     check: |values| Settings::of(values).chain().err().map_or_else(Vec::new, |found| vec![found]),
     ..Entry::with(|values| Part::Bursts(GilbertElliott::of(values)))
 };

@@ -55,6 +55,8 @@ pub struct Entry {
     pub source: &'static str,
     /// What a user may set.
     pub parameters: &'static [Parameter],
+    /// Parameters that none must be given of, as they may be together.
+    pub example: Option<&'static str>,
     /// Contradictions among the parameters: the parameter's name and what is wrong.
     pub check: fn(&Values) -> Contradictions,
     /// Makes it, of values that agree with each other.
@@ -98,7 +100,7 @@ pub enum Part {
     Bursts(gilbert::GilbertElliott),
     Script(script::Script),
     Mark(ecn::Marking),
-    Jitter(jitter::Jitter),
+    Jitter(Box<jitter::Jitter>),
     Reorder(reorder::Reorder),
     Duplicate(reorder::Duplicate),
 }
@@ -171,16 +173,11 @@ pub struct Losses {
 impl Entry {
     /// What may be left out of an entry beside what makes it.
     const fn with(make: fn(&Values) -> Part) -> Entry {
-        Entry { name: "", title: "", summary: "", source: "", parameters: &[], check: |_| Vec::new(), make }
+        Entry { name: "", title: "", summary: "", source: "", parameters: &[], example: None, check: |_| Vec::new(), make }
     }
 }
 
 impl ImpairmentSpec {
-    /// What the keys of their own stand for; nothing if packets pass as they are.
-    pub fn new(settings: Settings) -> Option<Box<ImpairmentSpec>> {
-        ImpairmentSpec::of(settings.parts())
-    }
-
     /// These parts in this order; nothing if there are none.
     pub fn of(parts: impl IntoIterator<Item = Part>) -> Option<Box<ImpairmentSpec>> {
         let parts: Vec<Part> = parts.into_iter().collect();

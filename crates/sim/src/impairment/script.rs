@@ -14,6 +14,7 @@ pub static ENTRY: Entry = Entry {
     summary: "Loses or marks the packets that it names: by number, by time, or by segment.",
     source: "ns-2 2.35, ErrorModel/List",
     parameters: Settings::PARAMETERS,
+    example: Some("numbers = [10, 11]"),
     check: |values| Settings::of(values).check(),
     ..Entry::with(|values| Part::Script(Script::of(values)))
 };
