@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ecnlab_queue::Registry;
-use ecnlab_sim::{Direction, FlowSpec, Network};
+use ecnlab_sim::{Counted, Direction, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::problem::Problem;
 use crate::read::{Given, Reader};
 use crate::sections::described;
-use crate::sections::flows::{self, Group, Routes};
+use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
 use crate::sections::record::{self, Extent, Record};
 use crate::sections::root;
@@ -107,30 +107,26 @@ fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
         let name = Arc::clone(&network.groups[number]);
         (0..group.count).for_each(|member| add_flow(&mut network, number as u32, group, &name, member));
     }
+    network.number_rows_first();
     network
 }
 
 fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, member: u32) {
-    let Routes { forward: there, back: home } = &group.routes;
-    let mut forward = Vec::with_capacity(there.len() + 1);
-    let mut back = Vec::with_capacity(home.len() + 1);
-    if group.access.is_some() {
-        forward.push(network.links.len() as u32);
-    }
-    forward.extend(there.iter().map(|&edge| edge as u32));
-    back.extend(home.iter().map(|&edge| edge as u32));
-    if let Some(access) = &group.access {
-        back.push(network.links.len() as u32 + 1);
-        network.links.extend([Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction)));
-    }
-    network.flows.push(FlowSpec {
-        group: number,
-        member,
-        forward,
-        back,
-        tcp: Arc::clone(&group.tcp),
-        traffic: group.traffic,
-        start: group.starts[member as usize % group.starts.len()],
-        boot: None,
-    });
+    let numbers = |route: &[usize]| route.iter().map(|&edge| edge as u32).collect();
+    let template = Template {
+        flow: FlowSpec {
+            group: number,
+            member,
+            forward: numbers(&group.routes.forward),
+            back: numbers(&group.routes.back),
+            transport: group.transport.clone(),
+            opens: None,
+            start: group.starts[member as usize % group.starts.len()],
+            boot: None,
+            counted: Counted::AsFlow,
+        },
+        access: group.access.map(|access| [Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction))),
+        exit: None,
+    };
+    network.add_member(&template, member, &group.traffic);
 }

@@ -114,7 +114,8 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
 fn l4s_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.serves_l4s()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
-    let message = match (group.tcp.response, group.tcp.codepoint) {
+    let Some(settings) = group.tcp() else { return };
+    let message = match (settings.response, settings.codepoint) {
         (ResponseName::Dctcp, Codepoint::Ect0) => format!(
             "these senders answer marks by DCTCP and go into the classic queue of link \"{edge}\": give codepoint = \"ect1\" for its low-latency \
              queue"
@@ -134,7 +135,7 @@ fn levels_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
     let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.marks().is_some()).collect();
     let in_two_levels = marking.iter().find(|(_, queue)| queue.marks() == Some(Level::Incipient));
-    match (group.tcp.dialect(), in_two_levels) {
+    match (group.transport.dialect(), in_two_levels) {
         (Dialect::Classic, Some((edge, _))) => {
             let message = format!(
                 "the queue of link \"{edge}\" marks in two levels, and these senders read one: its incipient marks are not written on their \

@@ -11,7 +11,6 @@ mod link;
 pub mod measures;
 pub mod network;
 mod packet;
-mod payloads;
 pub mod probe;
 pub mod record;
 
@@ -19,7 +18,7 @@ pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
 pub use impairment::script::Script;
 pub use measures::Report;
-pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
+pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
 

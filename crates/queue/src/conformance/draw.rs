@@ -115,7 +115,7 @@ fn as_number(value: &Value) -> f64 {
         Value::Span(span) => span.picos() as f64,
         Value::Rate(rate) => rate.bps() as f64,
         Value::List(values) => values.first().map_or(1.0, as_number),
-        Value::Nothing(_) | Value::Distribution(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
+        Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) | Value::Distribution(_) => 1.0,
     }
 }
 

@@ -50,7 +50,7 @@ pub enum Holds {
     Queue,
     /// A profile and a variant of TCP, and parameters.
     Tcp,
-    /// A traffic source: its name, or a table with its parameters.
+    /// An application: its name, or a table with its parameters.
     App,
     /// A list of impairments, each with its kind and its parameters.
     Impairments,
@@ -58,7 +58,7 @@ pub enum Holds {
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] =
-    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &record::RECORD];
+    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &flows::UDP, &record::RECORD];
 
 impl Section {
     /// The names of all that may stand in it.
