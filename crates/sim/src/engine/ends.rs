@@ -137,6 +137,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Lets a sender act, sends what it made and sets its timer.
+    #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let mut segments = std::mem::take(&mut self.outbox);
         let flow = &mut self.flows[at as usize];

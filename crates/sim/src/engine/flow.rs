@@ -1,5 +1,7 @@
 //! A flow as it runs: its two ends, its routes and its counts over all of its connections.
 
+use std::sync::Arc;
+
 use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
 use ecnlab_units::{Dialect, Span, Time};
 
@@ -51,6 +53,13 @@ struct Past {
     min_rtt: Option<Span>,
 }
 
+/// What the opening of a connection has shown to both sides: whether ECN is in use, and how long the handshake took, if that is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    pub ecn: bool,
+    pub rtt: Option<Span>,
+}
+
 impl Flow {
     /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
     pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
@@ -93,13 +102,12 @@ impl Flow {
         self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport));
     }
 
-    /// Puts the other direction of an open connection in the place of the connection before. `to` is the sender that opened it.
-    pub fn answer(&mut self, to: &Sender, demand: &Demand) {
+    /// Puts the other direction of an open connection in the place of the connection before.
+    pub fn answer(&mut self, opening: Opening, demand: &Demand) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
-        let settings = std::sync::Arc::new(settings.of_answer(to.uses_ecn()));
-        let rtt = Some(to.min_rtt()).filter(|&rtt| rtt > Span::ZERO);
+        let settings = Arc::new(settings.of_answer(opening.ecn));
         let sink = Sink::new(&Transport::Tcp(settings.clone()));
-        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, rtt)), sink);
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink);
     }
 
     fn replace(&mut self, sender: Endpoint, sink: Sink) {
