@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
-use ecnlab_units::{Dialect, Span, Time};
+use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{Counted, FlowSpec};
-use crate::packet::NONE;
+use crate::packet::{Bits, NONE};
 
 /// What every packet reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
@@ -19,8 +19,8 @@ pub struct Flow {
     pub group: u32,
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
-    /// What the ECN field of its packets means.
-    pub dialect: Dialect,
+    /// What is the same of all packets of its sender.
+    pub bits: Bits,
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
@@ -73,7 +73,7 @@ impl Flow {
             back,
             group: spec.group,
             connection: 0,
-            dialect: transport.dialect(),
+            bits: Bits::of_sender(transport.dialect(), transport.is_datagrams()),
             datagrams: transport.is_datagrams(),
             started: false,
             counted: spec.counted,
