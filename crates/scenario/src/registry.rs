@@ -5,6 +5,7 @@ use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Gauge, Holds as Inside};
 use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_transport::application::APPLICATIONS;
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::distribution::Measure;
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
@@ -195,8 +196,8 @@ fn property(parameter: &Parameter) -> Json {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
-        Kind::Amount => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } | Kind::Rate => json!({ "type": "string" }),
+        Kind::Amount | Kind::Distribution { measure: Measure::Bytes | Measure::Count, .. } => json!({ "type": ["string", "number"] }),
+        Kind::Span { .. } | Kind::Rate | Kind::Distribution { measure: Measure::Time, .. } => json!({ "type": "string" }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
@@ -205,7 +206,9 @@ fn property(parameter: &Parameter) -> Json {
         schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });
     }
     // A word is a text already where any text may stand.
-    if let Some(word) = parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text)) {
+    if let Some(word) =
+        parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text | Kind::Distribution { .. }))
+    {
         schema = json!({ "oneOf": [schema, { "const": word }] });
     }
     let source = if parameter.source.is_empty() { String::new() } else { format!(" ({})", parameter.source) };

@@ -1,7 +1,8 @@
-//! The words that every other room speaks: time, rate, ECN codepoints, randomness, parameters.
+//! The words that every other room speaks: time, rate, ECN codepoints, randomness, distributions, parameters.
 //!
 //! This crate looks at nothing else of the project and does no input or output.
 
+pub mod distribution;
 pub mod ecn;
 pub mod math;
 pub mod parameter;
@@ -9,6 +10,7 @@ pub mod quantity;
 pub mod rng;
 pub mod time;
 
+pub use distribution::{Counts, Distribution, Sizes, Times};
 pub use ecn::{Dialect, Ecn, Level};
 pub use parameter::{Kind, Parameter, Value, Values};
 pub use rng::Rng;

@@ -86,6 +86,8 @@ fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
         Kind::Flag => Value::Flag(rng.below(2) == 0),
         Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
         Kind::Text => Value::Text("drawn".to_owned()),
+        // An AQM draws from its queue's own stream; what it would draw from a distribution stays the declared one.
+        Kind::Distribution { .. } => default,
     }
 }
 
@@ -114,7 +116,7 @@ fn as_number(value: &Value) -> f64 {
         Value::Span(span) => span.picos() as f64,
         Value::Rate(rate) => rate.bps() as f64,
         Value::List(values) => values.first().map_or(1.0, as_number),
-        Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
+        Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) | Value::Distribution(_) => 1.0,
     }
 }
 

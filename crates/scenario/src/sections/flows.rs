@@ -9,7 +9,7 @@ use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
 use ecnlab_units::{Rate, Span, Time, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::link::{Link, MAX_PACKETS};
+use super::link::{Links, MAX_PACKETS};
 use super::{Holds, Inner, Section, described, members};
 use crate::problem::{listed, suggestion};
 use crate::read::{Given, Reader, Reading};
@@ -30,9 +30,12 @@ parameters! {
         /// Node where the sinks are.
         #[must be given]
         pub to: String = "sink";
-        /// Names of the links from the first node to the last, in order; auto is the route with the fewest links, among equals the one whose
-        /// links are declared first.
+        /// Names of the links from the first node to the last, in order; NAME.reverse is the way back of a link. Auto is the route with the
+        /// fewest, among equals the one whose links are declared first.
         pub route: Option<Vec<String>> = "auto";
+        /// The same for the way of the acknowledgements, from the last node to the first; auto is over the links of the route, or where one of
+        /// them leads one way only the route with the fewest.
+        pub route_back: Option<Vec<String>> = "auto";
         /// When the flows start; a list is dealt out to them in turn.
         pub start: Vec<Span> = "0 s", 0..=8_640_000, "s";
     }
@@ -61,7 +64,7 @@ parameters! {
 pub const FLOWS: Section = Section {
     name: "flows",
     title: "A group of flows",
-    doc: "A group of flows that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
+    doc: "A group of flows that are alike. Acknowledgements take the way back, and are packets like all others there.",
     keys: GroupKeys::PARAMETERS,
     tables: &[
         Inner {
@@ -111,12 +114,12 @@ pub const UDP: Section = Section {
     tables: &[],
 };
 
-/// A group of flows as the file declares it, with its route over the declared links.
+/// A group of flows as the file declares it, with its routes over the edges of the network.
 pub struct Group<'a> {
     pub name: String,
     pub count: u32,
     pub access: Option<PrivateLink>,
-    pub route: Vec<usize>,
+    pub routes: Routes,
     pub transport: Transport,
     pub traffic: Traffic,
     pub starts: Vec<Time>,
@@ -126,6 +129,12 @@ pub struct Group<'a> {
     pub says_ecn: bool,
     /// The group as it can be read again.
     pub described: Json,
+}
+
+/// From the first node to the last, and back, as numbers of edges.
+pub struct Routes {
+    pub forward: Vec<usize>,
+    pub back: Vec<usize>,
 }
 
 /// A flow's own link to its first node.
@@ -181,12 +190,9 @@ impl PrivateLink {
 }
 
 /// The groups in the order of the file; those with a problem are left out.
-pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &[Option<Link>]) -> Vec<Group<'a>> {
-    let known: Option<Vec<&Link>> = links.iter().map(Option::as_ref).collect();
-    let mut graph = known.filter(|links| !links.is_empty()).map(|links| {
-        let ends = links.into_iter().map(|link| (link.name.as_str(), link.from.as_str(), link.to.as_str()));
-        Graph::new(ends)
-    });
+pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Group<'a>> {
+    let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
+    let mut graph = links.complete.then(|| Graph::new(ends));
     let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
     let total: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
     if total > MAX_FLOWS {
@@ -199,10 +205,10 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     reader.only(&given, FLOWS.names());
     let reading = reader.keys(&given, FLOWS.keys);
     let beginning = beginning(reader, &given, &reading);
-    let route = graph.and_then(|graph| route(reader, &given, &reading, &beginning, graph));
+    let routes = graph.and_then(|graph| routes(reader, &given, &reading, &beginning, graph));
     let carried = carried(reader, &given);
     let app = app(reader, &given, carried.as_ref());
-    let (values, carried, (app, app_values, app_described), route) = (reading.sound()?, carried?, app?, route?);
+    let (values, carried, (app, app_values, app_described), routes) = (reading.sound()?, carried?, app?, routes?);
     let keys = GroupKeys::of(values);
     let mut described = described(values);
     if let Some(access) = &beginning.access {
@@ -214,7 +220,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
         name: keys.name,
         count: keys.count,
         access: beginning.sound.then(|| beginning.access.as_ref().map(private_link))?,
-        route,
+        routes,
         traffic: (app.traffic)(&app_values, carried.transport.payload()),
         offers_ecn: carried.offers_ecn,
         says_ecn: carried.says_ecn,
@@ -249,8 +255,8 @@ fn beginning(reader: &mut Reader, given: &Given, reading: &Reading) -> Beginning
     Beginning { node: reading.get("to"), key: "access", sound: values.is_some(), access: values }
 }
 
-/// The declared links from the group's first node to its last, by number.
-fn route(reader: &mut Reader, given: &Given, reading: &Reading, beginning: &Beginning, graph: &mut Graph) -> Option<Vec<usize>> {
+/// The group's routes from its first node to its last and back.
+fn routes(reader: &mut Reader, given: &Given, reading: &Reading, beginning: &Beginning, graph: &mut Graph) -> Option<Routes> {
     let (first, last) = (beginning.node.as_deref()?, reading.get::<String>("to")?);
     for (key, node) in [(beginning.key, first), ("to", last.as_str())] {
         if !graph.has_node(node) {
@@ -258,34 +264,45 @@ fn route(reader: &mut Reader, given: &Given, reading: &Reading, beginning: &Begi
             return None;
         }
     }
-    match reading.get::<Option<Vec<String>>>("route")? {
-        Some(names) => named_route(reader, given, &names, graph, (first, &last)),
+    let forward = match reading.get::<Option<Vec<String>>>("route")? {
+        Some(names) => named_route(reader, given, ("route", &names), graph, (first, &last)),
         None => graph.shortest(first, &last).or_else(|| {
             reader.report(given, "to", format!("no links lead from \"{first}\" to \"{last}\""));
             None
         }),
-    }
+    }?;
+    let back = match reading.get::<Option<Vec<String>>>("route_back")? {
+        Some(names) => named_route(reader, given, ("route_back", &names), graph, (&last, first)),
+        None => graph.back_over(&forward).or_else(|| graph.shortest(&last, first)).or_else(|| {
+            let message =
+                format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements: leave out one_way, or add a link");
+            reader.report(given, "route_back", message);
+            None
+        }),
+    }?;
+    Some(Routes { forward, back })
 }
 
-/// A route given by the names of its links.
-fn named_route(reader: &mut Reader, given: &Given, names: &[String], graph: &Graph, ends: (&str, &str)) -> Option<Vec<usize>> {
+/// A route that is given under a key by the names of its edges.
+fn named_route(reader: &mut Reader, given: &Given, route: (&str, &[String]), graph: &Graph, ends: (&str, &str)) -> Option<Vec<usize>> {
+    let (key, names) = route;
     let mut at = ends.0;
     let mut route = Vec::new();
     for name in names {
-        let Some(number) = graph.link(name) else {
-            reader.report(given, "route", format!("there is no link \"{name}\"{}", suggestion(name, graph.link_names())));
+        let Some(number) = graph.edge(name) else {
+            reader.report(given, key, format!("there is no link \"{name}\"{}", suggestion(name, graph.edge_names())));
             return None;
         };
         let (from, to) = graph.ends_of(number);
         if from != at {
-            reader.report(given, "route", format!("link \"{name}\" comes from \"{from}\", but the route is at \"{at}\""));
+            reader.report(given, key, format!("link \"{name}\" comes from \"{from}\", but the route is at \"{at}\""));
             return None;
         }
         at = to;
         route.push(number);
     }
     if at != ends.1 {
-        reader.report(given, "route", format!("must be a list of links from \"{}\" to \"{}\"", ends.0, ends.1));
+        reader.report(given, key, format!("must be a list of links from \"{}\" to \"{}\"", ends.0, ends.1));
         return None;
     }
     Some(route)

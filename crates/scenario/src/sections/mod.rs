@@ -125,7 +125,13 @@ pub fn json_of(value: &Value) -> Json {
         Value::Number(x) => json!(x),
         Value::Count(n) => json!(n),
         Value::Flag(flag) => json!(flag),
-        Value::Amount(_) | Value::Span(_) | Value::Rate(_) | Value::Nothing(_) | Value::Word(_) | Value::Text(_) => {
+        Value::Amount(_)
+        | Value::Span(_)
+        | Value::Rate(_)
+        | Value::Distribution(_)
+        | Value::Nothing(_)
+        | Value::Word(_)
+        | Value::Text(_) => {
             json!(value.to_string())
         }
         Value::List(values) => values.iter().map(json_of).collect(),
