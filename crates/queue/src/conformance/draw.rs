@@ -85,8 +85,9 @@ fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
         Kind::Rate => Value::Rate(Rate::from_bps(within(1.0, 1e13, as_number(&default), rng) as u64).expect("at least 1 bps")),
         Kind::Flag => Value::Flag(rng.below(2) == 0),
         Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
-        Kind::Distribution { .. } => default,
         Kind::Text => Value::Text("drawn".to_owned()),
+        // An AQM draws from its queue's own stream; what it would draw from a distribution stays the declared one.
+        Kind::Distribution { .. } => default,
     }
 }
 
