@@ -298,6 +298,21 @@ pub struct Sizes(pub Distribution);
 pub struct Counts(pub Distribution);
 
 impl Times {
+    /// Always the same time.
+    pub fn fixed(span: Span) -> Times {
+        Times(Distribution { measure: Measure::Time, law: Law::Fixed(span.seconds()) })
+    }
+
+    pub fn exponential(mean: Span) -> Times {
+        Times(Distribution { measure: Measure::Time, law: Law::Exponential { mean: mean.seconds() } })
+    }
+
+    /// Without an upper bound; `shape` is above 1.
+    pub fn pareto(mean: Span, shape: f64) -> Times {
+        let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
+        Times(Distribution { measure: Measure::Time, law: Law::Pareto { mean, shape, scale, most: None } })
+    }
+
     /// A draw, to the nearest picosecond; 213 days are the end of time.
     pub fn draw(&self, rng: &mut Rng) -> Span {
         Span::from_picos((self.0.draw(rng) * 1e12 + 0.5) as u64)
@@ -305,6 +320,16 @@ impl Times {
 }
 
 impl Sizes {
+    /// Always the same size.
+    pub fn fixed(bytes: u64) -> Sizes {
+        Sizes(Distribution { measure: Measure::Bytes, law: Law::Fixed(bytes as f64) })
+    }
+
+    /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.
+    pub fn mean_interval(&self, bps: f64) -> Span {
+        Span::from_secs_f64(self.0.mean() * 8.0 / bps).unwrap_or(Span::from_picos(u64::MAX))
+    }
+
     /// A draw in whole bytes, at least one and at most 1 PB.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         ((self.0.draw(rng) + 0.5) as u64).clamp(1, MOST_BYTES)
