@@ -78,6 +78,8 @@ pub trait Probe {
     fn measuring_begins(&mut self, _now: Time) {}
     /// A one-second bin of a group has ended.
     fn rates(&mut self, _now: Time, _group: u32, _bin: &Bin) {}
+    /// Something that a user of a group's flow waited for since it began has ended: `bytes` of application data.
+    fn transfer(&mut self, _now: Time, _group: u32, _began: Time, _bytes: u64) {}
     /// A flow delivered nothing from one time to another, for longer than its threshold.
     fn lockout(&mut self, _flow: u32, _from: Time, _to: Time) {}
     /// How times were distributed over the measured interval; told when the run ends.

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! There is a SYN where the handshake has one, and a FIN behind the last demand of a connection that closes. A connection that is kept has a
-//! short segment at the end of each transfer. Sender and sink each keep a plan and let go of what they have passed.
+//! short segment at the end of each transfer. The sender keeps the plan; who asks at the sink asks it too, as what is passed there has arrived.
 
 use std::collections::VecDeque;
 
+use crate::application::Demand;
 use crate::segment::Role;
 use crate::settings::Settings;
-use crate::source::Demand;
 
 /// No segment has this number.
 const NEVER: u64 = u64::MAX;
@@ -54,9 +54,10 @@ impl Plan {
 
     /// There is more to send. The last demand of a connection that closes brings its FIN.
     pub fn add(&mut self, demand: &Demand) {
-        self.segments = self.segments.saturating_add(demand.segments);
-        if let Some(payload) = demand.last_payload {
-            self.ends.get_or_insert_default().short.push_back((self.segments - 1, payload));
+        self.segments = self.segments.saturating_add(demand.bytes.div_ceil(u64::from(self.full)));
+        let rest = (demand.bytes % u64::from(self.full)) as u32;
+        if rest > 0 && demand != &Demand::ENDLESS {
+            self.ends.get_or_insert_default().short.push_back((self.segments - 1, rest));
         }
         if demand.closes && self.has_fin {
             let ends = self.ends.get_or_insert_default();
@@ -112,6 +113,17 @@ impl Plan {
         }
     }
 
+    /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
+    /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
+    #[inline]
+    pub fn brought(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+        if self.is_full_before(next.max(seq + 1)) {
+            return (delivered * u64::from(self.full), self.full);
+        }
+        let read = self.bytes_before(next) - self.bytes_before(next - delivered);
+        (read, if seq < next - delivered { passed() } else { self.payload(seq) })
+    }
+
     /// Lets go of all segments before `next`.
     #[inline]
     pub fn pass(&mut self, next: u64) {
@@ -153,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_host_s_transfer_lies_between_its_syn_and_its_fin() {
-        let plan = plan(Handshake::ThreeWay, &Demand::bytes(2_000, 960));
+        let plan = plan(Handshake::ThreeWay, &Demand::closing(2_000));
         assert_eq!(
             (5, [Role::Syn, Role::Plain, Role::Plain, Role::Plain, Role::Fin]),
             (plan.segments(), [0, 1, 2, 3, 4].map(|seq| plan.role(seq)))
@@ -164,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_segment_s_place_in_the_data_does_not_move_when_others_are_passed() {
-        let open = Demand { closes: false, ..Demand::bytes(1_000, 960) };
+        let open = Demand::open(1_000);
         let mut plan = plan(Handshake::FirstPacket, &open);
         plan.add(&open);
         let before = plan.bytes_before(5);

@@ -4,10 +4,11 @@ use ecnlab_queue::{Cause, Deed, Discipline, Frame, Take};
 use ecnlab_units::Time;
 
 use super::flow::Flow;
-use super::{GroupCounts, SINK, SOURCE, Simulation};
+use super::{END, GroupCounts, Simulation};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
-use crate::packet::{Arena, NONE, PacketId};
+use crate::network::Counted;
+use crate::packet::{Arena, NONE, PacketId, PacketKind};
 use crate::probe::{MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
@@ -20,10 +21,12 @@ impl<P: Probe> Simulation<P> {
         if let Some((due, order)) = next {
             self.deadlines.set_ordered(link.deadline, due, order);
         }
-        match hop {
-            SINK => self.sink(id),
-            SOURCE => self.acknowledge(id),
-            link => self.enter(link, id),
+        if hop != END {
+            return self.enter(hop, id);
+        }
+        match self.packets[id].kind() {
+            PacketKind::Ack => self.acknowledge(id),
+            PacketKind::Data | PacketKind::Datagram => self.sink(id),
         }
     }
 
@@ -176,15 +179,16 @@ impl<P: Probe> Witness<'_, P> {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
+        let counted = u64::from(flow.counted != Counted::Nowhere);
         match what {
             MarkOrDrop::Marked(_) | MarkOrDrop::ScriptMarked => {
                 flow.measures.marks += 1;
-                group.marks += 1;
+                group.marks += counted;
             }
             MarkOrDrop::Dropped(_) | MarkOrDrop::ScriptDropped | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
-                group.drops += 1;
+                group.drops += counted;
             }
         }
         let touch = Touch { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.segment(), what };
