@@ -75,6 +75,11 @@ impl Distribution {
         Ok(Distribution { measure, law })
     }
 
+    /// Always the same.
+    pub fn fixed(value: f64, measure: Measure) -> Distribution {
+        Distribution { measure, law: Law::Fixed(value) }
+    }
+
     /// A draw, which takes one random number.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         self.law.quantile(rng.uniform())
@@ -91,11 +96,6 @@ impl Distribution {
             Law::Fixed(mean) | Law::Exponential { mean } | Law::Pareto { mean, .. } | Law::Lognormal { mean, .. } => mean,
             Law::Uniform { from, to } => f64::midpoint(from, to),
         }
-    }
-
-    /// Whether all draws are the same.
-    pub fn is_fixed(&self) -> bool {
-        matches!(self.law, Law::Fixed(_))
     }
 
     /// The numbers that a user gave of what is drawn: all have to lie within a parameter's bounds.
@@ -300,7 +300,7 @@ pub struct Counts(pub Distribution);
 impl Times {
     /// Always the same time.
     pub fn fixed(span: Span) -> Times {
-        Times(Distribution { measure: Measure::Time, law: Law::Fixed(span.seconds()) })
+        Times(Distribution::fixed(span.seconds(), Measure::Time))
     }
 
     pub fn exponential(mean: Span) -> Times {
@@ -322,7 +322,7 @@ impl Times {
 impl Sizes {
     /// Always the same size.
     pub fn fixed(bytes: u64) -> Sizes {
-        Sizes(Distribution { measure: Measure::Bytes, law: Law::Fixed(bytes as f64) })
+        Sizes(Distribution::fixed(bytes as f64, Measure::Bytes))
     }
 
     /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.

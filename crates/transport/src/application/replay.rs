@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_units::{Rng, Span, parameters, words};
+use ecnlab_units::{Rng, Span, parameters};
 
 use super::paced::{Arriving, Message, Pace, Stream};
 use super::{Application, ApplicationSpec, Heading};
@@ -18,15 +18,16 @@ parameters! {
         #[source("ns-2 Application/Traffic/Trace")]
         #[must be given]
         pub sizes: Vec<u64> = "10 KB", 1..=1e15, "bytes";
-        /// What each of them is: a flow of its own, or a message over the one flow.
-        #[source("ns-2 Application/Traffic/Trace")]
-        pub each: Each = "flow";
     }
 }
 
-words! {
-    /// What is replayed.
-    pub enum Each { Flow = "flow", Message = "message" }
+/// What is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// A flow of its own.
+    Flow,
+    /// A message over the one flow.
+    Message,
 }
 
 impl Settings {
@@ -41,8 +42,8 @@ impl Settings {
         back.map(|at| ("times", told(at))).into_iter().collect()
     }
 
-    pub fn plan(self) -> Replay {
-        Replay { list: self.times.into_iter().zip(self.sizes).collect(), each: self.each }
+    pub fn plan(self, each: Each) -> Replay {
+        Replay { list: self.times.into_iter().zip(self.sizes).collect(), each }
     }
 }
 
@@ -99,13 +100,13 @@ mod tests {
     use super::super::{Demand, Event};
     use super::*;
 
-    fn settings(seconds: &[u64], sizes: &[u64], each: Each) -> Settings {
-        Settings { times: seconds.iter().map(|&second| Span::from_secs(second)).collect(), sizes: sizes.to_vec(), each }
+    fn settings(seconds: &[u64], sizes: &[u64]) -> Settings {
+        Settings { times: seconds.iter().map(|&second| Span::from_secs(second)).collect(), sizes: sizes.to_vec() }
     }
 
     /// What it asks for, run to its end.
-    fn asked(settings: Settings) -> Vec<Asked> {
-        let (mut running, mut tape) = (settings.plan().start(Rng::for_role(1, "replay")), Tape::default());
+    fn asked(settings: Settings, each: Each) -> Vec<Asked> {
+        let (mut running, mut tape) = (settings.plan(each).start(Rng::for_role(1, "replay")), Tape::default());
         running.on(Event::Start, Time::ZERO, &mut tape);
         while let Some(at) = running.deadline() {
             running.on(Event::Timer, at, &mut tape);
@@ -115,16 +116,16 @@ mod tests {
 
     #[test]
     fn what_the_list_says_is_sent_also_two_at_a_time() {
-        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300], Each::Flow));
+        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300]), Each::Flow);
         let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, Asked::Open(..))).collect();
         assert_eq!([(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| Asked::Open(member, Demand::closing(bytes))).to_vec(), opened);
-        let messages = asked(settings(&[1, 2], &[100, 200], Each::Message));
+        let messages = asked(settings(&[1, 2], &[100, 200]), Each::Message);
         assert_eq!(vec![Asked::Open(0, Demand::open(100)), Asked::Produce(0, Demand::open(200)), Asked::Done(0)], messages);
     }
 
     #[test]
     fn times_and_sizes_go_together_and_time_goes_on() {
-        let wrong = |seconds: &[u64], sizes: &[u64]| settings(seconds, sizes, Each::Flow).check().first().map(|(name, _)| *name);
+        let wrong = |seconds: &[u64], sizes: &[u64]| settings(seconds, sizes).check().first().map(|(name, _)| *name);
         assert_eq!([Some("sizes"), Some("times"), None], [wrong(&[1, 2], &[1]), wrong(&[2, 1], &[1, 1]), wrong(&[1, 1], &[1, 1])]);
     }
 }

@@ -271,7 +271,7 @@ mod tests {
         let video = video(&[("rule", "throughput")]);
         let mut player = Player { buffered: Span::ZERO, at: Time::ZERO, rate: 0, throughputs: VecDeque::new() };
         assert_eq!(0, video.chosen(&player, Time::ZERO));
-        [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].map(|throughput| player.heard(throughput));
+        [9e9, 1e6, 2e6, 1e6, 2e6, 1e6].into_iter().for_each(|throughput| player.heard(throughput));
         assert!((player.throughput().unwrap() - 1.25e6).abs() < 1.0, "5 / (3 / 1 + 2 / 2) Mbps");
         assert_eq!(4, video.chosen(&player, Time::ZERO));
     }
