@@ -1,12 +1,15 @@
-//! The words that every other room speaks: time, rate, ECN codepoints, randomness, parameters.
+//! The words that every other room speaks: time, rate, ECN codepoints, randomness, parameters, tables of results.
 //!
 //! This crate looks at nothing else of the project and does no input or output.
 
 pub mod ecn;
+pub mod fairness;
+pub mod histogram;
 pub mod math;
 pub mod parameter;
 pub mod quantity;
 pub mod rng;
+pub mod table;
 pub mod time;
 
 pub use ecn::{Dialect, Ecn, Level};
