@@ -1,6 +1,7 @@
 //! What is wrong with a trace, and where.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 
 /// Something that could not be read.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Fault {
 #[derive(Debug)]
 pub enum Why {
     /// The input itself failed.
-    Input(std::io::Error),
+    Input(io::Error),
     /// The file ends within a record.
     Truncated,
     /// It is none of the formats that are known.
@@ -29,6 +30,19 @@ pub enum Why {
     Damaged(String),
     /// The format allows it, but it is not read here; says what.
     Unsupported(String),
+}
+
+/// What decompresses an input tells in an error of input what is wrong with it.
+impl From<io::Error> for Why {
+    fn from(error: io::Error) -> Why {
+        match error.kind() {
+            ErrorKind::UnexpectedEof => Why::Truncated,
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
+                Why::Damaged(format!("it cannot be decompressed: {error}"))
+            }
+            _ => Why::Input(error),
+        }
+    }
 }
 
 impl fmt::Display for Why {

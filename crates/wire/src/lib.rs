@@ -3,12 +3,20 @@
 //! Both ways share one type, the [`Event`]: what a reader yields, a writer takes. This crate opens no file: bytes come in through a
 //! `Read` that the caller has, and go out into a buffer that the caller empties.
 
-pub mod address;
-pub mod event;
-pub mod fault;
-pub mod tcp;
+mod address;
+mod capture;
+mod event;
+mod fault;
+mod header;
+mod ns2;
+mod reader;
+mod source;
+mod tcp;
 
 pub use address::{Address, End};
-pub use event::{Event, Kind, Packet, Place, What};
+pub use capture::Interface;
+pub use event::{Event, Kind, Packet, Place, State, What};
 pub use fault::{Fault, Why};
+pub use header::link::LinkType;
+pub use reader::{Format, Reader};
 pub use tcp::{Flags, SackRuns, Tcp, Timestamps};
