@@ -18,6 +18,8 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
+    /// A link with impairments.
+    Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -31,6 +33,8 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
+    /// The links with impairments.
+    pub links: Names,
 }
 
 impl table::Naming for Naming {
@@ -43,6 +47,7 @@ impl table::Naming for Naming {
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
             Naming::Band => of.bands.clone(),
             Naming::Gauge => of.gauges.clone(),
+            Naming::Link => of.links.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
