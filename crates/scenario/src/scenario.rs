@@ -112,13 +112,12 @@ fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
 }
 
 fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, member: u32) {
-    let numbers = |route: &[usize]| route.iter().map(|&edge| edge as u32).collect();
     let template = Template {
         flow: FlowSpec {
             group: number,
             member,
-            forward: numbers(&group.routes.forward),
-            back: numbers(&group.routes.back),
+            forward: group.routes.forward.iter().map(|&edge| edge as u32).collect(),
+            back: group.routes.back.iter().map(|&edge| edge as u32).collect(),
             transport: group.transport.clone(),
             opens: None,
             start: group.starts[member as usize % group.starts.len()],

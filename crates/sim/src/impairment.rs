@@ -155,22 +155,24 @@ mod tests {
     use ecnlab_units::{Dialect, Time};
 
     use super::*;
-    use crate::packet::Origin;
+    use crate::packet::{Bits, Origin};
 
-    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0, dialect: Dialect::Mecn, datagrams: false };
+    fn origin() -> Origin {
+        Origin { flow: 0, cursor: 0, connection: 0, bits: Bits::of_sender(Dialect::Mecn, false) }
+    }
 
     fn data(ecn: Ecn) -> Packet {
         let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
-        Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
+        Packet::of_segment(&segment, origin(), Time::ZERO, 0)
     }
 
     fn syn() -> Packet {
         let segment = Segment { seq: 0, size: 40, role: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
-        Packet::of_segment(&segment, ORIGIN, Time::ZERO, 0)
+        Packet::of_segment(&segment, origin(), Time::ZERO, 0)
     }
 
     fn syn_ack() -> Packet {
-        Packet::of_ack(&Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) }, ORIGIN)
+        Packet::of_ack(&Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) }, origin())
     }
 
     /// What comes out of a path: the IP header's codepoint, CWR and ECE; nothing if it is gone.

@@ -63,6 +63,7 @@ impl Transport {
 }
 
 /// The sending end.
+#[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum Endpoint {
     Tcp(Sender),
     Datagrams(DatagramSender),
@@ -146,10 +147,10 @@ impl Endpoint {
         self.tcp().and_then(Sender::alpha)
     }
 
-    /// The round-trip time to write into packets, where one is known.
+    /// The round-trip time to write into packets, where one is measured; zero before the first measurement.
     #[inline]
     pub fn reported_rtt(&self) -> Option<Span> {
-        self.tcp().map(Sender::reported_rtt).filter(|&rtt| rtt > Span::ZERO)
+        self.tcp().map(Sender::reported_rtt)
     }
 
     /// Smallest round-trip time measured, where one was.

@@ -86,6 +86,7 @@ fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
         Kind::Flag => Value::Flag(rng.below(2) == 0),
         Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
         Kind::Text => Value::Text("drawn".to_owned()),
+        // An AQM draws from its queue's own stream; what it would draw from a distribution stays the declared one.
         Kind::Distribution { .. } => default,
     }
 }

@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 
 use ecnlab_transport::Demand;
 use ecnlab_transport::application::{Application, Calls, Event, Heading, Member, Transfer};
-use ecnlab_units::{Rng, Time};
+use ecnlab_units::{Rng, Span, Time};
 
 use super::Simulation;
+use super::flow::Opening;
 use crate::component::{Component, ComponentKind};
 use crate::network::{AppSpec, OwnLinks, Template};
 use crate::packet::NONE;
@@ -169,11 +170,11 @@ impl<P: Probe> Calls for Caller<'_, P> {
     }
 
     fn answer(&mut self, member: Member, to: Member, demand: Demand) {
-        let (at, to) = (self.flow(member) as usize, self.flow(to) as usize);
-        let [flow, opener] = self.simulation.flows.get_disjoint_mut([at, to]).expect("a member answers another one");
-        let opener = opener.sender.tcp().expect("a connection is answered, not a datagram");
-        flow.answer(opener, &demand);
-        self.begin(at as u32, demand);
+        let (at, to) = (self.flow(member), self.flow(to));
+        let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
+        let opening = Opening { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
+        self.simulation.flows[at as usize].answer(opening, &demand);
+        self.begin(at, demand);
     }
 
     fn produce(&mut self, member: Member, demand: Demand) {

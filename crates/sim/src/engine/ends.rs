@@ -7,7 +7,7 @@ use ecnlab_units::Time;
 use super::{Flow, Simulation};
 use crate::measures::Delivery;
 use crate::network::Counted;
-use crate::packet::{NONE, Origin, Packet, PacketId};
+use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
 use crate::probe::Probe;
 
 impl<P: Probe> Simulation<P> {
@@ -72,8 +72,8 @@ impl<P: Probe> Simulation<P> {
     /// Puts an acknowledgement into the network, which takes its SACK blocks.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
-        let Flow { back: cursor, connection, dialect, .. } = self.flows[flow as usize];
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect, datagrams: false });
+        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -137,16 +137,14 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Lets a sender act, sends what it made and sets its timer.
+    #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let mut segments = std::mem::take(&mut self.outbox);
         let flow = &mut self.flows[at as usize];
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (
-            flow.timer,
-            Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect, datagrams: flow.datagrams },
-        );
+        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, bits: flow.bits });
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);

@@ -1,11 +1,13 @@
 //! A flow as it runs: its two ends, its routes and its counts over all of its connections.
 
+use std::sync::Arc;
+
 use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
-use ecnlab_units::{Dialect, Span, Time};
+use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{Counted, FlowSpec};
-use crate::packet::NONE;
+use crate::packet::{Bits, NONE};
 
 /// What every packet reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
@@ -17,8 +19,8 @@ pub struct Flow {
     pub group: u32,
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
-    /// What the ECN field of its packets means.
-    pub dialect: Dialect,
+    /// What is the same of all packets of its sender.
+    pub bits: Bits,
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
@@ -51,6 +53,13 @@ struct Past {
     min_rtt: Option<Span>,
 }
 
+/// What the opening of a connection has shown to both sides: whether ECN is in use, and how long the handshake took, if that is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    pub ecn: bool,
+    pub rtt: Option<Span>,
+}
+
 impl Flow {
     /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
     pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
@@ -64,7 +73,7 @@ impl Flow {
             back,
             group: spec.group,
             connection: 0,
-            dialect: transport.dialect(),
+            bits: Bits::of_sender(transport.dialect(), transport.is_datagrams()),
             datagrams: transport.is_datagrams(),
             started: false,
             counted: spec.counted,
@@ -93,13 +102,12 @@ impl Flow {
         self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport));
     }
 
-    /// Puts the other direction of an open connection in the place of the connection before. `to` is the sender that opened it.
-    pub fn answer(&mut self, to: &Sender, demand: &Demand) {
+    /// Puts the other direction of an open connection in the place of the connection before.
+    pub fn answer(&mut self, opening: Opening, demand: &Demand) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
-        let settings = std::sync::Arc::new(settings.of_answer(to.uses_ecn()));
-        let rtt = Some(to.min_rtt()).filter(|&rtt| rtt > Span::ZERO);
+        let settings = Arc::new(settings.of_answer(opening.ecn));
         let sink = Sink::new(&Transport::Tcp(settings.clone()));
-        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, rtt)), sink);
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink);
     }
 
     fn replace(&mut self, sender: Endpoint, sink: Sink) {
