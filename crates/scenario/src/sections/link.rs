@@ -234,6 +234,7 @@ impl<'a> Way<'a> {
             buffer,
             spread: Span::ZERO,
             impairment: ImpairmentSpec::new(impairment::Settings::of(&self.values)),
+            own: None,
         };
         let queue = self.queue.map(|queue| queue.of);
         Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }
