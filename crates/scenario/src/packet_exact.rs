@@ -64,6 +64,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
             buffer: droptail(limit),
             spread: Span::ZERO,
             impairment,
+            own: None,
         })
     };
     let drops = pairs(scenario, "drops_seq_nth")?;

@@ -239,6 +239,7 @@ impl<'a> Way<'a> {
             buffer,
             spread: Span::ZERO,
             impairment: self.impairments.spec,
+            own: None,
         };
         let queue = self.queue.map(|queue| queue.of);
         Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }

@@ -64,7 +64,7 @@ pub struct Simulation<P> {
     clock: [u32; CLOCKS],
     packets: Arena,
     links: Vec<Link>,
-    /// Rate and delay of each link as they are declared, without the draw from its spread.
+    /// Rate and delay of each link, without the draw from its spread.
     declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
     /// The links with impairments, each with the place of what it is called.

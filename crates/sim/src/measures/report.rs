@@ -7,9 +7,8 @@ use ecnlab_units::Time;
 use super::columns::{
     BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow,
 };
-use super::fairness::{FairnessBins, Jain};
 use super::table::{Column, Filling, NetworkNames, Table};
-use super::{FlowMeasures, Histogram, QueueMeasures};
+use super::{FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
 use crate::impairment::Losses;
 
 /// Every table of a run, by name.

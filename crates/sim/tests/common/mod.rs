@@ -8,7 +8,15 @@ use ecnlab_units::{Rate, Span, Time, Values};
 pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
     let rate = Rate::from_bps(kbps * 1000).unwrap();
     let name = LinkName::shared("pipe", Direction::Forward);
-    LinkSpec { name, rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment: None }
+    LinkSpec {
+        name,
+        rate,
+        delay: Span::from_micros(delay_us),
+        buffer: Buffer::Pipe { limit },
+        spread: Span::ZERO,
+        impairment: None,
+        own: None,
+    }
 }
 
 pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
