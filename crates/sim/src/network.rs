@@ -232,6 +232,15 @@ impl LinkName {
     pub fn shared(name: &str, direction: Direction) -> LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
+
+    /// What it is called in results, where a group's own links are one.
+    pub fn label(&self) -> String {
+        let (of, direction) = match self {
+            LinkName::Shared { name, direction } => (name.to_string(), direction),
+            LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
+        };
+        if *direction == Direction::Forward { of } else { format!("{of}.reverse") }
+    }
 }
 
 /// Two links of one network never read alike, since what a user chose stands last.
