@@ -5,6 +5,7 @@
 
 mod component;
 pub mod deadlines;
+pub mod deliveries;
 mod engine;
 pub mod impairment;
 mod link;

@@ -9,6 +9,7 @@ use ecnlab_transport::{Demand, Traffic, Transport};
 use ecnlab_units::distribution::Times;
 use ecnlab_units::{Rate, Rng, Span, Time};
 
+use crate::deliveries::DeliveryTrace;
 use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
@@ -129,6 +130,38 @@ pub struct QueueSpec {
     pub name: String,
     /// What it is made of.
     pub of: Composition,
+    /// How its link changes while the run goes on.
+    pub changes: Vec<Change>,
+    /// When its link sends, if that is not at its rate.
+    pub deliveries: Option<DeliveryTrace>,
+}
+
+/// A change of a link. A link that changes has a measured queue: a plain buffer computes its departures as packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub at: Time,
+    /// How long after that again, and again, if at all.
+    pub every: Option<Span>,
+    pub rate: Option<Rate>,
+    pub delay: Option<Span>,
+    pub state: Option<LinkState>,
+}
+
+/// Whether a link sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    Up,
+    Down {
+        /// What is on the wire is lost, in place of arriving.
+        loses_wire: bool,
+    },
+}
+
+impl QueueSpec {
+    /// On a link that does not change and sends at its rate.
+    pub fn new(name: impl Into<String>, of: Composition) -> QueueSpec {
+        QueueSpec { name: name.into(), of, changes: Vec::new(), deliveries: None }
+    }
 }
 
 /// A flow and its routes.

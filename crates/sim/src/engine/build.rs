@@ -13,6 +13,7 @@ use super::flow::Flow;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
+use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
@@ -55,6 +56,7 @@ impl<P: Probe> Simulation<P> {
             queues: Vec::new(),
             impaired: Vec::new(),
             impaired_names: Vec::new(),
+            schedule: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -124,10 +126,13 @@ impl<P: Probe> Simulation<P> {
             deadline,
             timer,
             transmitting: false,
+            is_down: false,
+            deliveries: spec.deliveries.clone().map(|trace| Box::new(Deliveries::new(trace))),
             measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.of.bands());
+        spec.changes.iter().for_each(|change| self.add_change(at as u32, change));
         at as u32
     }
 
