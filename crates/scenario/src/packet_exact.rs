@@ -340,10 +340,10 @@ impl Probe for Tape {
 
     fn touched(&mut self, now: Time, touch: &Touch) {
         let kind = match touch.what {
-            MarkOrDrop::ScriptMarked => "mark",
-            MarkOrDrop::ScriptDropped => "drop",
+            MarkOrDrop::PathMarked => "mark",
+            MarkOrDrop::Lost => "drop",
             MarkOrDrop::Dropped(_) => "qdrop",
-            MarkOrDrop::Lost | MarkOrDrop::EcnRefused => "lost",
+            MarkOrDrop::EcnRefused => "refused",
             MarkOrDrop::Marked(_) => "queue mark",
         };
         self.note(now, kind, touch.segment);

@@ -13,15 +13,14 @@ pub mod network;
 mod packet;
 pub mod probe;
 pub mod record;
-pub mod script;
 
 pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
+pub use impairment::script::Script;
 pub use measures::Report;
 pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
-pub use script::Script;
 
 use measures::columns;
 use measures::table::TableText;
@@ -29,7 +28,8 @@ use measures::table::TableText;
 /// Every table that a run can give, as data: the measures, then what can be recorded.
 pub fn tables() -> Vec<TableText> {
     let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text(), columns::BANDS.text()];
+    let before_queues = [columns::IMPAIRMENTS.text()];
     let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
     let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text()];
-    measured.into_iter().chain(series).chain(others).collect()
+    measured.into_iter().chain(before_queues).chain(series).chain(others).collect()
 }

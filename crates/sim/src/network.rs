@@ -273,6 +273,16 @@ impl LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
 
+    /// What it is called in results, where a group's own links are one.
+    pub fn label(&self) -> String {
+        let (of, direction) = match self {
+            LinkName::Shared { name, direction } => (name.to_string(), direction),
+            LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
+            LinkName::Exit { group, direction, .. } => (format!("{group}.exit"), direction),
+        };
+        if *direction == Direction::Forward { of } else { format!("{of}.reverse") }
+    }
+
     /// Which of its group's flows the link belongs to, if to one.
     fn member(&self) -> Option<u32> {
         match self {

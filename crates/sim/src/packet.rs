@@ -46,6 +46,7 @@ impl Bits {
     const ACK: u8 = 8;
     const MECN: u8 = 16;
     const DATAGRAM: u8 = 32;
+    const COPY: u8 = 64;
 
     fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
         Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
@@ -73,6 +74,11 @@ impl Bits {
     /// Of an acknowledgement: of the segment that caused it.
     pub fn retransmission(self) -> bool {
         self.0 & Bits::RETRANSMISSION != 0
+    }
+
+    /// Of a copy that a link made of a packet.
+    pub fn copy(self) -> bool {
+        self.0 & Bits::COPY != 0
     }
 
     /// Without the bits by which TCP's ends speak of ECN.
@@ -236,6 +242,16 @@ impl Arena {
             packet.note = self.set_aside(std::mem::take(&mut ack.sacks));
         }
         self.insert(packet)
+    }
+
+    /// Puts a copy of a packet into the network.
+    pub fn copy(&mut self, id: PacketId) -> PacketId {
+        let mut copy = self[id];
+        copy.bits = copy.bits.with(Bits::COPY);
+        if let Some(place) = copy.sacks() {
+            copy.note = self.set_aside(self.sacks[place as usize].clone());
+        }
+        self.insert(copy)
     }
 
     /// Takes an acknowledgement out of the network.

@@ -24,10 +24,9 @@ pub enum MarkOrDrop {
     /// By the queue.
     Marked(Cause),
     Dropped(Cause),
-    /// By a script at the link's entry.
-    ScriptMarked,
-    ScriptDropped,
-    /// Lost before the queue, at random or by its number.
+    /// Marked before the queue, by an impairment.
+    PathMarked,
+    /// Lost before the queue, by an impairment.
     Lost,
     /// Dropped before the queue for its ECN bits.
     EcnRefused,

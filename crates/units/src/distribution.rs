@@ -75,9 +75,19 @@ impl Distribution {
         Ok(Distribution { measure, law })
     }
 
+    /// Always the same.
+    pub fn fixed(value: f64, measure: Measure) -> Distribution {
+        Distribution { measure, law: Law::Fixed(value) }
+    }
+
     /// A draw, which takes one random number.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         self.law.quantile(rng.uniform())
+    }
+
+    /// Whether all draws are the same.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.law, Law::Fixed(_))
     }
 
     /// The mean of the draws.
@@ -91,11 +101,6 @@ impl Distribution {
             Law::Fixed(mean) | Law::Exponential { mean } | Law::Pareto { mean, .. } | Law::Lognormal { mean, .. } => mean,
             Law::Uniform { from, to } => f64::midpoint(from, to),
         }
-    }
-
-    /// Whether all draws are the same.
-    pub fn is_fixed(&self) -> bool {
-        matches!(self.law, Law::Fixed(_))
     }
 
     /// The numbers that a user gave of what is drawn: all have to lie within a parameter's bounds.
@@ -298,6 +303,21 @@ pub struct Sizes(pub Distribution);
 pub struct Counts(pub Distribution);
 
 impl Times {
+    /// Always the same time.
+    pub fn fixed(span: Span) -> Times {
+        Times(Distribution::fixed(span.seconds(), Measure::Time))
+    }
+
+    pub fn exponential(mean: Span) -> Times {
+        Times(Distribution { measure: Measure::Time, law: Law::Exponential { mean: mean.seconds() } })
+    }
+
+    /// Without an upper bound; `shape` is above 1.
+    pub fn pareto(mean: Span, shape: f64) -> Times {
+        let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
+        Times(Distribution { measure: Measure::Time, law: Law::Pareto { mean, shape, scale, most: None } })
+    }
+
     /// A draw, to the nearest picosecond; 213 days are the end of time.
     pub fn draw(&self, rng: &mut Rng) -> Span {
         Span::from_picos((self.0.draw(rng) * 1e12 + 0.5) as u64)
@@ -305,6 +325,16 @@ impl Times {
 }
 
 impl Sizes {
+    /// Always the same size.
+    pub fn fixed(bytes: u64) -> Sizes {
+        Sizes(Distribution::fixed(bytes as f64, Measure::Bytes))
+    }
+
+    /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.
+    pub fn mean_interval(&self, bps: f64) -> Span {
+        Span::from_secs_f64(self.0.mean() * 8.0 / bps).unwrap_or(Span::from_picos(u64::MAX))
+    }
+
     /// A draw in whole bytes, at least one and at most 1 PB.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         ((self.0.draw(rng) + 0.5) as u64).clamp(1, MOST_BYTES)

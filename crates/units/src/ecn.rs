@@ -14,6 +14,16 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// The codepoint in the two lowest bits of a byte, where IP's Traffic Class has it.
+    pub const fn of_bits(byte: u8) -> Ecn {
+        match byte & 0b11 {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
     /// Whether a router may mark this packet instead of dropping it.
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct
@@ -69,6 +79,13 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_upper_six_bits_of_the_traffic_class_say_nothing_of_ecn() {
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            assert_eq!(ecn, Ecn::of_bits(0b1011_1000 | ecn as u8));
+        }
+    }
 
     #[test]
     fn a_mark_never_weakens_and_needs_a_capable_packet() {

@@ -2,11 +2,12 @@
 //! before it either a measured queue or a plain buffer.
 
 use ecnlab_queue::Composition;
-use ecnlab_sim::{Buffer, Direction, ImpairmentSpec, LinkName, LinkSpec, QueueSpec, impairment};
+use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, joined};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
 use super::{Holds, Inner, Section, described, members};
 use crate::read::{Given, Reader, Reading};
@@ -61,6 +62,7 @@ pub const LINK: Section = Section {
     keys: &LINK_KEYS,
     tables: &[
         QUEUED,
+        IMPAIR,
         Inner {
             key: "reverse",
             holds: Holds::One(&REVERSE),
@@ -76,7 +78,7 @@ pub const REVERSE: Section = Section {
     title: "The way back of a link",
     doc: "The way back, with a plain drop-tail buffer that is not measured unless it has a queue.",
     keys: &BACK_KEYS,
-    tables: &[QUEUED],
+    tables: &[QUEUED, IMPAIR],
 };
 
 const QUEUED: Inner = Inner {
@@ -124,6 +126,7 @@ struct Way<'a> {
     values: Values,
     given: Given<'a>,
     queue: Option<Queue>,
+    impairments: Impairments,
 }
 
 impl Links<'_> {
@@ -205,7 +208,9 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, reading: Reading) -> Way<'a> {
     if given.gives("queue") && given.gives("limit") {
         reader.warn(&given, "limit", "is not read beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
     }
-    Way { values: reading.values, given, queue }
+    let keys = impairment::Settings::of(&reading.values);
+    let impairments = impair::read(reader, &given, Some(keys));
+    Way { values: reading.values, given, queue, impairments }
 }
 
 /// A link that says nothing of what waits before it hardly means that.
@@ -233,7 +238,7 @@ impl<'a> Way<'a> {
             delay: self.values.get("delay"),
             buffer,
             spread: Span::ZERO,
-            impairment: ImpairmentSpec::new(impairment::Settings::of(&self.values)),
+            impairment: self.impairments.spec,
             own: None,
         };
         let queue = self.queue.map(|queue| queue.of);
@@ -247,6 +252,7 @@ impl<'a> Way<'a> {
             described.remove("limit");
             described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
         }
+        self.impairments.describe(&mut described);
         described
     }
 }

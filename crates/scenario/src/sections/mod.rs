@@ -2,6 +2,7 @@
 //! schema, the `show` text and the documentation.
 
 pub mod flows;
+pub mod impair;
 pub mod link;
 pub mod queue;
 pub mod record;
@@ -52,6 +53,8 @@ pub enum Holds {
     Tcp,
     /// An application: its name, or a table with its parameters.
     App,
+    /// A list of impairments, each with its kind and its parameters.
+    Impairments,
 }
 
 /// Every section, in the order of the documentation.

@@ -16,7 +16,7 @@ use crate::deadlines::Deadlines;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
-use crate::network::{Buffer, FlowSpec, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+use crate::network::{Buffer, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
 
@@ -53,6 +53,8 @@ impl<P: Probe> Simulation<P> {
             links: Vec::with_capacity(links),
             declared: Vec::with_capacity(links),
             queues: Vec::new(),
+            impaired: Vec::new(),
+            impaired_names: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -77,12 +79,27 @@ impl<P: Probe> Simulation<P> {
         };
         let seed = self.options.seed;
         let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
-        let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
+        let impairment = spec.impairment.as_deref().map(|parts| {
+            self.note_impaired(number as u32, &spec.name);
+            let hold = self.deadlines.add(Component::new(ComponentKind::Hold, number));
+            Box::new(Impairment::new(parts, stream, hold))
+        });
         let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
         let delay = spec.delay_in_run(seed);
         self.links.push(Link::new(spec.rate, delay + self.drawn_spread(spec), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, delay));
         number as u32
+    }
+
+    /// Remembers by which name a link's impairments go in results. Links that share one are mostly added one after another.
+    fn note_impaired(&mut self, link: u32, name: &LinkName) {
+        let label = name.label();
+        let known = self.impaired_names.iter().rposition(|known| **known == *label);
+        let place = known.unwrap_or_else(|| {
+            self.impaired_names.push(label.into());
+            self.impaired_names.len() - 1
+        });
+        self.impaired.push((link, place as u32));
     }
 
     /// What is drawn of a link's spread.

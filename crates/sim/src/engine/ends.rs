@@ -27,7 +27,7 @@ impl<P: Probe> Simulation<P> {
         let mut heard = 0;
         if packet.role != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
-            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let first_bytes = if segment.retransmission || packet.bits.copy() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
             if let Some(since) = flow.measures.delivered(&delivery, self.now) {
                 self.probe.lockout(packet.flow, since, self.now);

@@ -32,6 +32,8 @@ pub struct Flow {
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
+    /// Copies of its packets that links made, in the whole run.
+    pub copied: u64,
     pub measures: FlowMeasures,
     /// Number of its application, or `NONE`, and which member it is there.
     pub app: u32,
@@ -84,6 +86,7 @@ impl Flow {
             place: 0,
             received: 0,
             lost: 0,
+            copied: 0,
             opens: spec.opens.map_or(0, |demand| demand.bytes),
             start: spec.start,
             measures: FlowMeasures::new(base_rtt, spec.opens.map(|_| spec.start)),

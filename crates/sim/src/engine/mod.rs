@@ -11,6 +11,7 @@ mod clock;
 mod close;
 mod ends;
 mod flow;
+mod impair;
 mod path;
 
 use std::sync::Arc;
@@ -63,6 +64,9 @@ pub struct Simulation<P> {
     /// Rate and delay of each link, without the draw from its spread.
     declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
+    /// The links with impairments, each with the place of what it is called.
+    impaired: Vec<(u32, u32)>,
+    impaired_names: Vec<Arc<str>>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `END`.
     hops: Vec<u32>,
@@ -151,6 +155,7 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::Clock => self.tick(index),
             ComponentKind::App => self.wake_app(index),
             ComponentKind::QueueTimer => self.expire_queue(index),
+            ComponentKind::Hold => self.release(index),
         }
     }
 }

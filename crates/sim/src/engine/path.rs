@@ -39,16 +39,12 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a link with a measured queue, or with an impairment.
     fn enter_special(&mut self, at: u32, id: PacketId) {
-        let Link { queue, ref impairment, .. } = self.links[at as usize];
-        if impairment.is_some() && !self.impair(at, id) {
-            return;
-        }
-        if queue == NONE { self.enter_pipe(at, id) } else { self.offer(queue, id) }
+        if self.links[at as usize].impairment.is_some() { self.impair(at, id, 0) } else { self.enter_queue(at, id) }
     }
 
     /// A packet comes to a pipe, which computes its departure.
     #[inline]
-    fn enter_pipe(&mut self, at: u32, id: PacketId) {
+    pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         if link.is_full(&self.packets, self.now) {
             link.dropped += 1;
@@ -59,7 +55,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet comes to a measured queue.
-    fn offer(&mut self, at: u32, id: PacketId) {
+    pub(super) fn offer(&mut self, at: u32, id: PacketId) {
         let waiting = Waiting::new(id, &self.packets[id]);
         let (now, queue, mut witness) = self.at_queue(at);
         let length = queue.discipline.len();
@@ -127,29 +123,15 @@ impl<P: Probe> Simulation<P> {
 
     /// Who hears what a link does.
     #[inline(always)]
-    fn at_link(&mut self, link: u32) -> Witness<'_, P> {
+    pub(super) fn at_link(&mut self, link: u32) -> Witness<'_, P> {
         let Simulation { now, links, packets, flows, groups, probe, .. } = self;
         let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
         Witness { now: *now, link, queue, packets, flows, groups, probe }
     }
-
-    /// Lets a packet through the link's impairments; false if the packet is gone.
-    #[cold]
-    fn impair(&mut self, at: u32, id: PacketId) -> bool {
-        let link = &mut self.links[at as usize];
-        let Some(what) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
-        if what == MarkOrDrop::ScriptMarked {
-            self.at_link(at).touch(id, what);
-            return true;
-        }
-        link.dropped += 1;
-        self.at_link(at).lose(id, what);
-        false
-    }
 }
 
 /// Hears what a link or its queue does to packets: writes marks, counts, tells the probe, and takes lost packets out of the network.
-struct Witness<'a, P> {
+pub(super) struct Witness<'a, P> {
     now: Time,
     link: u32,
     queue: Option<u32>,
@@ -175,17 +157,17 @@ impl<P: Probe> Witness<'_, P> {
     }
 
     /// Counts what was done to a data packet.
-    fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
         let counted = u64::from(flow.counted != Counted::Nowhere);
         match what {
-            MarkOrDrop::Marked(_) | MarkOrDrop::ScriptMarked => {
+            MarkOrDrop::Marked(_) | MarkOrDrop::PathMarked => {
                 flow.measures.marks += 1;
                 group.marks += counted;
             }
-            MarkOrDrop::Dropped(_) | MarkOrDrop::ScriptDropped | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
+            MarkOrDrop::Dropped(_) | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
                 group.drops += counted;
@@ -196,7 +178,7 @@ impl<P: Probe> Witness<'_, P> {
     }
 
     /// A packet is gone.
-    fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);

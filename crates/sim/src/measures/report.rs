@@ -4,10 +4,11 @@ use ecnlab_queue::{ByCause, Counters};
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
-use super::columns::{BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
-use super::fairness::{FairnessBins, Jain};
+use super::columns::{
+    BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow,
+};
 use super::table::{Column, Filling, NetworkNames, Table};
-use super::{FlowMeasures, Histogram, QueueMeasures};
+use super::{FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
 use crate::impairment::Losses;
 
 /// Every table of a run, by name.
@@ -65,7 +66,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total`, `queues` and `bands`.
+/// Makes the tables `flows`, `groups`, `total`, `queues`, `bands` and `impairments`.
 pub struct Reporter<'a> {
     names: &'a NetworkNames,
     to: Time,
@@ -83,6 +84,7 @@ impl<'a> Reporter<'a> {
         flows: impl Iterator<Item = FlowAtEnd<'r>>,
         groups: &[GroupAtEnd],
         queues: &[QueueAtEnd<'r>],
+        impairments: Vec<ImpairmentRow>,
         fairness: &FairnessBins,
     ) -> Report {
         let mut rows = Filling::new(&FLOWS);
@@ -111,6 +113,7 @@ impl<'a> Reporter<'a> {
                 (TOTAL.name, TOTAL.table(self.names, [total.row(groups, fairness, gap)])),
                 (QUEUES.name, QUEUES.table(self.names, queue_rows)),
                 (BANDS.name, BANDS.table(self.names, band_rows(queues))),
+                (IMPAIRMENTS.name, IMPAIRMENTS.table(self.names, impairments)),
             ],
         }
     }

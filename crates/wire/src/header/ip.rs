@@ -1,0 +1,177 @@
+//! Reads an IP packet: IPv4 (RFC 791) or IPv6 (RFC 8200), and TCP or UDP behind it.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use ecnlab_units::Ecn;
+
+use super::{Bytes, protocol, tcp};
+use crate::address::{Address, End};
+use crate::event::{Kind, Packet, State};
+use crate::tcp::Tcp;
+
+const SHORTEST_V4: usize = 20;
+const LENGTH_V6: usize = 40;
+const LENGTH_UDP: u32 = 8;
+
+/// IPv6's extension headers (IANA, "IPv6 Extension Header Types").
+mod extension {
+    pub const HOP_BY_HOP: u8 = 0;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const AUTHENTICATION: u8 = 51;
+    pub const DESTINATION: u8 = 60;
+    pub const MOBILITY: u8 = 135;
+}
+
+/// What an IP header says, extension headers included.
+struct Ip {
+    source: Address,
+    destination: Address,
+    ecn: Ecn,
+    id: Option<u64>,
+    protocol: u8,
+    /// Of the whole packet; `None` where the header leaves it open, as for packets longer than 65,535 bytes.
+    total: Option<u32>,
+    /// Of all headers up to TCP or UDP.
+    length: usize,
+    /// Whether it is a part of a packet, and whether that part is the first.
+    fragment: Option<bool>,
+}
+
+/// Reads a packet that was `wire` bytes long, of which `bytes` were kept.
+///
+/// # Errors
+/// What is wrong with it, if its headers contradict themselves or too little was kept to tell who sent it to whom.
+pub fn packet(bytes: Bytes, wire: u32) -> Result<Packet, &'static str> {
+    let ip = match bytes.u8(0).ok_or(TOO_SHORT)? >> 4 {
+        4 => v4(bytes)?,
+        6 => v6(bytes)?,
+        _ => return Err("it is neither IPv4 nor IPv6"),
+    };
+    let size = ip.total.unwrap_or(wire).max(ip.length.min(u32::MAX as usize) as u32);
+    let behind = size - ip.length as u32;
+    let carried = bytes.first(size as usize).from(ip.length);
+    match ip.fragment {
+        Some(false) => Ok(whole(&ip, size, Inner { payload: behind, ..Inner::of(Kind::Other) })),
+        _ => Ok(whole(&ip, size, inner(ip.protocol, carried, behind)?)),
+    }
+}
+
+const TOO_SHORT: &str = "too little of it was kept to read its IP header";
+
+/// What TCP's or UDP's header says.
+struct Inner {
+    kind: Kind,
+    ports: (u16, u16),
+    payload: u32,
+    tcp: Tcp,
+    whole: bool,
+}
+
+impl Inner {
+    fn of(kind: Kind) -> Inner {
+        Inner { kind, ports: (0, 0), payload: 0, tcp: Tcp::default(), whole: true }
+    }
+}
+
+fn whole(ip: &Ip, size: u32, inner: Inner) -> Packet {
+    Packet {
+        kind: inner.kind,
+        source: End { address: ip.source, port: inner.ports.0.into() },
+        destination: End { address: ip.destination, port: inner.ports.1.into() },
+        flow: None,
+        id: ip.id,
+        size,
+        payload: inner.payload,
+        ecn: ip.ecn,
+        tcp: inner.tcp,
+        state: match ip.fragment {
+            Some(first) => State::Fragment { first },
+            None if inner.whole => State::Whole,
+            None => State::Cut,
+        },
+    }
+}
+
+fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, &'static str> {
+    let ports = (bytes.u16(0).unwrap_or(0), bytes.u16(2).unwrap_or(0));
+    match protocol {
+        protocol::TCP => {
+            let header = tcp::read(bytes).ok_or("its TCP header says that it is shorter than one")?;
+            let payload = behind.saturating_sub(header.length as u32);
+            let kind = if payload > 0 { Kind::Data } else { Kind::Ack };
+            Ok(Inner { kind, ports, payload, tcp: header.tcp, whole: header.whole })
+        }
+        protocol::UDP => {
+            let whole = bytes.0.len() >= LENGTH_UDP as usize;
+            Ok(Inner { ports, payload: behind.saturating_sub(LENGTH_UDP), whole, ..Inner::of(Kind::Datagram) })
+        }
+        _ => Ok(Inner { payload: behind, ..Inner::of(Kind::Other) }),
+    }
+}
+
+fn v4(bytes: Bytes) -> Result<Ip, &'static str> {
+    let header: [u8; SHORTEST_V4] = bytes.array(0).ok_or(TOO_SHORT)?;
+    let at = Bytes(&header);
+    let (length, total) = (usize::from(header[0] & 0xf) * 4, at.u16(2).unwrap_or(0));
+    if length < SHORTEST_V4 {
+        return Err("its IPv4 header says that it is shorter than one");
+    }
+    if total != 0 && usize::from(total) < length {
+        return Err("its IPv4 header says that the packet is shorter than the header");
+    }
+    let fragment = at.u16(6).unwrap_or(0);
+    let (more, place) = (fragment & 0x2000 != 0, fragment & 0x1fff);
+    Ok(Ip {
+        source: Address::V4(Ipv4Addr::from(at.array(12).unwrap_or_default())),
+        destination: Address::V4(Ipv4Addr::from(at.array(16).unwrap_or_default())),
+        ecn: Ecn::of_bits(header[1]),
+        id: at.u16(4).map(u64::from),
+        protocol: header[9],
+        total: (total != 0).then_some(total.into()),
+        length,
+        fragment: (more || place != 0).then_some(place == 0),
+    })
+}
+
+fn v6(bytes: Bytes) -> Result<Ip, &'static str> {
+    let header: [u8; LENGTH_V6] = bytes.array(0).ok_or(TOO_SHORT)?;
+    let at = Bytes(&header);
+    let payload = at.u16(4).unwrap_or(0);
+    let mut ip = Ip {
+        source: Address::V6(Ipv6Addr::from(at.array(8).unwrap_or_default())),
+        destination: Address::V6(Ipv6Addr::from(at.array(24).unwrap_or_default())),
+        ecn: Ecn::of_bits(header[1] >> 4),
+        id: None,
+        protocol: header[6],
+        total: (payload != 0).then_some(LENGTH_V6 as u32 + u32::from(payload)),
+        length: LENGTH_V6,
+        fragment: None,
+    };
+    pass_extensions(bytes, &mut ip);
+    Ok(ip)
+}
+
+/// Walks over the extension headers to the protocol that the packet carries, as far as they were kept.
+fn pass_extensions(bytes: Bytes, ip: &mut Ip) {
+    loop {
+        let here = bytes.from(ip.length);
+        let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };
+        let length = match ip.protocol {
+            extension::HOP_BY_HOP | extension::ROUTING | extension::DESTINATION | extension::MOBILITY => usize::from(units) * 8 + 8,
+            extension::AUTHENTICATION => usize::from(units) * 4 + 8,
+            extension::FRAGMENT => {
+                let place = here.u16(2).unwrap_or(0);
+                ip.id = here.u32(4).map(u64::from);
+                ip.fragment = (place & 0xfff9 != 0).then_some(place & 0xfff8 == 0);
+                8
+            }
+            _ => return,
+        };
+        ip.protocol = next;
+        ip.length += length;
+        if ip.fragment == Some(false) {
+            return;
+        }
+    }
+}

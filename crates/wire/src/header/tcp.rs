@@ -1,0 +1,127 @@
+//! Reads TCP's header (RFC 9293, section 3.1) and its options.
+
+use super::Bytes;
+use crate::tcp::{Flags, Tcp, Timestamps};
+
+/// Length of the header without options.
+pub const SHORTEST: usize = 20;
+
+/// Kinds of options (RFC 9293, section 3.1; RFC 7323, sections 2 and 3; RFC 2018, sections 2 and 3).
+pub mod option {
+    pub const END: u8 = 0;
+    pub const NOTHING: u8 = 1;
+    pub const MSS: u8 = 2;
+    pub const WINDOW_SCALE: u8 = 3;
+    pub const SACK_PERMITTED: u8 = 4;
+    pub const SACK: u8 = 5;
+    pub const TIMESTAMPS: u8 = 8;
+}
+
+/// A header as far as it was kept.
+pub struct Header {
+    pub tcp: Tcp,
+    /// With its options.
+    pub length: usize,
+    pub whole: bool,
+}
+
+/// Reads a header; `None` if it says that it is shorter than one.
+pub fn read(bytes: Bytes) -> Option<Header> {
+    let Some(offset_and_flags) = bytes.u16(12) else {
+        let tcp = Tcp { seq: bytes.u32(4).unwrap_or(0), ack: bytes.u32(8).unwrap_or(0), ..Tcp::default() };
+        return Some(Header { tcp, length: SHORTEST, whole: false });
+    };
+    let length = usize::from(offset_and_flags >> 12) * 4;
+    if length < SHORTEST {
+        return None;
+    }
+    let mut tcp = Tcp {
+        seq: bytes.u32(4)?,
+        ack: bytes.u32(8)?,
+        flags: Flags(offset_and_flags & 0x1ff),
+        window: bytes.u16(14).unwrap_or(0),
+        ..Tcp::default()
+    };
+    read_options(bytes.first(length).from(SHORTEST), &mut tcp);
+    Some(Header { tcp, length, whole: bytes.0.len() >= length })
+}
+
+/// Reads the options up to their end, to one that is cut, or to one whose length makes no sense.
+fn read_options(mut options: Bytes, tcp: &mut Tcp) {
+    while let Some(kind) = options.u8(0) {
+        let length = match kind {
+            option::END => return,
+            option::NOTHING => 1,
+            _ => match options.u8(1) {
+                Some(length) if length >= 2 && usize::from(length) <= options.0.len() => usize::from(length),
+                _ => return,
+            },
+        };
+        read_option(kind, options.first(length).from(2), tcp);
+        options = options.from(length);
+    }
+}
+
+fn read_option(kind: u8, value: Bytes, tcp: &mut Tcp) {
+    match (kind, value.0.len()) {
+        (option::MSS, 2) => tcp.mss = value.u16(0),
+        (option::WINDOW_SCALE, 1) => tcp.window_scale = value.u8(0),
+        (option::SACK_PERMITTED, 0) => tcp.sack_permitted = true,
+        (option::TIMESTAMPS, 8) => {
+            tcp.timestamps = value.u32(0).zip(value.u32(4)).map(|(value, echo)| Timestamps { value, echo });
+        }
+        (option::SACK, _) => read_sacks(value, tcp),
+        _ => {}
+    }
+}
+
+fn read_sacks(value: Bytes, tcp: &mut Tcp) {
+    for block in value.0.chunks_exact(8) {
+        if let (Some(from), Some(to)) = (Bytes(block).u32(0), Bytes(block).u32(4)) {
+            tcp.sacks.push(from, to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A SYN with MSS 1460, SACK permitted, timestamps 10 and 0, window scale 7, as Linux orders them.
+    const SYN: [u8; 40] = [
+        0x9c, 0x40, 0x00, 0x50, 0, 0, 0, 1, 0, 0, 0, 0, 0xa0, 0xc2, 0xfa, 0xf0, 0, 0, 0, 0, //
+        2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 10, 0, 0, 0, 0, 1, 3, 3, 7,
+    ];
+
+    #[test]
+    fn a_host_s_syn_is_read_with_its_options() {
+        let header = read(Bytes(&SYN)).unwrap();
+        let expected = Tcp {
+            seq: 1,
+            flags: Flags::SYN | Flags::ECE | Flags::CWR,
+            window: 64_240,
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: 10, echo: 0 }),
+            ..Tcp::default()
+        };
+        assert_eq!((expected, 40, true), (header.tcp, header.length, header.whole));
+    }
+
+    #[test]
+    fn what_was_not_kept_is_absent() {
+        let header = read(Bytes(&SYN[..30])).unwrap();
+        assert_eq!((Some(1460), None, false), (header.tcp.mss, header.tcp.timestamps, header.whole));
+        assert_eq!((1, 20, false), read(Bytes(&SYN[..8])).map(|header| (header.tcp.seq, header.length, header.whole)).unwrap());
+    }
+
+    #[test]
+    fn a_length_that_makes_no_sense_ends_the_options() {
+        let mut bytes = SYN;
+        bytes[21] = 0;
+        assert_eq!(None, read(Bytes(&bytes)).unwrap().tcp.mss);
+        bytes[12] = 0x40;
+        assert!(read(Bytes(&bytes)).is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! ns-2's trace lines (the ns Manual, "Trace and Monitoring Support", and what ns-2.35 prints).
+//!
+//! ```text
+//! what time     from to type size flags   fid source  destination seq id
+//! r    1.355637 1    2  tcp  1040 ---AE-N 3   0.0     2.0         18  68
+//!                                                                       ack flags header SACK blocks
+//!                                    with `Trace set show_tcphdr_ 1`:   0   0x10  40     0
+//! ```
+//!
+//! Time is in seconds, rounded to a microsecond by ns-2; source and destination are node and agent. The flags are
+//!
+//! ```text
+//! C------  ECN-Echo                    ---A---  congestion action: the window was reduced (CWR)
+//! ----E--  congestion experienced      ------N  ECN-capable transport
+//! -P-----  priority                    -----F-  fast start
+//! ```
+//!
+//! One-way agents number packets, FullTcp bytes. An acknowledgement of a one-way sink shows in `seq` the last packet that it acknowledges;
+//! here [`Tcp::ack`](crate::Tcp::ack) is the next one, as in TCP's header. What of ECN's codepoints ns-2 can show is Not-ECT, ECT and CE:
+//! ECT is read as ECT(0).
+
+mod number;
+pub(crate) mod read;
+mod write;
+
+pub use write::{DECIMALS, MOST_DECIMALS, line};
+
+use crate::event::Kind;
+
+/// What ns-2's packet types are (`packet.h`); every other is [`Kind::Other`].
+const KINDS: [(&str, Kind); 14] = [
+    ("tcp", Kind::Data),
+    ("ack", Kind::Ack),
+    ("cbr", Kind::Datagram),
+    ("udp", Kind::Datagram),
+    ("exp", Kind::Datagram),
+    ("pareto", Kind::Datagram),
+    ("rtp", Kind::Datagram),
+    ("audio", Kind::Datagram),
+    ("video", Kind::Datagram),
+    ("message", Kind::Datagram),
+    ("tcpFriend", Kind::Datagram),
+    ("http", Kind::Data),
+    ("ftp", Kind::Data),
+    ("telnet", Kind::Data),
+];
+
+/// Letters in the column of flags, and their places.
+const ECHO: (usize, u8) = (0, b'C');
+const ACTION: (usize, u8) = (3, b'A');
+const EXPERIENCED: (usize, u8) = (4, b'E');
+const CAPABLE: (usize, u8) = (6, b'N');

@@ -1,0 +1,104 @@
+//! Numbers as ns-2 prints them, without a detour over floating point.
+
+const PICOS_PER_S: u128 = 1_000_000_000_000;
+
+/// A whole number in digits, nothing else; `None` if it does not fit.
+pub fn decimal<T: TryFrom<u64>>(digits: &[u8]) -> Option<T> {
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    T::try_from(number).ok()
+}
+
+/// A whole number in hexadecimal digits, nothing else.
+pub fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u32::from_str_radix(text, 16).ok()
+}
+
+/// Seconds as C's `%g` prints them, in picoseconds: `1.355637`, `12`, `5e-05`. To the nearest picosecond, 213 days at most.
+pub fn seconds(text: &[u8]) -> Option<u64> {
+    let (mantissa, exponent) = match text.iter().position(|&byte| byte == b'e' || byte == b'E') {
+        Some(place) => (&text[..place], exponent(&text[place + 1..])?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = match mantissa.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&mantissa[..point], &mantissa[point + 1..]),
+        None => (mantissa, &[][..]),
+    };
+    if exponent == 0 && fraction.len() <= 12 {
+        return plain(whole, fraction);
+    }
+    let digits = [whole, fraction].concat();
+    scaled(decimal(&digits)?, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?)
+}
+
+/// What ns-2 prints nearly always.
+fn plain(whole: &[u8], fraction: &[u8]) -> Option<u64> {
+    let below = if fraction.is_empty() { 0 } else { decimal::<u64>(fraction)? * 10_u64.pow(12 - fraction.len() as u32) };
+    decimal::<u64>(whole)?.checked_mul(PICOS_PER_S as u64)?.checked_add(below)
+}
+
+/// `mantissa * 10^exponent` seconds.
+fn scaled(mantissa: u64, exponent: i32) -> Option<u64> {
+    let picos = match exponent {
+        0..=7 => u128::from(mantissa) * 10_u128.pow(exponent as u32) * PICOS_PER_S,
+        -38..0 => {
+            let divisor = 10_u128.pow(exponent.unsigned_abs());
+            (u128::from(mantissa) * PICOS_PER_S + divisor / 2) / divisor
+        }
+        ..-38 => 0,
+        _ => return (mantissa == 0).then_some(0),
+    };
+    u64::try_from(picos).ok()
+}
+
+fn exponent(text: &[u8]) -> Option<i32> {
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    decimal::<u32>(digits).and_then(|number| i32::try_from(number).ok()).map(|number| sign * number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_read_to_the_picosecond() {
+        for (text, picos) in [
+            ("0.1", Some(100_000_000_000)),
+            ("12", Some(12_000_000_000_000)),
+            ("1.355637", Some(1_355_637_000_000)),
+            ("0.000000000001", Some(1)),
+            ("5e-05", Some(50_000_000)),
+            ("1.2e+02", Some(120_000_000_000_000)),
+            ("0.1234567890126", Some(123_456_789_013)),
+            ("1e400", None),
+            ("0e400", Some(0)),
+            ("1e-400", Some(0)),
+            ("99999999", None),
+            ("-1", None),
+            ("", None),
+            (".", None),
+            ("1.2.3", None),
+            ("nan", None),
+        ] {
+            assert_eq!(picos, seconds(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_none() {
+        assert_eq!(Some(4_294_967_295), decimal::<u32>(b"4294967295"));
+        assert_eq!(None, decimal::<u32>(b"4294967296"));
+        assert_eq!(None, decimal::<u64>(b"99999999999999999999"));
+        assert_eq!((Some(0x1ff), None, None), (hexadecimal(b"1ff"), hexadecimal(b""), hexadecimal(b"+1")));
+    }
+}

@@ -1,0 +1,168 @@
+//! Reads a trace of any of the formats, compressed or not, from its start to its end.
+
+use std::io::{self, Read};
+
+use crate::capture::Interface;
+use crate::capture::clock::Clock;
+use crate::capture::pcap::{self, Next, Pcap, Stop};
+use crate::capture::pcapng::{self, Pcapng};
+use crate::event::Event;
+use crate::fault::{Fault, Why};
+use crate::ns2;
+use crate::ns2::read::Line;
+use crate::source::Source;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Ns2,
+    Pcap,
+    Pcapng,
+}
+
+/// A trace that is being read: an iterator over its events, and over what could not be read.
+///
+/// Memory does not grow with the file. A fault that does not end the file is followed by the next record.
+pub struct Reader<'a> {
+    source: Source<'a>,
+    content: Content,
+    clock: Clock,
+    /// Lines, packets or blocks that have been begun.
+    record: u64,
+    passed_over: u64,
+    ended: bool,
+}
+
+enum Content {
+    Ns2,
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl<'a> Reader<'a> {
+    /// Looks at the beginning: what compresses it, if anything, and what it is.
+    ///
+    /// # Errors
+    /// If there is nothing, or nothing that is known.
+    pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, Fault> {
+        let mut source = uncompressed(Source::new(input)).map_err(|error| fault(0, 0, error.into(), true))?;
+        match content(&mut source) {
+            Ok(content) => Ok(Reader { source, content, clock: Clock::default(), record: 0, passed_over: 0, ended: false }),
+            Err(Stop::Skip(why) | Stop::End(why)) => Err(fault(0, 0, why, true)),
+        }
+    }
+
+    pub fn format(&self) -> Format {
+        match self.content {
+            Content::Ns2 => Format::Ns2,
+            Content::Pcap(_) => Format::Pcap,
+            Content::Pcapng(_) => Format::Pcapng,
+        }
+    }
+
+    /// The interfaces that have been described so far; none of an ns-2 trace.
+    pub fn interfaces(&self) -> &[Interface] {
+        match &self.content {
+            Content::Ns2 => &[],
+            Content::Pcap(pcap) => std::slice::from_ref(&pcap.interface),
+            Content::Pcapng(pcapng) => &pcapng.interfaces,
+        }
+    }
+
+    /// What times are counted from, in seconds since 1970: the midnight (UTC) before the first packet; 0 of a simulation's trace.
+    pub fn zero(&self) -> u64 {
+        self.clock.zero()
+    }
+
+    /// How many lines, packets and blocks have been read.
+    pub fn records(&self) -> u64 {
+        self.record
+    }
+
+    /// How many records were no IP packets: other protocols, annotations, descriptions.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
+    /// How many bytes have been read, after decompression.
+    pub fn position(&self) -> u64 {
+        self.source.offset()
+    }
+
+    fn read(&mut self) -> Result<Next, Stop> {
+        match &mut self.content {
+            Content::Ns2 => next_line(&mut self.source),
+            Content::Pcap(pcap) => pcap.next(&mut self.source, &mut self.clock),
+            Content::Pcapng(pcapng) => pcapng.next(&mut self.source, &mut self.clock),
+        }
+    }
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Result<Event, Fault>;
+
+    fn next(&mut self) -> Option<Result<Event, Fault>> {
+        while !self.ended {
+            let offset = self.source.offset();
+            let next = self.read();
+            self.record += 1;
+            match next {
+                Ok(Next::Event(event)) => return Some(Ok(event)),
+                Ok(Next::Aside) => self.passed_over += 1,
+                Ok(Next::End) => {
+                    self.record -= 1;
+                    self.ended = true;
+                }
+                Err(Stop::Skip(why)) => return Some(Err(fault(self.record, offset, why, false))),
+                Err(Stop::End(why)) => {
+                    self.ended = true;
+                    return Some(Err(fault(self.record, offset, why, true)));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn fault(record: u64, offset: u64, why: Why, ends: bool) -> Fault {
+    Fault { record, offset, why, ends }
+}
+
+/// The source of what a compressed input contains; of any other input the source itself.
+fn uncompressed(mut source: Source<'_>) -> io::Result<Source<'_>> {
+    match source.peek(4)? {
+        [0x1f, 0x8b, ..] => Ok(Source::new(flate2::bufread::MultiGzDecoder::new(source))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Ok(Source::new(zstd::stream::read::Decoder::with_buffer(source)?)),
+        _ => Ok(source),
+    }
+}
+
+fn content(source: &mut Source) -> Result<Content, Stop> {
+    let start: Vec<u8> = source.peek(4)?.to_vec();
+    match start.first_chunk() {
+        None if start.is_empty() => Err(Stop::End(Why::Empty)),
+        Some(&pcapng::MAGIC) => Ok(Content::Pcapng(Pcapng::open())),
+        Some(&start) if pcap::magic(start).is_some() => Pcap::open(source).map(Content::Pcap),
+        _ => lines(source),
+    }
+}
+
+/// Whether the first line that is not blank is one of ns-2's.
+fn lines(source: &mut Source) -> Result<Content, Stop> {
+    let start = source.peek(4096)?;
+    let first = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).find(|line| !line.is_empty()).unwrap_or_default();
+    match ns2::read::line(first) {
+        Err(Why::Damaged(_)) if !matches!(first, [b'+' | b'-' | b'd' | b'r', b' ', b'0'..=b'9', ..]) => Err(Stop::End(Why::Unknown)),
+        Err(Why::Unsupported(what)) => Err(Stop::End(Why::Unsupported(what))),
+        _ => Ok(Content::Ns2),
+    }
+}
+
+fn next_line(source: &mut Source) -> Result<Next, Stop> {
+    let Some(text) = source.line()? else { return Ok(Next::End) };
+    match ns2::read::line(text) {
+        Ok(Line::Event(event)) => Ok(Next::Event(event)),
+        Ok(Line::Aside) => Ok(Next::Aside),
+        Err(why) => Err(Stop::Skip(why)),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a TCP header says (RFC 9293, section 3.1), with the options of RFC 2018 and RFC 7323.
+
+use std::fmt;
+use std::ops::BitOr;
+
+/// A TCP header. Of an ns-2 line, which shows a part of it only, the rest is zero or absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tcp {
+    /// The first byte's number, modulo 2^32. ns-2's one-way agents count packets instead, from 0.
+    pub seq: u32,
+    /// The number that is expected next; means something where [`Flags::ACK`] is set.
+    pub ack: u32,
+    pub flags: Flags,
+    /// As it stands in the header, not scaled.
+    pub window: u16,
+    /// Maximum segment size, of a SYN.
+    pub mss: Option<u16>,
+    /// By how many bits windows are shifted, of a SYN.
+    pub window_scale: Option<u8>,
+    /// Of a SYN.
+    pub sack_permitted: bool,
+    pub timestamps: Option<Timestamps>,
+    pub sacks: SackRuns,
+}
+
+/// RFC 7323, section 3.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    pub value: u32,
+    pub echo: u32,
+}
+
+/// Bits 4 to 15 of the header's 13th and 14th byte; those that mean something here.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    pub const FIN: Flags = Flags(0x001);
+    pub const SYN: Flags = Flags(0x002);
+    pub const RST: Flags = Flags(0x004);
+    pub const PSH: Flags = Flags(0x008);
+    pub const ACK: Flags = Flags(0x010);
+    pub const URG: Flags = Flags(0x020);
+    /// RFC 3168, section 6.1.
+    pub const ECE: Flags = Flags(0x040);
+    pub const CWR: Flags = Flags(0x080);
+    /// Accurate ECN (RFC 9768); once the nonce sum of RFC 3540.
+    pub const AE: Flags = Flags(0x100);
+
+    const NAMES: [(Flags, &'static str); 9] = [
+        (Flags::FIN, "FIN"),
+        (Flags::SYN, "SYN"),
+        (Flags::RST, "RST"),
+        (Flags::PSH, "PSH"),
+        (Flags::ACK, "ACK"),
+        (Flags::URG, "URG"),
+        (Flags::ECE, "ECE"),
+        (Flags::CWR, "CWR"),
+        (Flags::AE, "AE"),
+    ];
+
+    /// Whether all of `others` are set.
+    pub const fn has(self, others: Flags) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// With `others` set as well, if `set`.
+    #[must_use]
+    pub const fn with(self, others: Flags, set: bool) -> Flags {
+        if set { Flags(self.0 | others.0) } else { self }
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// The names of the flags that are set, as `SYN ACK`.
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set: Vec<&str> = Flags::NAMES.iter().filter(|(flag, _)| self.has(*flag)).map(|&(_, name)| name).collect();
+        f.pad(&set.join(" "))
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Selective acknowledgements: runs `[from, to)` in the header's order (RFC 2018, section 3). A header holds four at most.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackRuns {
+    runs: [(u32, u32); SackRuns::MOST],
+    count: u8,
+}
+
+impl SackRuns {
+    pub const MOST: usize = 4;
+
+    /// Appends a run if there is room.
+    pub fn push(&mut self, from: u32, to: u32) {
+        if let Some(run) = self.runs.get_mut(usize::from(self.count)) {
+            *run = (from, to);
+            self.count += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.runs[..usize::from(self.count)]
+    }
+}
+
+impl fmt::Debug for SackRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_show_their_names_in_the_header_s_order() {
+        assert_eq!("SYN ECE CWR", (Flags::CWR | Flags::SYN | Flags::ECE).to_string());
+        assert_eq!("", Flags::default().to_string());
+    }
+
+    #[test]
+    fn a_fifth_run_finds_no_room() {
+        let mut runs = SackRuns::default();
+        (0..5).for_each(|at| runs.push(at, at + 1));
+        assert_eq!([(0, 1), (1, 2), (2, 3), (3, 4)], runs.as_slice());
+    }
+}
