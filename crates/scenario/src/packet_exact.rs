@@ -64,6 +64,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
             buffer: droptail(limit),
             spread: Span::ZERO,
             impairment,
+            own: None,
         })
     };
     let drops = pairs(scenario, "drops_seq_nth")?;
@@ -143,7 +144,7 @@ fn demand(scenario: &Json, settings: &Settings) -> Demand {
 fn droptail(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = Composition::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
-    Buffer::Queue(Box::new(QueueSpec { name: String::new(), of }))
+    Buffer::Queue(Box::new(QueueSpec::new("", of)))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.

@@ -28,12 +28,17 @@ pub fn registry(known: &Registry) -> Json {
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
 /// that stand in it where they are known beforehand.
 pub fn columns() -> Json {
+    columns_of(&ecnlab_sim::tables())
+}
+
+/// Tables as they are declared.
+pub fn columns_of(tables: &[TableText]) -> Json {
     let column = |column: &ColumnText| json!({ "name": column.name, "kind": column.kind, "unit": column.unit, "doc": column.doc, "words": column.words });
     let table = |table: &TableText| {
         let columns: Vec<_> = table.columns.iter().map(column).collect();
         json!({ "name": table.name, "doc": table.doc, "columns": columns })
     };
-    ecnlab_sim::tables().iter().map(table).collect()
+    tables.iter().map(table).collect()
 }
 
 fn aqm_text(aqm: &AqmEntry) -> Json {

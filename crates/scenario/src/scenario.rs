@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::Registry;
-use ecnlab_sim::{Counted, Direction, FlowSpec, Network, Template};
+use ecnlab_sim::{Counted, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
@@ -100,7 +100,8 @@ fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
     let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
     network.links.extend(edges.into_iter().map(|edge| edge.spec));
     let flows: usize = groups.iter().map(|group| group.count as usize).sum();
-    let own_links: usize = groups.iter().map(|group| if group.access.is_some() { 2 * group.count as usize } else { 0 }).sum();
+    let own_links = |group: &Group| 2 * group.count as usize * [&group.way.access, &group.way.exit].into_iter().flatten().count();
+    let own_links: usize = groups.iter().map(own_links).sum();
     network.links.reserve_exact(own_links);
     network.flows.reserve_exact(flows);
     for (number, group) in groups.iter().enumerate() {
@@ -116,16 +117,16 @@ fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, 
         flow: FlowSpec {
             group: number,
             member,
-            forward: group.routes.forward.iter().map(|&edge| edge as u32).collect(),
-            back: group.routes.back.iter().map(|&edge| edge as u32).collect(),
+            forward: group.way.routes.forward.iter().map(|&edge| edge as u32).collect(),
+            back: group.way.routes.back.iter().map(|&edge| edge as u32).collect(),
             transport: group.transport.clone(),
             opens: None,
             start: group.starts[member as usize % group.starts.len()],
             boot: None,
             counted: Counted::AsFlow,
         },
-        access: group.access.map(|access| [Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction))),
-        exit: None,
+        access: group.way.access.as_ref().map(|links| links.specs(name, member)),
+        exit: group.way.exit.as_ref().map(|links| links.specs(name, member)),
     };
     network.add_member(&template, member, &group.traffic);
 }

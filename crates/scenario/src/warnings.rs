@@ -27,8 +27,8 @@ fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups:
             "no link has a queue, so nothing is marked and no queue is measured: give one queue = { aqm = \"droptail\", limit = 100 }";
         reader.warn(root, "link", message.to_owned());
     }
-    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.routes.forward));
-    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.routes.back));
+    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward));
+    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.back));
     for (at, edge) in edges.iter().enumerate() {
         let other_way = edge.opposite.is_some_and(|other| with_data[other] || with_acks[other]);
         let is_reverse = edge.opposite.is_some_and(|other| other < at);
@@ -85,7 +85,7 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
 
 /// The queues on the way of a group's data, each with the name of its edge.
 fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e Composition)> {
-    group.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
+    group.way.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
 }
 
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.

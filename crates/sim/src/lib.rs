@@ -5,6 +5,7 @@
 
 mod component;
 pub mod deadlines;
+pub mod deliveries;
 mod engine;
 pub mod impairment;
 mod link;
@@ -18,7 +19,7 @@ pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
 pub use impairment::script::Script;
 pub use measures::Report;
-pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
 

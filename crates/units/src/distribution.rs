@@ -85,6 +85,11 @@ impl Distribution {
         self.law.quantile(rng.uniform())
     }
 
+    /// Whether all draws are the same.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.law, Law::Fixed(_))
+    }
+
     /// The mean of the draws.
     pub fn mean(&self) -> f64 {
         match self.law {

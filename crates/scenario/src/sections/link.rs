@@ -229,7 +229,7 @@ impl<'a> Way<'a> {
     /// The edge between these nodes.
     fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
         let buffer = match &self.queue {
-            Some(queue) => Buffer::Queue(Box::new(QueueSpec { name: name.clone(), of: queue.of.clone() })),
+            Some(queue) => Buffer::Queue(Box::new(QueueSpec::new(name.clone(), queue.of.clone()))),
             None => Buffer::Pipe { limit: self.values.get("limit") },
         };
         let spec = LinkSpec {
@@ -239,6 +239,7 @@ impl<'a> Way<'a> {
             buffer,
             spread: Span::ZERO,
             impairment: self.impairments.spec,
+            own: None,
         };
         let queue = self.queue.map(|queue| queue.of);
         Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }

@@ -8,6 +8,7 @@ pub mod queue;
 pub mod record;
 pub mod root;
 mod stray;
+pub mod way;
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,7 @@ pub enum Holds {
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] =
-    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &flows::UDP, &record::RECORD];
+    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &way::ACCESS, &way::EXIT, &flows::UDP, &record::RECORD];
 
 impl Section {
     /// The names of all that may stand in it.

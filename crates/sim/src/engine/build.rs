@@ -13,6 +13,7 @@ use super::flow::Flow;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
+use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
@@ -55,6 +56,7 @@ impl<P: Probe> Simulation<P> {
             queues: Vec::new(),
             impaired: Vec::new(),
             impaired_names: Vec::new(),
+            schedule: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -85,8 +87,9 @@ impl<P: Probe> Simulation<P> {
             Box::new(Impairment::new(parts, stream, hold))
         });
         let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
-        self.links.push(Link::new(spec.rate, self.drawn_delay(spec), limit, queue, impairment, deadline));
-        self.declared.push((spec.rate, spec.delay));
+        let delay = spec.delay_in_run(seed);
+        self.links.push(Link::new(spec.rate, delay + self.drawn_spread(spec), limit, queue, impairment, deadline));
+        self.declared.push((spec.rate, delay));
         number as u32
     }
 
@@ -101,13 +104,13 @@ impl<P: Probe> Simulation<P> {
         self.impaired.push((link, place as u32));
     }
 
-    /// A link's delay with what is drawn of it.
-    fn drawn_delay(&self, spec: &LinkSpec) -> Span {
+    /// What is drawn of a link's spread.
+    fn drawn_spread(&self, spec: &LinkSpec) -> Span {
         if spec.spread == Span::ZERO {
-            return spec.delay;
+            return Span::ZERO;
         }
         let mut rng = Rng::for_role(self.options.seed, &format!("spread {}", spec.name));
-        spec.delay + Span::from_picos(rng.below(spec.spread.picos() + 1))
+        Span::from_picos(rng.below(spec.spread.picos() + 1))
     }
 
     fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
@@ -123,10 +126,13 @@ impl<P: Probe> Simulation<P> {
             deadline,
             timer,
             transmitting: false,
+            is_down: false,
+            deliveries: spec.deliveries.clone().map(|trace| Box::new(Deliveries::new(trace))),
             measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.of.bands());
+        spec.changes.iter().for_each(|change| self.add_change(at as u32, change));
         at as u32
     }
 
@@ -170,9 +176,10 @@ impl<P: Probe> Simulation<P> {
         for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {
             for (link, spec) in links.iter().flatten().zip(specs.iter().flatten()) {
                 let spec = spec.of_member(number);
-                let delay = self.drawn_delay(&spec);
-                self.links[*link as usize].set_delay(delay);
-                self.declared[*link as usize] = (spec.rate, spec.delay);
+                let delay = spec.delay_in_run(self.options.seed);
+                let spread = self.drawn_spread(&spec);
+                self.links[*link as usize].set_delay(delay + spread);
+                self.declared[*link as usize].1 = delay;
             }
         }
         let spec = template.member(number, own, Heading::Along);

@@ -77,7 +77,14 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If none may leave yet and the queue is to be asked again at once: time would stand still.
-    fn transmit(&mut self, at: u32) {
+    pub(super) fn transmit(&mut self, at: u32) {
+        let queue = &self.queues[at as usize];
+        if queue.is_down {
+            return;
+        }
+        if queue.deliveries.is_some() {
+            return self.deliver(at);
+        }
         let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.held(queue.discipline.len(), now);
@@ -92,8 +99,7 @@ impl<P: Probe> Simulation<P> {
                 deadlines.set(queue.deadline, now, departs);
             }
             Take::Later(time) => {
-                assert!(time > now, "the time at which a packet may leave must be later than now");
-                deadlines.set(queue.deadline, now, time);
+                deadlines.set(queue.deadline, now, later_than(time, now));
             }
             Take::Empty => {}
         }
@@ -114,7 +120,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The time, a queue, and who hears what the queue does.
     #[inline(always)]
-    fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
+    pub(super) fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
         let Simulation { now, queues, packets, flows, groups, probe, .. } = self;
         let queue = &mut queues[at as usize];
         let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
@@ -143,7 +149,7 @@ pub(super) struct Witness<'a, P> {
 
 impl<P: Probe> Witness<'_, P> {
     #[inline]
-    fn hear(&mut self, deed: Deed<Waiting>) {
+    pub(super) fn hear(&mut self, deed: Deed<Waiting>) {
         match deed {
             Deed::Stored(_) => {}
             Deed::Marked(frame, cause) => {
@@ -190,9 +196,19 @@ impl<P: Probe> Witness<'_, P> {
     }
 }
 
+/// The time at which a packet may leave, as a queue answers that is asked now.
+///
+/// # Panics
+/// If it is not later: time would stand still.
+#[inline]
+pub(super) fn later_than(time: Time, now: Time) -> Time {
+    assert!(time > now, "the time at which a packet may leave must be later than now");
+    time
+}
+
 /// Puts a packet on a wire.
 #[inline]
-fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
+pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
     let order = deadlines.order(begins);
     if link.push(packets, id, departs, order) {
         deadlines.set_ordered(link.deadline, packets[id].due, order);

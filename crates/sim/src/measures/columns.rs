@@ -249,7 +249,8 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
         real(
             "utilisation",
             "1",
-            "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval",
+            "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval. Of a \
+             link that follows a trace, the share of the bytes that its opportunities could carry. A link that is down sends nothing",
             |row| row.utilisation,
         ),
         real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),

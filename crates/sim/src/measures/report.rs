@@ -47,6 +47,8 @@ pub struct QueueAtEnd<'a> {
     /// By band.
     pub counters: Vec<Counters>,
     pub lost: Losses,
+    /// Share of the interval in which its transmitter was busy.
+    pub utilisation: f64,
 }
 
 impl Report {
@@ -180,7 +182,7 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
         length_max: measures.length_max,
         average_mean: measures.average_mean(),
         empty_fraction: measures.empty_fraction(now),
-        utilisation: measures.utilisation(now),
+        utilisation: at_end.utilisation,
         sojourn: times(&measures.sojourn),
     }
 }
