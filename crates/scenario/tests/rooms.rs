@@ -9,10 +9,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("queue", &["units"]),
     ("transport", &["units"]),
-    ("sim", &["units", "queue", "transport"]),
-    ("scenario", &["units", "queue", "transport", "sim"]),
     ("wire", &["units"]),
-    ("py", &["units", "queue", "transport", "sim", "scenario"]),
+    ("sim", &["units", "queue", "transport", "wire"]),
+    ("scenario", &["units", "queue", "transport", "wire", "sim"]),
+    ("py", &["units", "queue", "transport", "wire", "sim", "scenario"]),
 ];
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire"];

@@ -82,6 +82,9 @@ pub struct LinkSpec {
     pub impairment: Option<Box<ImpairmentSpec>>,
 }
 
+/// What ends the shown name of a link's way back.
+pub const REVERSE: &str = ".reverse";
+
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
@@ -231,6 +234,15 @@ impl LinkSpec {
 impl LinkName {
     pub fn shared(name: &str, direction: Direction) -> LinkName {
         LinkName::Shared { name: name.into(), direction }
+    }
+
+    /// As users are shown it: the name of a link that flows share, group and number of a flow's own; `.reverse` of the way back.
+    pub fn shown(&self) -> String {
+        let (name, direction) = match self {
+            LinkName::Shared { name, direction } => (name.to_string(), direction),
+            LinkName::Access { group, member, direction } => (format!("{group}.access.{member}"), direction),
+        };
+        if *direction == Direction::Back { name + REVERSE } else { name }
     }
 }
 

@@ -81,6 +81,7 @@ impl<P: Probe> Simulation<P> {
         let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
         self.links.push(Link::new(spec.rate, self.drawn_delay(spec), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, spec.delay));
+        self.probe.link_added(number as u32, spec);
         number as u32
     }
 
@@ -132,6 +133,7 @@ impl<P: Probe> Simulation<P> {
             self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
         }
         self.flows.push(Flow::new(spec, self.drawn_boot(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        self.probe.flow_added(number as u32, spec);
         number as u32
     }
 

@@ -52,7 +52,7 @@ impl<P: Probe> Simulation<P> {
         self.tell_distributions();
         let bands = self.queue_bands.iter().copied().flatten().map(|&band| band.into()).collect();
         let [groups, queues] = [&self.group_names, &self.queue_names].map(|names| names.iter().cloned().collect());
-        let names = NetworkNames { groups, queues, bands, gauges: [].into() };
+        let names = NetworkNames { groups, queues, bands, ..NetworkNames::default() };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();

@@ -66,12 +66,14 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
+    /// A link, measured or not.
+    Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
 /// The names of a network's groups and queues, and of what queues have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
     pub groups: Names,
     pub queues: Names,
@@ -79,6 +81,8 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
+    /// The links of a trace.
+    pub links: Names,
 }
 
 /// A table's declaration as data.
@@ -200,6 +204,7 @@ impl Naming {
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
             Naming::Band => of.bands.clone(),
             Naming::Gauge => of.gauges.clone(),
+            Naming::Link => of.links.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }
@@ -247,6 +252,11 @@ impl<R> Filling<R> {
         self.row_bytes
     }
 
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Bytes of the rows so far.
     pub fn bytes(&self) -> u64 {
         self.rows * self.row_bytes
@@ -278,7 +288,7 @@ mod tests {
     };
 
     fn no_names() -> NetworkNames {
-        NetworkNames { groups: [].into(), queues: [].into(), bands: [].into(), gauges: [].into() }
+        NetworkNames::default()
     }
 
     #[test]
