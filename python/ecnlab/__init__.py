@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ecnlab.errors import Problem as Problem
     from ecnlab.errors import ResultsError as ResultsError
     from ecnlab.errors import ScenarioError as ScenarioError
+    from ecnlab.errors import TraceError as TraceError
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
     from ecnlab.results import Result as Result
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario as Scenario
     from ecnlab.scenarios import load as load
     from ecnlab.scenarios import scenario as scenario
+    from ecnlab.traces import Trace as Trace
+    from ecnlab.traces import trace as trace
 
 __version__ = "0.1.0"
 
@@ -56,6 +59,8 @@ _HOMES = {
     "ResultsError": "errors",
     "Scenario": "scenarios",
     "ScenarioError": "errors",
+    "Trace": "traces",
+    "TraceError": "errors",
     "UnknownName": "errors",
     "UsageError": "errors",
     "catalog": "",
@@ -68,6 +73,7 @@ _HOMES = {
     "param": "aqm",
     "run": "runner",
     "scenario": "scenarios",
+    "trace": "traces",
 }
 
 __all__ = list(_HOMES)

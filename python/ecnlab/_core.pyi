@@ -22,6 +22,8 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Table",
+    "TraceError",
+    "TraceRead",
     "addresses",
     "check_aqm",
     "check_discipline",
@@ -32,8 +34,10 @@ __all__ = [
     "packet_exact",
     "powi",
     "read_parquet",
+    "read_trace",
     "registry",
     "schema",
+    "trace_columns",
     "write_parquet",
 ]
 
@@ -44,6 +48,7 @@ FORMAT: int
 class ScenarioError(Exception):
     problems: list[tuple[str, int | None, str]]
 
+class TraceError(Exception): ...
 class Interrupted(Exception): ...
 
 class EngineFault(Exception):
@@ -201,6 +206,25 @@ class Table:
     def height(self) -> int: ...
     def column(self, name: str) -> list[Any]: ...
 
+@final
+class TraceRead:
+    @property
+    def tables(self) -> dict[str, Table]: ...
+    @property
+    def about(self) -> str: ...
+
+def read_trace(
+    path: str | None,
+    *,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    bin_s: float = 1.0,
+    flows: Sequence[int] = ...,
+    drawn: Sequence[int] = ...,
+    header: int = 0,
+    watch: Callable[[float], bool] | None = None,
+) -> TraceRead: ...
+def trace_columns() -> str: ...
 def registry(aqms: Sequence[BroughtAqm] = ...) -> str: ...
 def schema(aqms: Sequence[BroughtAqm] = ...) -> str: ...
 def check_aqm(aqm: str | BroughtAqm) -> str: ...

@@ -176,6 +176,12 @@ def tables() -> tuple[Table, ...]:
     return tuple(Table(told["name"], told["doc"], tuple(map(_column, told["columns"]))) for told in json.loads(_core.columns()))
 
 
+@cache
+def trace_tables() -> tuple[Table, ...]:
+    """Every table that a trace gives."""
+    return tuple(Table(told["name"], told["doc"], tuple(map(_column, told["columns"]))) for told in json.loads(_core.trace_columns()))
+
+
 def table(name: str) -> Table:
     """The table of that name. Raises UnknownName if there is none."""
     found = {table.name: table for table in tables()}

@@ -5,6 +5,7 @@ EcnlabError
  +-- UsageError       an argument is out of its range or unreadable
  |    +-- UnknownName a name that nothing carries; the text suggests the nearest
  +-- ResultsError     a results folder cannot be written, is not ours, or is damaged
+ +-- TraceError       a trace cannot be opened, or nothing in it can be read
  +-- AqmError         an AQM of the user's own raised, or answered what cannot be; its cause is what was raised
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
@@ -82,6 +83,10 @@ class UnknownName(UsageError):
 
 class ResultsError(EcnlabError):
     """A results folder cannot be written, is not ours, or is damaged."""
+
+
+class TraceError(EcnlabError):
+    """A trace cannot be opened, or nothing in it can be read."""
 
 
 class AqmError(EcnlabError):

@@ -1,4 +1,4 @@
-"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, and the two networks of the AECN thesis.
+"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic.
 
 A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
 
@@ -88,3 +88,25 @@ def _thesis_group(network: Thesis, name: str, flows: int, sender: Tree) -> Tree:
     rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
     access = {"rate": rate, "delay": delay, "spread": "1 ns"}
     return group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
+
+
+def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
+    """Two long flows one way and one the other, joined at 25 s by 20 more, one every 0.1 s; the same queue before both directions.
+
+    It is Figure 5's workload of the AMECN paper (Durresi et al. 2007), which leaves the delay of the sources and the windows of the long
+    flows open: 1 ms and no limit are what ns-2's table of it was measured with.
+    """
+    left, right = (_hosts(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
+    there, back = ({"access": {"to": a[0]} | a[1], "exit": {"from": b[0]} | b[1]} for a, b in ((left, right), (right, left)))
+    link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
+    starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
+    groups = [
+        {"name": "long", "count": 2, **there, "tcp": {**tcp, "max_window": 1000}},
+        {"name": "back", "count": 1, **back, "tcp": {**tcp, "max_window": 1000}},
+        {"name": "more", "count": 20, **there, "tcp": {**tcp, "max_window": 25}, "start": starts},
+    ]
+    return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
+
+
+def _hosts(node: str, delay: str) -> tuple[str, Tree]:
+    return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}

@@ -1,4 +1,4 @@
-"""The unit of every column that a result carries, as the engine declares it, and the unit in which people read it."""
+"""The unit of every column that a result or a trace carries, as the engine declares it, and the unit in which people read it."""
 
 from __future__ import annotations
 
@@ -24,4 +24,5 @@ def shown_unit(column: str) -> tuple[float, str]:
 
 @cache
 def _units() -> dict[str, str]:
-    return {"seed": ""} | {column.name: column.unit for table in catalog.tables() for column in table.columns}
+    tables = (*catalog.trace_tables(), *catalog.tables())
+    return {"seed": ""} | {column.name: column.unit for table in tables for column in table.columns}

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 create_exception!(_core, ScenarioError, PyException, "A scenario with problems; `problems` lists (place, line, message).");
+create_exception!(_core, TraceError, PyException, "A trace that cannot be read.");
 create_exception!(_core, Interrupted, PyException, "A run was stopped by its `watch`.");
 create_exception!(_core, EngineFault, PyException, "A fault of the engine itself; `hash` and `seed` say in which run.");
 

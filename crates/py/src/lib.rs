@@ -7,6 +7,7 @@ mod fault;
 mod parquet;
 mod scenario;
 mod table;
+mod trace;
 mod watch;
 
 use std::borrow::Cow;
@@ -17,7 +18,7 @@ use pyo3::prelude::*;
 
 use crate::aqm::failure::AqmFailure;
 use crate::aqm::{BroughtAqm, registry_with};
-use crate::errors::{EngineFault, Interrupted, ScenarioError};
+use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
 use crate::scenario::{RunResult, Scenario};
 use crate::table::Table;
 
@@ -78,7 +79,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;
     module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
+    module.add("TraceError", module.py().get_type::<TraceError>())?;
     aqm::add_to(module)?;
+    trace::add_to(module)?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;

@@ -168,7 +168,7 @@ impl Scenario {
             if let Some(full) = simulation.probe().full() {
                 return Err(Ended::Full(full));
             }
-            if watch.wants_stop(simulation.now()) {
+            if watch.wants_stop(simulation.now().seconds()) {
                 return Err(Ended::Stopped);
             }
         }

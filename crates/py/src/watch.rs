@@ -1,14 +1,13 @@
-//! Python's look at a run while it goes on: how far it is, and whether to stop.
+//! Python's look at work while it goes on: how far it is, and whether to stop.
 
 use std::time::{Duration, Instant};
 
-use ecnlab_units::Time;
 use pyo3::prelude::*;
 
-/// How often, in wall time, a run shows itself.
+/// How often, in wall time, work shows itself.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Tells a Python callable the simulated seconds now and then, and asks it whether to stop.
+/// Tells a Python callable now and then how far it is, in simulated seconds or in bytes, and asks it whether to stop.
 pub struct Watch {
     callable: Option<Py<PyAny>>,
     last: Instant,
@@ -21,22 +20,22 @@ impl Watch {
         Watch { callable, last: Instant::now(), failure: None }
     }
 
-    /// Whether the run is to stop.
-    pub fn wants_stop(&mut self, now: Time) -> bool {
+    /// Whether the work is to stop.
+    pub fn wants_stop(&mut self, done: f64) -> bool {
         if self.last.elapsed() < EVERY {
             return false;
         }
         self.last = Instant::now();
-        Python::attach(|py| self.ask(py, now)).unwrap_or_else(|failure| {
+        Python::attach(|py| self.ask(py, done)).unwrap_or_else(|failure| {
             self.failure = Some(failure);
             true
         })
     }
 
-    fn ask(&self, py: Python<'_>, now: Time) -> PyResult<bool> {
+    fn ask(&self, py: Python<'_>, done: f64) -> PyResult<bool> {
         py.check_signals()?;
         match &self.callable {
-            Some(callable) => callable.call1(py, (now.seconds(),))?.is_truthy(py),
+            Some(callable) => callable.call1(py, (done,))?.is_truthy(py),
             None => Ok(false),
         }
     }

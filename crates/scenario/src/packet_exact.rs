@@ -80,6 +80,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
             buffer: droptail(limit),
             spread: Span::ZERO,
             impairment,
+            own: None,
         })
     };
     let drops = pairs(scenario, "drops_seq_nth")?;
@@ -159,7 +160,7 @@ fn demand(scenario: &Json, settings: &Settings) -> Demand {
 fn droptail(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = Composition::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
-    Buffer::Queue(Box::new(QueueSpec { name: String::new(), of }))
+    Buffer::Queue(Box::new(QueueSpec::new("", of)))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
@@ -355,10 +356,10 @@ impl Probe for Tape {
 
     fn touched(&mut self, now: Time, touch: &Touch) {
         let kind = match touch.what {
-            MarkOrDrop::ScriptMarked => "mark",
-            MarkOrDrop::ScriptDropped => "drop",
+            MarkOrDrop::PathMarked => "mark",
+            MarkOrDrop::Lost => "drop",
             MarkOrDrop::Dropped(_) => "qdrop",
-            MarkOrDrop::Lost | MarkOrDrop::EcnRefused => "lost",
+            MarkOrDrop::EcnRefused => "refused",
             MarkOrDrop::Marked(_) => "queue mark",
         };
         self.note(now, kind, touch.segment);

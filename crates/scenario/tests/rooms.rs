@@ -12,10 +12,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("wire", &["units"]),
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "sim"]),
-    ("py", &["units", "queue", "transport", "wire", "sim", "scenario"]),
+    ("trace", &["units", "wire"]),
+    ("py", &["units", "queue", "transport", "sim", "scenario", "wire", "trace"]),
 ];
 
-const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire"];
+const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];
 
 /// What a room may use all the same: readers of traces are given something to read from.
 const ALLOWED: &[(&str, &str)] = &[("wire", "std::io")];

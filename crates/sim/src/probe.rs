@@ -26,10 +26,9 @@ pub enum MarkOrDrop {
     /// By the queue.
     Marked(Cause),
     Dropped(Cause),
-    /// By a script at the link's entry.
-    ScriptMarked,
-    ScriptDropped,
-    /// Lost before the queue, at random or by its number.
+    /// Marked before the queue, by an impairment.
+    PathMarked,
+    /// Lost before the queue, by an impairment.
     Lost,
     /// Dropped before the queue for its ECN bits.
     EcnRefused,
@@ -62,6 +61,8 @@ pub trait Probe {
     fn flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
     /// A packet comes into the network.
     fn made(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _made: &Made) {}
+    /// A link makes a copy of it.
+    fn copied(&mut self, _copy: PacketId, _of: PacketId) {}
     /// It comes to a link, before anything that the link does to it.
     fn entered(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
     /// Its transmission begins: now or, as a pipe knows ahead, later.

@@ -133,6 +133,8 @@ words! {
         Lost = "lost",
         /// A drop before the queue because of ECN.
         Ecn = "ecn",
+        /// A mark before the queue.
+        Path = "path",
     }
 }
 
@@ -340,7 +342,8 @@ impl Probe for Recorder {
     }
 
     fn touched(&mut self, now: Time, touch: &Touch) {
-        let (true, Some(queue), Some((kind, cause))) = (self.recording.events, touch.queue, kind_and_cause(touch.what)) else { return };
+        let (true, Some(queue)) = (self.recording.events, touch.queue) else { return };
+        let (kind, cause) = kind_and_cause(touch.what);
         self.room.store(&mut self.events, &EventRow { time: now, queue, flow: touch.flow, kind, cause }, now);
     }
 
@@ -397,14 +400,14 @@ impl Probe for Recorder {
     }
 }
 
-/// What an event says of a mark or a drop; nothing for what a script did.
-fn kind_and_cause(what: MarkOrDrop) -> Option<(EventKind, EventCause)> {
+/// What an event says of a mark or a drop.
+fn kind_and_cause(what: MarkOrDrop) -> (EventKind, EventCause) {
     match what {
-        MarkOrDrop::Marked(cause) => Some((EventKind::Mark, cause_of(cause))),
-        MarkOrDrop::Dropped(cause) => Some((EventKind::Drop, cause_of(cause))),
-        MarkOrDrop::Lost => Some((EventKind::Drop, EventCause::Lost)),
-        MarkOrDrop::EcnRefused => Some((EventKind::Drop, EventCause::Ecn)),
-        MarkOrDrop::ScriptMarked | MarkOrDrop::ScriptDropped => None,
+        MarkOrDrop::Marked(cause) => (EventKind::Mark, cause_of(cause)),
+        MarkOrDrop::Dropped(cause) => (EventKind::Drop, cause_of(cause)),
+        MarkOrDrop::PathMarked => (EventKind::Mark, EventCause::Path),
+        MarkOrDrop::Lost => (EventKind::Drop, EventCause::Lost),
+        MarkOrDrop::EcnRefused => (EventKind::Drop, EventCause::Ecn),
     }
 }
 

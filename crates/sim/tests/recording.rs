@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
+use ecnlab_sim::impairment::Part;
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
 use ecnlab_transport::{Demand, Transport, profile};
@@ -19,7 +20,7 @@ const EVERYTHING: Recording =
 fn network() -> Network {
     let aqm = Registry::builtin().aqm("droptail").unwrap();
     let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
-    link.impairment = Some(Box::new(ImpairmentSpec { loss: 0.01, ..ImpairmentSpec::default() }));
+    link.impairment = Some(Box::new(ImpairmentSpec { parts: vec![Part::random_losses(0.01)] }));
     let flow = |group, member| FlowSpec {
         group,
         member,

@@ -12,6 +12,7 @@ COMMANDS = {
     "run": "run:run",
     "plot": "plot:plot",
     "check": "check:check",
+    "trace": "trace:trace",
     "list": "catalog:list_",
     "show": "catalog:show",
     "schema": "catalog:schema",

@@ -180,12 +180,12 @@ impl<P: Probe> Calls for Caller<'_, P> {
     fn produce(&mut self, member: Member, demand: Demand) {
         let at = self.flow(member);
         let now = self.simulation.now;
+        self.simulation.flows[at as usize].started = true;
+        self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
-        flow.started = true;
-        if !flow.datagrams && !flow.measures.is_sending() {
+        if !flow.datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {
             flow.measures.begin_transfer(now);
         }
-        self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
     }
 
     fn seat(&mut self, member: Member, number: u64) {

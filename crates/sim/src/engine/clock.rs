@@ -88,6 +88,9 @@ impl<P: Probe> Simulation<P> {
         }
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());
+            if let Some(deliveries) = &mut queue.deliveries {
+                deliveries.begin_measuring();
+            }
         }
         self.links.iter_mut().filter_map(|link| link.impairment.as_mut()).for_each(|impairment| impairment.begin_measuring());
     }

@@ -7,7 +7,7 @@ use ecnlab_units::Time;
 use super::{Flow, Simulation};
 use crate::measures::Delivery;
 use crate::network::Counted;
-use crate::packet::{NONE, Origin, Packet, PacketId};
+use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
 use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
@@ -27,7 +27,7 @@ impl<P: Probe> Simulation<P> {
         let mut heard = 0;
         if packet.role != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
-            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let first_bytes = if segment.retransmission || packet.bits.copy() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
             if let Some(since) = flow.measures.delivered(&delivery, self.now) {
                 self.probe.lockout(packet.flow, since, self.now);
@@ -72,9 +72,9 @@ impl<P: Probe> Simulation<P> {
     /// Puts an acknowledgement into the network, which takes its SACK blocks.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
-        let Flow { back: cursor, connection, dialect, .. } = self.flows[flow as usize];
+        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
         let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect, datagrams: false });
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
         self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
@@ -146,10 +146,7 @@ impl<P: Probe> Simulation<P> {
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (
-            flow.timer,
-            Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect, datagrams: flow.datagrams },
-        );
+        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, bits: flow.bits });
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);

@@ -4,16 +4,14 @@
 //! and memory does not grow with time.
 
 pub mod columns;
-mod fairness;
 mod flow;
-pub mod histogram;
 mod queue;
 mod report;
 pub mod table;
 
-pub use fairness::{FairnessBins, Jain};
+pub use ecnlab_units::fairness::{FairnessBins, Jain};
+pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};
-pub use histogram::Histogram;
 pub use queue::QueueMeasures;
 pub use report::{FlowAtEnd, GroupAtEnd, QueueAtEnd, Report, Reporter};
 pub use table::{Column, NetworkNames, Table};

@@ -4,10 +4,11 @@ use ecnlab_queue::{ByCause, Counters};
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
-use super::columns::{BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
-use super::fairness::{FairnessBins, Jain};
+use super::columns::{
+    BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow,
+};
 use super::table::{Column, Filling, NetworkNames, Table};
-use super::{FlowMeasures, Histogram, QueueMeasures};
+use super::{FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
 use crate::impairment::Losses;
 
 /// Every table of a run, by name.
@@ -43,6 +44,8 @@ pub struct QueueAtEnd<'a> {
     /// By band.
     pub counters: Vec<Counters>,
     pub lost: Losses,
+    /// Share of the interval in which its transmitter was busy.
+    pub utilisation: f64,
 }
 
 impl Report {
@@ -65,7 +68,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total`, `queues` and `bands`.
+/// Makes the tables `flows`, `groups`, `total`, `queues`, `bands` and `impairments`.
 pub struct Reporter<'a> {
     names: &'a NetworkNames,
     to: Time,
@@ -83,6 +86,7 @@ impl<'a> Reporter<'a> {
         flows: impl Iterator<Item = FlowAtEnd<'r>>,
         groups: &[GroupAtEnd],
         queues: &[QueueAtEnd<'r>],
+        impairments: Vec<ImpairmentRow>,
         fairness: &FairnessBins,
     ) -> Report {
         let mut rows = Filling::new(&FLOWS);
@@ -111,6 +115,7 @@ impl<'a> Reporter<'a> {
                 (TOTAL.name, TOTAL.table(self.names, [total.row(groups, fairness, gap)])),
                 (QUEUES.name, QUEUES.table(self.names, queue_rows)),
                 (BANDS.name, BANDS.table(self.names, band_rows(queues))),
+                (IMPAIRMENTS.name, IMPAIRMENTS.table(self.names, impairments)),
             ],
         }
     }
@@ -161,7 +166,7 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
         length_max: measures.length_max,
         average_mean: measures.average_mean(),
         empty_fraction: measures.empty_fraction(now),
-        utilisation: measures.utilisation(now),
+        utilisation: at_end.utilisation,
         sojourn: times(&measures.sojourn),
     }
 }

@@ -108,6 +108,11 @@ impl Headers {
         self.keep(id, note);
     }
 
+    /// A copy of a packet comes into the network; it says what that one says.
+    pub fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.keep(copy, *self.note(of));
+    }
+
     /// An acknowledgement has reached its source.
     pub fn heard(&mut self, id: PacketId, flow: u32) {
         let stamps = self.note(id).wire.tcp.timestamps;

@@ -3,7 +3,7 @@
 //! Each octave of nanoseconds is cut into `2^BITS` equal cells, so a percentile is off by at most half a cell: 1.6 % with 5 bits,
 //! 0.2 % with 8.
 
-use ecnlab_units::Span;
+use crate::Span;
 
 /// A span inside a run in microseconds. Runs last at most 100 days, which a signed number holds, and that converts in one instruction.
 #[inline]

@@ -15,6 +15,11 @@ impl Jain {
         self.squares += share * share;
     }
 
+    /// Adds so many that have no share.
+    pub fn add_idle(&mut self, count: u64) {
+        self.n += count;
+    }
+
     /// The index; not a number if nobody has any share.
     pub fn index(&self) -> f64 {
         self.sum * self.sum / (self.n as f64 * self.squares)
@@ -60,5 +65,9 @@ mod tests {
         assert_eq!(1.0, jain([3.0; 7]));
         assert_eq!(0.25, jain([5.0, 0.0, 0.0, 0.0]));
         assert!(jain([0.0; 3]).is_nan());
+        let mut alone = Jain::default();
+        alone.add(5.0);
+        alone.add_idle(3);
+        assert_eq!(0.25, alone.index());
     }
 }

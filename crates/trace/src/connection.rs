@@ -1,0 +1,254 @@
+//! A connection as a trace shows it: two directions, and what its handshake settled about ECN.
+
+use ecnlab_units::Time;
+use ecnlab_wire::{Address, Event, Flags, Kind, Packet, What};
+
+use crate::flow::{Flow, Numbers};
+use crate::links::{Hop, Links};
+use crate::path::{Path, Role};
+use crate::room::Room;
+use crate::space::Space;
+use crate::underway::{Passing, UnderWay, key};
+
+#[derive(Debug, Default)]
+pub struct Connection {
+    pub halves: [Half; 2],
+    setup: Setup,
+    /// The number of the SYN that opened it.
+    opened_by: Option<u32>,
+    has_ended: [bool; 2],
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub struct Half {
+    pub path: Path,
+    pub space: Space,
+    pub under_way: UnderWay,
+    /// By how many bits the windows are shifted that this end announces, once both ends have said so.
+    scale: Option<u8>,
+    pub flow: Option<Box<Flow>>,
+    /// Its first number of data, if the SYN was seen.
+    pub base: Option<u64>,
+}
+
+/// What happened to a packet at a place, as far as its way is concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passage {
+    pub role: Role,
+    /// What was known of it from before.
+    pub before: Option<Passing>,
+    pub link: Option<u32>,
+    pub is_marked: bool,
+    pub is_dropped: bool,
+}
+
+/// What the file is like, and whether anything counts now.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub now: Time,
+    pub is_measured: bool,
+    /// A capture of more than one interface.
+    pub is_joined: bool,
+}
+
+/// What SYN and SYN-ACK said about ECN.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setup {
+    offered: Option<Flags>,
+    answered: Option<Flags>,
+}
+
+/// The flags by which ECN is offered and agreed to.
+pub const ECN_FLAGS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0);
+
+impl Connection {
+    /// Whether a packet opens a new connection between the same ends.
+    pub fn is_replaced_by(&self, packet: &Packet) -> bool {
+        let is_syn = packet.has(Flags::SYN) && !packet.has(Flags::ACK);
+        let has_data = self.halves.iter().any(|half| half.flow.is_some());
+        is_syn && self.opened_by != Some(packet.tcp.seq) && (has_data || self.opened_by.is_some())
+    }
+
+    /// Takes in what a packet says about the connection itself; returns whether it is closed by it.
+    pub fn note(&mut self, packet: &Packet, side: usize) -> bool {
+        let flags = packet.tcp.flags;
+        if flags.has(Flags::SYN) {
+            self.opens(packet, side);
+        }
+        let was_closed = self.is_closed();
+        self.has_ended[side] |= flags.has(Flags::FIN);
+        if flags.has(Flags::RST) {
+            self.has_ended = [true; 2];
+        }
+        self.is_closed() && !was_closed
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.has_ended == [true; 2]
+    }
+
+    /// How many bits a window is shifted by that comes from this end (RFC 7323, section 2.2: both ends must have offered it).
+    pub fn shift(&self, side: usize) -> u8 {
+        if self.halves.iter().all(|half| half.scale.is_some()) { self.halves[side].scale.unwrap_or(0).min(14) } else { 0 }
+    }
+
+    /// A place in [`crate::columns::ECN`].
+    pub fn ecn(&self) -> u32 {
+        let classic = Flags::ECE | Flags::CWR;
+        match (self.setup.offered, self.setup.answered) {
+            (None, _) | (Some(_), None) => 0,
+            (Some(offered), _) if !offered.has(classic) => 1,
+            (Some(_), Some(Flags::ECE)) => 2,
+            (Some(offered), Some(answered)) if offered.has(Flags::AE) && answered.0 != 0 && answered != ECN_FLAGS => 3,
+            _ => 1,
+        }
+    }
+
+    fn opens(&mut self, packet: &Packet, side: usize) {
+        let half = &mut self.halves[side];
+        half.base = Some(half.space.unwrapped(packet.tcp.seq.wrapping_add(1)));
+        half.scale = packet.tcp.window_scale;
+        let said = Some(Flags(packet.tcp.flags.0 & ECN_FLAGS.0));
+        if packet.has(Flags::ACK) {
+            self.setup.answered = said;
+        } else {
+            (self.setup.offered, self.opened_by) = (said, Some(packet.tcp.seq));
+        }
+    }
+}
+
+impl Half {
+    /// A segment's numbers: of a line of ns-2's one-way agents that of the packet, of any other segment with data those of its bytes.
+    pub fn numbers(&mut self, packet: &Packet) -> Numbers {
+        if packet.kind != Kind::Data {
+            return None;
+        }
+        let start = self.space.unwrapped(packet.tcp.seq);
+        let count = if counts_packets(packet) { 1 } else { u64::from(packet.payload) };
+        let start = start + u64::from(packet.has(Flags::SYN));
+        Some((start, start + count))
+    }
+
+    /// Follows a packet of this direction. What it overtook in a queue was dropped: `overtaken` gets these, with the link.
+    pub fn pass(
+        &mut self,
+        event: &Event,
+        numbers: Numbers,
+        setting: Setting,
+        links: &mut Links,
+        room: &mut Room,
+        overtaken: &mut Vec<(Passing, Option<u32>)>,
+    ) -> Passage {
+        match event.what {
+            What::Seen if !setting.is_joined => Passage { role: self.path.role(event, None), ..Passage::default() },
+            What::Seen => self.seen(event, numbers, setting, links, room, overtaken),
+            _ => self.on_link(event, numbers, setting, links, room),
+        }
+    }
+
+    /// Gives its room back.
+    pub fn clear(&mut self, room: &mut Room) {
+        self.under_way.clear(room);
+    }
+
+    /// Something at a link of an ns-2 trace.
+    fn on_link(&mut self, event: &Event, numbers: Numbers, setting: Setting, links: &mut Links, room: &mut Room) -> Passage {
+        let Setting { now, is_measured, .. } = setting;
+        let link = links.number(Hop::link(event.place));
+        let counted = link.filter(|_| is_measured);
+        let known = event.packet.id.and_then(|id| self.under_way.find(id));
+        let before = known.map(|at| *self.under_way.at(at));
+        let mut passage = Passage { role: self.path.role(event, None), before, link, ..Passage::default() };
+        match event.what {
+            What::Enqueued => {
+                links.count(counted, |link| link.arrivals += 1);
+                self.comes(event, numbers, known, now, passage.role.is_sent, room);
+            }
+            What::Dequeued => {
+                let waited = before.filter(|before| before.place == event.place).map(|before| now.since(before.since));
+                links.count(counted, |link| link.departed(event.packet.size, waited));
+                passage.is_marked = self.sees_mark(known, &event.packet);
+            }
+            What::Dropped => {
+                links.count(counted, |link| link.drops += 1);
+                known.map(|at| self.under_way.remove(at, room));
+                passage.is_dropped = true;
+            }
+            What::Received | What::Seen => {
+                passage.is_marked = self.sees_mark(known, &event.packet);
+                if let Some(at) = known.filter(|_| passage.role.has_arrived && self.path.is_settled()) {
+                    self.under_way.remove(at, room);
+                }
+            }
+        }
+        links.count(counted, |link| link.marks += u64::from(passage.is_marked));
+        passage
+    }
+
+    /// A packet comes to a link.
+    fn comes(&mut self, event: &Event, numbers: Numbers, known: Option<usize>, now: Time, is_sent: bool, room: &mut Room) {
+        match (known, event.packet.id) {
+            (Some(at), _) => {
+                let passing = self.under_way.at(at);
+                (passing.place, passing.since, passing.ecn) = (event.place, now, event.packet.ecn);
+            }
+            (None, Some(id)) => {
+                self.under_way.push(Passing::new(id, event.place, now, &event.packet, numbers, is_sent), room);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Whether a packet has CE that had not when it was seen before.
+    fn sees_mark(&mut self, known: Option<usize>, packet: &Packet) -> bool {
+        let Some(at) = known else { return false };
+        let before = std::mem::replace(&mut self.under_way.at(at).ecn, packet.ecn);
+        before != packet.ecn && packet.ecn == ecnlab_units::Ecn::Ce
+    }
+
+    /// Something at an interface of a capture that has several.
+    fn seen(
+        &mut self,
+        event: &Event,
+        numbers: Numbers,
+        setting: Setting,
+        links: &mut Links,
+        room: &mut Room,
+        overtaken: &mut Vec<(Passing, Option<u32>)>,
+    ) -> Passage {
+        let Setting { now, is_measured, .. } = setting;
+        let key = key(&event.packet);
+        let known = self.under_way.find(key).filter(|&at| self.under_way.at(at).place != event.place);
+        let before = known.map(|at| *self.under_way.at(at));
+        let role = self.path.role(event, before.map(|before| before.place));
+        let (Some(at), Some(before)) = (known, before) else {
+            if role.is_sent && !self.path.ends_at(event.place) {
+                self.under_way.push(Passing::new(key, event.place, now, &event.packet, numbers, true), room);
+            }
+            return Passage { role, ..Passage::default() };
+        };
+        let link = links.number(Hop { from: before.place, to: event.place });
+        let at = self.under_way.overtaken(at, |dropped| overtaken.push((dropped, link)), room);
+        let is_marked = self.sees_mark(Some(at), &event.packet);
+        if is_measured {
+            links.count(link, |link| {
+                link.arrivals += 1;
+                link.departed(event.packet.size, Some(now.since(before.since)));
+                link.marks += u64::from(is_marked);
+            });
+        }
+        if role.has_arrived {
+            self.under_way.remove(at, room);
+        } else {
+            let passing = self.under_way.at(at);
+            (passing.place, passing.since) = (event.place, now);
+        }
+        Passage { role, before: Some(before), link, is_marked, is_dropped: false }
+    }
+}
+
+/// Whether a packet's number counts packets: of ns-2's one-way agents, whose lines show no header.
+pub fn counts_packets(packet: &Packet) -> bool {
+    matches!(packet.source.address, Address::Node(_)) && packet.payload == packet.size
+}

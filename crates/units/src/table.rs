@@ -1,0 +1,291 @@
+//! Tables of results, filled by their declarations.
+//!
+//! A column is declared once: its name, its unit, a sentence of what it says, and how it is read off a row. A table is filled by the
+//! declarations of its columns alone, so none can be filled without being declared, nor declared without being filled. The pages of the
+//! documentation and the units that Python shows come from the same place ([`TableText`]).
+//!
+//! Whose names a column of names holds is said by a type `N` of whoever declares the table ([`Naming`]).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Names that a column of names points into.
+pub type Names = Arc<[Arc<str>]>;
+
+/// Columns of equal length, by name: a declared one, or that of a table that was stored.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub columns: Vec<(Cow<'static, str>, Column)>,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    Real(Vec<f64>),
+    Count(Vec<u64>),
+    Index(Vec<u32>),
+    /// Names, each told by its place in `names`.
+    Name {
+        index: Vec<u32>,
+        names: Names,
+    },
+}
+
+/// What a table is: a row is read off an `R`.
+pub struct TableSpec<R: 'static, N: 'static> {
+    pub name: &'static str,
+    /// What a row stands for.
+    pub doc: &'static str,
+    /// The columns, in runs that several tables may share.
+    pub columns: &'static [&'static [ColumnSpec<R, N>]],
+}
+
+/// What a column is.
+pub struct ColumnSpec<R: 'static, N: 'static> {
+    pub name: &'static str,
+    /// "bit/s", "s", "packets", ...; "1" for a ratio, nothing for a name.
+    pub unit: &'static str,
+    pub doc: &'static str,
+    value: Reading<R, N>,
+}
+
+/// How a column's value is read off a row.
+enum Reading<R, N> {
+    Real(fn(&R) -> f64),
+    Count(fn(&R) -> u64),
+    Index(fn(&R) -> u32),
+    Name(N, fn(&R) -> u32),
+}
+
+/// What the names of a column are names of.
+pub trait Naming: Copy {
+    /// Where the names are found once they are known.
+    type Of;
+
+    fn names(self, of: &Self::Of) -> Names;
+
+    /// The words that stand in the column, where they are known beforehand.
+    fn words(self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// A table's declaration as data.
+#[derive(Clone, Debug)]
+pub struct TableText {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub columns: Vec<ColumnText>,
+}
+
+/// A column's declaration as data.
+#[derive(Clone, Debug)]
+pub struct ColumnText {
+    pub name: &'static str,
+    /// "real", "count", "index" or "name".
+    pub kind: &'static str,
+    pub unit: &'static str,
+    pub doc: &'static str,
+    /// The words that stand in the column, where they are known beforehand.
+    pub words: &'static [&'static str],
+}
+
+/// A real number.
+pub const fn real<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> f64) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: Reading::Real(of) }
+}
+
+/// A count of something.
+pub const fn count<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u64) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: Reading::Count(of) }
+}
+
+/// A small whole number: which flow, or how many packets wait.
+pub const fn index<R, N>(name: &'static str, unit: &'static str, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit, doc, value: Reading::Index(of) }
+}
+
+/// A name, told by its number.
+pub const fn name<R, N>(name: &'static str, naming: N, doc: &'static str, of: fn(&R) -> u32) -> ColumnSpec<R, N> {
+    ColumnSpec { name, unit: "", doc, value: Reading::Name(naming, of) }
+}
+
+impl Table {
+    pub fn find(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column)
+    }
+
+    /// # Panics
+    /// If there is no such column.
+    pub fn column(&self, name: &str) -> &Column {
+        self.find(name).unwrap_or_else(|| panic!("no column {name}"))
+    }
+
+    /// How many rows there are.
+    pub fn height(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+}
+
+impl Column {
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Real(values) => values.len(),
+            Column::Count(values) => values.len(),
+            Column::Index(values) | Column::Name { index: values, .. } => values.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<R, N: Naming> TableSpec<R, N> {
+    /// The table of these rows.
+    pub fn table(&'static self, names: &N::Of, rows: impl IntoIterator<Item = R>) -> Table {
+        let mut filling = Filling::new(self);
+        rows.into_iter().for_each(|row| filling.push(&row));
+        filling.finish(names)
+    }
+
+    /// Bytes that a row takes.
+    pub fn row_bytes(&self) -> u64 {
+        let bytes = |column: &ColumnSpec<R, N>| match column.value {
+            Reading::Real(_) | Reading::Count(_) => 8,
+            Reading::Index(_) | Reading::Name(..) => 4,
+        };
+        self.columns().map(bytes).sum()
+    }
+
+    /// The declaration as data.
+    pub fn text(&self) -> TableText {
+        TableText { name: self.name, doc: self.doc, columns: self.columns().map(ColumnSpec::text).collect() }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = &'static ColumnSpec<R, N>> + use<R, N> {
+        self.columns.iter().copied().flatten()
+    }
+}
+
+impl<R, N: Naming> ColumnSpec<R, N> {
+    fn text(&self) -> ColumnText {
+        let (kind, words): (_, &[_]) = match self.value {
+            Reading::Real(_) => ("real", &[]),
+            Reading::Count(_) => ("count", &[]),
+            Reading::Index(_) => ("index", &[]),
+            Reading::Name(naming, _) => ("name", naming.words()),
+        };
+        ColumnText { name: self.name, kind, unit: self.unit, doc: self.doc, words }
+    }
+}
+
+/// A table to which rows are added.
+pub struct Filling<R: 'static, N: 'static> {
+    spec: &'static TableSpec<R, N>,
+    columns: Vec<FillingColumn<R, N>>,
+    row_bytes: u64,
+    rows: u64,
+}
+
+enum FillingColumn<R, N> {
+    Real(fn(&R) -> f64, Vec<f64>),
+    Count(fn(&R) -> u64, Vec<u64>),
+    Index(fn(&R) -> u32, Vec<u32>),
+    Name(N, fn(&R) -> u32, Vec<u32>),
+}
+
+impl<R, N: Naming> Filling<R, N> {
+    pub fn new(spec: &'static TableSpec<R, N>) -> Filling<R, N> {
+        let column = |column: &ColumnSpec<R, N>| match column.value {
+            Reading::Real(of) => FillingColumn::Real(of, Vec::new()),
+            Reading::Count(of) => FillingColumn::Count(of, Vec::new()),
+            Reading::Index(of) => FillingColumn::Index(of, Vec::new()),
+            Reading::Name(naming, of) => FillingColumn::Name(naming, of, Vec::new()),
+        };
+        Filling { spec, columns: spec.columns().map(column).collect(), row_bytes: spec.row_bytes(), rows: 0 }
+    }
+
+    pub fn push(&mut self, row: &R) {
+        self.rows += 1;
+        for column in &mut self.columns {
+            match column {
+                FillingColumn::Real(of, values) => values.push(of(row)),
+                FillingColumn::Count(of, values) => values.push(of(row)),
+                FillingColumn::Index(of, values) | FillingColumn::Name(_, of, values) => values.push(of(row)),
+            }
+        }
+    }
+
+    /// Bytes that a row takes.
+    pub fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of the rows so far.
+    pub fn bytes(&self) -> u64 {
+        self.rows * self.row_bytes
+    }
+
+    /// The table that has been filled.
+    pub fn finish(self, names: &N::Of) -> Table {
+        let column = |column: FillingColumn<R, N>| match column {
+            FillingColumn::Real(_, values) => Column::Real(values),
+            FillingColumn::Count(_, values) => Column::Count(values),
+            FillingColumn::Index(_, values) => Column::Index(values),
+            FillingColumn::Name(naming, _, index) => Column::Name { index, names: naming.names(names) },
+        };
+        Table { columns: self.spec.columns().map(|spec| spec.name.into()).zip(self.columns.into_iter().map(column)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Parity;
+
+    impl Naming for Parity {
+        type Of = ();
+
+        fn names(self, (): &()) -> Names {
+            self.words().iter().map(|&word| word.into()).collect()
+        }
+
+        fn words(self) -> &'static [&'static str] {
+            &["even", "odd"]
+        }
+    }
+
+    static SQUARES: TableSpec<u32, Parity> = TableSpec {
+        name: "squares",
+        doc: "a row for each number",
+        columns: &[
+            &[index("number", "1", "The number.", |&n| n), name("parity", Parity, "Of which kind.", |n| n % 2)],
+            &[count("square", "1", "Its square.", |&n| u64::from(n * n))],
+        ],
+    };
+
+    #[test]
+    fn a_table_is_filled_by_its_declaration() {
+        let table = SQUARES.table(&(), 1..=3);
+        let names: Vec<_> = table.columns.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(vec!["number", "parity", "square"], names);
+        assert_eq!(Column::Count(vec![1, 4, 9]), *table.column("square"));
+        assert_eq!(Column::Name { index: vec![1, 0, 1], names: ["even".into(), "odd".into()].into() }, *table.column("parity"));
+        assert_eq!((3, 16), (table.height(), SQUARES.row_bytes()));
+    }
+
+    #[test]
+    fn a_declaration_is_data_too() {
+        let text = SQUARES.text();
+        assert_eq!(("squares", 3), (text.name, text.columns.len()));
+        assert_eq!(("parity", "name", &["even", "odd"][..]), (text.columns[1].name, text.columns[1].kind, text.columns[1].words));
+    }
+}

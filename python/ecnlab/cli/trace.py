@@ -1,0 +1,112 @@
+"""`ecnlab trace`: what a trace of packets tells, of ns-2, of hosts or of a run of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ecnlab.cli import options
+
+if TYPE_CHECKING:
+    from ecnlab.traces import Trace
+
+_READ = "read"
+
+
+class _Reading(click.Group):
+    """A group that reads the files that are named, unless one of its commands is."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_own = not args or args[0] in (*self.commands, *ctx.help_option_names)
+        return super().parse_args(ctx, args if is_own else [_READ, *args])
+
+
+@click.group(cls=_Reading)
+def trace() -> None:
+    """Tell what a trace of packets says, or check it against RFC 3168.
+
+    `ecnlab trace FILE` is short for `ecnlab trace read FILE`.
+    """
+
+
+@trace.command(_READ)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option(
+    "--flow", "flows", metavar="N", type=click.IntRange(0), multiple=True, help="Count only this flow, by its number; repeatable."
+)
+@click.option(
+    "--from", "from_s", metavar="SECONDS", type=click.FloatRange(0), help="Begin of the measured interval (default: first packet)."
+)
+@click.option("--to", "to_s", metavar="SECONDS", type=click.FloatRange(0), help="End of the measured interval (default: last packet).")
+@click.option("--bin", "bin_s", metavar="SECONDS", type=click.FloatRange(1e-6), default=1.0, help="Width of the bins of time (default: 1).")
+@click.option(
+    "--header",
+    metavar="BYTES",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="Bytes of headers in an ns-2 trace's TCP packets (default: 0).",
+)
+@click.option("--figures", type=click.Path(path_type=Path), metavar="DIR", help="Draw figures into this folder.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write all tables into this folder, as Parquet.")
+@options.as_json
+@options.quiet
+def read(
+    files: Sequence[str],
+    flows: Sequence[int],
+    from_s: float | None,
+    to_s: float | None,
+    bin_s: float,
+    header: int,
+    figures: Path | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Tell what happened to flows and at links.
+
+    FILE is a trace of ns-2, or a capture (pcap, pcapng); either may be compressed by gzip or zstd. - is standard input.
+    Several files are told one after another. With --figures the time-sequence graph is of the first flow, or of those chosen by --flow.
+    """
+    from ecnlab import traces
+    from ecnlab.cli import output
+
+    told = []
+    for file in files:
+        drawn = (tuple(flows) or (0,)) if figures else ()
+        one = traces.trace(file, from_s=from_s, to_s=to_s, bin_s=bin_s, flows=flows, sequence=drawn, header=header, progress=not quiet)
+        output.warn(one.warnings, one.source)
+        if not (as_json or quiet):
+            _report(one)
+        _keep(one, _folder(out, file, files), _folder(figures, file, files), said=not (as_json or quiet))
+        told.append(one.summary_json())
+    if as_json:
+        output.say_json(told[0] if len(told) == 1 else told)
+
+
+def _report(trace: Trace) -> None:
+    from ecnlab.cli import output, trace_summary
+
+    output.say_tables(trace_summary.tables(trace))
+
+
+def _folder(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
+    """Where the tables or figures of a file go: of several each into a folder of its own."""
+    from ecnlab.names import file_name
+
+    return folder / file_name(Path(file).name) if folder and len(files) > 1 else folder
+
+
+def _keep(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
+    from ecnlab.cli import output
+
+    if tables:
+        trace.save(tables)
+    if figures:
+        drawn = trace.plot.save_all(figures)
+        if said:
+            output.say(f"figures in {figures}: {', '.join(drawn)}")
+    if tables and said:
+        output.say(f"tables in {tables}")

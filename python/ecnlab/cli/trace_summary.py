@@ -1,0 +1,127 @@
+"""A trace as tables: all flows together, each flow, fairness, and the links where anything happened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.cli.table import Table
+from ecnlab.units import shown_unit
+
+if TYPE_CHECKING:
+    from ecnlab.traces import Trace
+
+_MOST_FLOWS, _MOST_LINKS = 100, 10
+
+_ALWAYS = ("throughput_bps", "goodput_bps", "goodput_first_bps", "sent")
+# What is shown if there is any, or if it could be told.
+_IF_ANY = (
+    "retransmitted_fast",
+    "retransmitted_timeout",
+    "retransmitted_needlessly",
+    "timeouts",
+    "reordered",
+    "drops",
+    "marks",
+    "ce",
+    "echoes",
+    "reduced",
+    "reactions",
+    "reaction_mean_s",
+    "lockouts",
+    "lockout_s",
+    "unseen",
+    "rtt_mean_s",
+    "rtt_p95_s",
+    "delay_mean_s",
+    "delay_p95_s",
+)
+_OF_FLOWS = (
+    "throughput_bps",
+    "goodput_bps",
+    "sent",
+    "retransmitted_fast",
+    "retransmitted_timeout",
+    "drops",
+    "marks",
+    "ce",
+    "reactions",
+    "lockouts",
+    "rtt_mean_s",
+    "delay_mean_s",
+)
+_FAIRNESS = ("jain_goodput", "jain_goodput_first", "jain_bins_goodput", "jain_bins_goodput_first")
+_LINK = ("arrivals", "departures", "marks", "drops", "throughput_bps", "sojourn_mean_s", "sojourn_p95_s")
+
+
+def tables(trace: Trace) -> list[Table]:
+    """The tables of a trace."""
+    total, flows, links = trace.total, trace.columns("flows"), trace.columns("links")
+    shown = [*_ALWAYS, *(quantity for quantity in _IF_ANY if _is_any([total[quantity]]))]
+    rows = [[_name(quantity), shown_unit(quantity)[1], _number(quantity, total[quantity])] for quantity in shown]
+    made = [Table(title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
+    if total["flows"] > 1:
+        made.append(Table("fairness over all flows", ("quantity", "value"), [[_name(q), _number(q, total[q])] for q in _FAIRNESS]))
+        made.append(_flows(flows))
+    return [*made, _links(links)] if links["link"] else made
+
+
+def title(trace: Trace) -> str:
+    """What the file is, and what was measured."""
+    about = trace.about
+    flows = int(trace.total["flows"])
+    return (
+        f"{trace.source}: {about['format']}, {about['events']} events, {flows} flow{'' if flows == 1 else 's'}; "
+        f"measured from {about['from_s']:.9g} s to {about['to_s']:.9g} s"
+    )
+
+
+def _flows(flows: Mapping[str, Sequence[Any]]) -> Table:
+    """A row for each flow; of very many the first ones."""
+    count = len(flows["flow"])
+    quantities = [quantity for quantity in _OF_FLOWS if _is_any(flows[quantity])]
+    heading = "flows" if count <= _MOST_FLOWS else f"the first {_MOST_FLOWS} of {count} flows; --out and --json have all"
+    words = ["flow", "source", "destination"]
+    rows = [
+        [*(str(flows[word][row]) for word in words), *(_number(quantity, flows[quantity][row]) for quantity in quantities)]
+        for row in range(min(count, _MOST_FLOWS))
+    ]
+    return Table(heading, [*words, *map(_heading, quantities)], rows, words)
+
+
+def _links(links: Mapping[str, Sequence[Any]]) -> Table:
+    """A row for each link where packets were marked, dropped or had to wait; the bottleneck stands first."""
+    count = len(links["link"])
+    busy = [row for row in range(count) if links["marks"][row] + links["drops"][row] or links["sojourn_mean_s"][row] > 0] or [0]
+    heading = "links where packets were marked, dropped or had to wait, the bottleneck first"
+    if len(busy) > _MOST_LINKS:
+        heading = f"the first {_MOST_LINKS} of {len(busy)} {heading}"
+    rows = [[links["link"][row], *(_number(quantity, links[quantity][row]) for quantity in _LINK)] for row in busy[:_MOST_LINKS]]
+    return Table(heading, ["link", *map(_heading, _LINK)], rows)
+
+
+def _is_any(values: Sequence[float]) -> bool:
+    return any(value > 0 for value in values)
+
+
+def _heading(quantity: str) -> str:
+    unit = shown_unit(quantity)[1]
+    return _name(quantity) if unit in ("packets", "spells", "reactions") else f"{_name(quantity)} ({unit})"
+
+
+def _number(quantity: str, value: float) -> str:
+    """A value in the unit in which people read it, to four digits at least."""
+    if not math.isfinite(value):
+        return "-"
+    if isinstance(value, int):
+        return str(value)
+    scaled = value * shown_unit(quantity)[0]
+    digits = 0 if scaled == 0 else max(0, 3 - math.floor(math.log10(abs(scaled))))
+    return f"{scaled:.{min(6, digits)}f}"
+
+
+def _name(quantity: str) -> str:
+    for ending in ("_bps", "_s"):
+        quantity = quantity.removesuffix(ending)
+    return quantity.replace("_", " ")

@@ -1,0 +1,261 @@
+"""Traces of packets that ns-2, a capture of hosts or a run of ours has written, read into tables.
+
+    trace = lab.trace("thesis.tr", from_s=20)
+    trace.flows            # polars frame, a row for each flow
+    trace.total["goodput_bps"]
+    trace.plot.sequence()  # matplotlib figure
+
+docs/traces.md says what every number means and how it is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core, catalog
+from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.plots.trace import TracePlots
+
+STANDARD_INPUT = "-"
+
+# A trace that ends this share of the interval before the interval does was hardly meant to.
+_SHORT = 0.05
+_MOST_FLOW = 2**32 - 1
+
+
+class Trace:
+    """What a trace tells. Rates are in bit/s, times in s, counted from the begin of the simulation or from a capture's first packet.
+
+    Attributes
+    ----------
+    source : str
+        The file's name, or "standard input".
+    about : Mapping
+        What the file is: format, events, interval, and what could not be read.
+    """
+
+    def __init__(self, source: str, read: _core.TraceRead) -> None:
+        self.source = source
+        self.about: Mapping[str, Any] = json.loads(read.about)
+        self._tables = read.tables
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return f"<Trace {self.source!r} {self.about['format']}, {self.about['events']} events>"
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """A row for each direction of a connection that carried data."""
+        return self.table("flows")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """A row for each link, the bottleneck first."""
+        return self.table("links")
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """Rates, marks, drops and fairness of all flows in bins of time."""
+        return self.table("bins")
+
+    @property
+    def flow_bins(self) -> pl.DataFrame:
+        """Rates, marks and drops of each flow in bins of time."""
+        return self.table("flow_bins")
+
+    @property
+    def reactions(self) -> pl.DataFrame:
+        """A row for each reaction to marks: CE, ECN-Echo, CWR."""
+        return self.table("reactions")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """A row for each data packet that was marked or dropped."""
+        return self.table("events")
+
+    @property
+    def lockouts(self) -> pl.DataFrame:
+        """A row for each lockout."""
+        return self.table("lockouts")
+
+    @property
+    def sequence(self) -> pl.DataFrame:
+        """The points of the time-sequence graphs that were asked for."""
+        return self.table("sequence")
+
+    @cached_property
+    def total(self) -> Mapping[str, float]:
+        """What all flows did together, by the columns' names."""
+        return {name: values[0] for name, values in self.columns("total").items()}
+
+    @property
+    def plot(self) -> TracePlots:
+        """The figures."""
+        from ecnlab.plots.trace import TracePlots
+
+        return TracePlots(self)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What could not be read or kept, or was hardly meant."""
+        return [Problem("", None, message) for message in _warnings(self.about)]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table as a polars frame. Raises UnknownName."""
+        import polars as pl
+
+        if name not in self._frames:
+            self._frames[name] = pl.DataFrame(self.columns(name))
+        return self._frames[name]
+
+    def columns(self, name: str) -> dict[str, list[Any]]:
+        """A table as lists, for what must not wait for polars. Raises UnknownName."""
+        if name not in self._tables:
+            raise UnknownName("table of a trace", name, self._tables)
+        table = self._tables[name]
+        return {column: table.column(column) for column in table.columns}
+
+    def summary_json(self) -> dict[str, Any]:
+        """What the file is, the total, and the rows of flows and links, for a JSON file."""
+        rows = {name: self._rows(name) for name in ("flows", "links")}
+        return {"source": self.source, "about": dict(self.about), "total": dict(self.total)} | rows
+
+    def save(self, folder: str | Path) -> list[str]:
+        """Write summary.json and every table as Parquet into a folder; returns the files' names. Raises TraceError if the disk refuses."""
+        path = Path(folder)
+        names = [f"{table.name}.parquet" for table in catalog.trace_tables()]
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for table, name in zip(catalog.trace_tables(), names, strict=True):
+                self.table(table.name).write_parquet(path / name)
+            text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
+            (path / "summary.json").write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise TraceError(f"cannot write to {folder}: {error.strerror or error}") from None
+        return ["summary.json", *names]
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        columns = self.columns(name)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def trace(
+    path: str | os.PathLike[str],
+    *,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    bin_s: float = 1.0,
+    flows: Sequence[int] = (),
+    sequence: Sequence[int] = (),
+    header: int = 0,
+    progress: bool = False,
+) -> Trace:
+    """Read a trace: of ns-2, pcap or pcapng, as it is or compressed by gzip or zstd; "-" is standard input.
+
+    Parameters
+    ----------
+    from_s, to_s : float
+        The measured interval; from the first event to the last unless given.
+    bin_s : float
+        Width of the bins of time.
+    flows : sequence of int
+        The flows to count, by their numbers in `flows`; all unless given.
+    sequence : sequence of int
+        The flows whose time-sequence graph is wanted.
+    header : int
+        Bytes of headers in the TCP packets of an ns-2 trace, which does not tell; goodput does not count them.
+    progress : bool
+        Whether to show on a terminal how far the reading is.
+
+    Raises UsageError for an argument out of its range, TraceError if the file cannot be opened or nothing in it can be read.
+    """
+    _check(from_s, to_s, bin_s, (*flows, *sequence), header)
+    options: dict[str, Any] = {"from_s": from_s, "to_s": to_s, "bin_s": bin_s, "header": header}
+    options |= {"flows": list(flows), "drawn": list(sequence)}
+    name = os.fspath(path)
+    read = opened(name, lambda file, watch: _core.read_trace(file, watch=watch, **options), progress=progress)
+    return Trace(shown_name(name), read)
+
+
+def shown_name(path: str) -> str:
+    """What a file is called in a message."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def opened(path: str, read: Any, *, progress: bool) -> Any:
+    """What `read` makes of a file, which it gets with what it is to tell how many bytes it has read. Raises TraceError, Interrupted."""
+    from ecnlab.progress import Progress
+
+    name = shown_name(path)
+    size = 0 if path == STANDARD_INPUT or not Path(path).is_file() else Path(path).stat().st_size
+    with Progress(1, shown=progress and size > 0, verb=f"reading {name}") as bar:
+
+        def watch(done: float) -> bool:
+            bar.show(done / size if size else 0.0)
+            return False
+
+        try:
+            return read(None if path == STANDARD_INPUT else path, watch)
+        except _core.TraceError as error:
+            raise TraceError(f"{name}: {error}") from None
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted while {name} was read") from None
+        except OSError as error:
+            raise TraceError(f"cannot read {name}: {error.strerror or error}") from None
+
+
+def _check(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
+    """Raises UsageError with all that is out of range."""
+    begin, end = from_s or 0.0, math.inf if to_s is None else to_s
+    problems = [f"a time cannot be {time:g} s" for time in (from_s, to_s) if time is not None and not 0 <= time < 1e7]
+    if not problems and begin >= end:
+        problems.append(f"the interval from {begin:g} s to {end:g} s is empty: it must end after it begins")
+    if not 1e-6 <= bin_s <= 1e7:
+        problems.append(f"a bin must be between 1e-06 and 1e+07 s wide, not {bin_s:g}")
+    problems += [f"a flow's number must be between 0 and {_MOST_FLOW}, not {flow}" for flow in flows if not 0 <= flow <= _MOST_FLOW]
+    if not 0 <= header <= 65_535:
+        problems.append(f"a header must be between 0 and 65535 bytes, not {header}")
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def _warnings(about: Mapping[str, Any]) -> list[str]:
+    found = [f"{fault}; it is left out" for fault in about["faults"]]
+    if about["ends_early"]:
+        found[-1] = f"{about['faults'][-1]}; what is before it was read"
+    told = {
+        "more_faults": "more records could not be read",
+        "cut": "packets were captured without all of their headers and are not counted; capture more of each, e.g. tcpdump -s 128",
+        "fragments": "parts of fragmented packets are not counted",
+        "evicted": "connections were taken for ended while they were quiet, because too many were alive",
+        "unlisted_flows": "flows beyond the first 100 000 have no row of their own; the total counts them",
+        "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",
+        "unfollowed": "packets could not be followed, because too many were under way",
+    }
+    found += [f"{about[key]} {what}" for key, what in told.items() if about[key]]
+    length = about["to_s"] - about["from_s"]
+    if about["last_s"] < about["from_s"]:
+        found.append(f"nothing was measured: the last event is at {about['last_s']:g} s, before the interval begins")
+    elif length > 0 and about["to_s"] - about["last_s"] > _SHORT * length:
+        found.append(
+            f"the last event is at {about['last_s']:g} s, long before the interval ends at {about['to_s']:g} s: rates are over all of it"
+        )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
