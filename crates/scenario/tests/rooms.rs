@@ -9,9 +9,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("queue", &["units"]),
     ("transport", &["units"]),
-    ("sim", &["units", "queue", "transport"]),
-    ("scenario", &["units", "queue", "transport", "sim"]),
     ("wire", &["units"]),
+    ("sim", &["units", "queue", "transport", "wire"]),
+    ("scenario", &["units", "queue", "transport", "wire", "sim"]),
     ("trace", &["units", "wire"]),
     ("py", &["units", "queue", "transport", "sim", "scenario", "wire", "trace"]),
 ];
