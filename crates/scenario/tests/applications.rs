@@ -1,7 +1,7 @@
 //! Every application over the network that a scenario file describes: what it sends, how long it takes, and that the same is offered whatever
 //! the queue does.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, Over};
@@ -35,7 +35,7 @@ to = "b"
 app = {app}
 "#
     );
-    Scenario::from_toml(&text, &[], &Registry::builtin()).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
 }
 
 fn run(scenario: &Scenario) -> Run {

@@ -50,7 +50,7 @@ tcp = { profile = "rfc", ecn = false }
 const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535 };
 
 fn scenario() -> (Scenario, Options) {
-    let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin()).unwrap();
+    let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     (scenario, options)
 }
