@@ -108,6 +108,11 @@ impl Dialogue {
         may
     }
 
+    /// The source sets CWR on a retransmission, as it should not; it has reduced its window all the same.
+    pub fn reduces_again(&mut self) {
+        (self.cwr, self.asked) = (Some((self.high, self.high)), None);
+    }
+
     /// A segment comes to the sink.
     pub fn arrives(&mut self, segment: Segment, has_ce: bool, has_cwr: bool, room: &mut Room) {
         if has_cwr {

@@ -291,7 +291,10 @@ impl Checked {
         let dialogue = &mut self.sides[judged.side].dialogue;
         dialogue.sends(segment, is_again, &mut book.room);
         match has_cwr {
-            true if is_again => self.tell(Rule::CwrOnRetransmission, judged, "it has CWR", book),
+            true if is_again => {
+                dialogue.reduces_again();
+                self.tell(Rule::CwrOnRetransmission, judged, "it has CWR", book);
+            }
             true if is_probe => self.tell(Rule::CwrOnProbe, judged, "it has CWR, and the window is closed", book),
             true if !dialogue.reduces(segment) => {
                 self.tell(Rule::CwrTwice, judged, "it has CWR, and data is outstanding that was sent before the last CWR", book);
