@@ -9,9 +9,11 @@ use std::sync::Arc;
 use ecnlab_queue::{Composition, Limit, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
 use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
-use ecnlab_sim::{Buffer, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation};
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Traffic, Window, profile};
+use ecnlab_sim::{
+    Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, TraceFormat, TraceSpec,
+    Tracer,
+};
+use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Transport, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
 
@@ -50,6 +52,19 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
         }
     };
     Ok(Verdict { name, events: events.len(), difference })
+}
+
+/// Runs a case and traces it as ns-2 would.
+///
+/// # Errors
+/// What is missing, if the text is no case, and what is not built of what it asks for.
+pub fn trace(text: &str) -> Result<Vec<u8>, String> {
+    let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
+    let (network, options) = case(&json["scenario"])??;
+    let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
+    let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
+    tracer.finish(options.duration);
+    Ok(tracer.bytes().map(std::mem::take).unwrap_or_default())
 }
 
 type Case = Result<(Network, Options), String>;
@@ -101,14 +116,15 @@ fn case(scenario: &Json) -> Result<Case, String> {
         member: 0,
         forward: vec![0, 1],
         back: vec![2, 3],
-        traffic: Traffic::once(Demand::segments(segments(scenario, settings.syn()))),
+        opens: Some(demand(scenario, &settings)),
+        counted: Counted::AsFlow,
         start: Time::ZERO + seconds(real(scenario, "start_s")?)?,
         boot: Some(seconds(real(scenario, "boot_time_s")?)?),
-        tcp: Arc::new(settings),
+        transport: Transport::Tcp(Arc::new(settings)),
     };
     let duration = Time::ZERO + seconds(real(scenario, "tend_s")?)?;
     let options = Options { duration, measure_from: Time::ZERO, seed: 0 };
-    Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()] }, options)))
+    Ok(Ok((Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, options)))
 }
 
 /// Pairs of sequence number and transmission; none if they are left out.
@@ -133,9 +149,10 @@ fn rows<'a>(scenario: &'a Json, name: &str) -> Result<&'a [Json], String> {
 }
 
 /// What the application sends. Vegas counts a first packet that stands for the SYN among it, the others do not.
-fn segments(scenario: &Json, syn: bool) -> u64 {
-    let uncounted = u64::from(syn && scenario["tcp"] == "Vegas");
-    scenario["packets_to_send"].as_u64().map_or(ENDLESS, |segments| segments.saturating_sub(uncounted))
+fn demand(scenario: &Json, settings: &Settings) -> Demand {
+    let uncounted = u64::from(settings.syn() && scenario["tcp"] == "Vegas");
+    let packets = |packets: u64| Demand::packets(packets.saturating_sub(uncounted), settings.payload());
+    scenario["packets_to_send"].as_u64().map_or(Demand::ENDLESS, packets)
 }
 
 /// Drop-tail as a full queue: a pipe would settle ties between an arrival and a departure without an event of their own.

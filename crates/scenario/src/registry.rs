@@ -3,7 +3,8 @@
 use ecnlab_queue::Registry;
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Gauge, Holds as Inside};
 use ecnlab_sim::measures::table::{ColumnText, TableText};
-use ecnlab_transport::{Settings, profile, source};
+use ecnlab_transport::application::APPLICATIONS;
+use ecnlab_transport::{Settings, profile};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
@@ -16,7 +17,7 @@ pub fn registry(known: &Registry) -> Json {
     let tcp: Vec<_> =
         profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
-    let apps: Vec<_> = source::SOURCES.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
+    let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
     json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps })
 }
@@ -139,8 +140,8 @@ fn held(holds: Holds, known: &Registry) -> Json {
             table(&[("profile", profiles, true), ("variant", variants, false)], Settings::PARAMETERS)
         }
         Holds::App => {
-            let names: Vec<_> = source::SOURCES.iter().map(|e| e.name).collect();
-            let tables = source::SOURCES.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
+            let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
+            let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
     }
@@ -239,8 +240,8 @@ mod tests {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
         let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
-        let sources = source::SOURCES.iter().map(|entry| (entry.name, entry.parameters));
-        sections.chain(aqms).chain(disciplines).chain(sources).chain([("tcp", Settings::PARAMETERS)]).collect()
+        let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
+        sections.chain(aqms).chain(disciplines).chain(apps).chain([("tcp", Settings::PARAMETERS)]).collect()
     }
 
     #[test]

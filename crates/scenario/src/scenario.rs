@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_queue::Registry;
-use ecnlab_sim::{Direction, FlowSpec, Network};
+use ecnlab_sim::{Counted, Direction, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
@@ -110,29 +110,25 @@ fn assemble(links: Vec<SoundLink>, groups: Vec<Group>) -> Network {
         let name = Arc::clone(&network.groups[number]);
         (0..group.count).for_each(|member| add_flow(&mut network, declared, number as u32, group, &name, member));
     }
+    network.number_rows_first();
     network
 }
 
 fn add_flow(network: &mut Network, declared: u32, number: u32, group: &Group, name: &Arc<str>, member: u32) {
-    let mut forward = Vec::with_capacity(group.route.len() + 1);
-    let mut back = Vec::with_capacity(group.route.len() + 1);
-    if group.access.is_some() {
-        forward.push(network.links.len() as u32);
-    }
-    forward.extend(group.route.iter().map(|&link| link as u32));
-    back.extend(group.route.iter().rev().map(|&link| link as u32 + declared));
-    if let Some(access) = &group.access {
-        back.push(network.links.len() as u32 + 1);
-        network.links.extend([Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction)));
-    }
-    network.flows.push(FlowSpec {
-        group: number,
-        member,
-        forward,
-        back,
-        tcp: Arc::clone(&group.tcp),
-        traffic: group.traffic,
-        start: group.starts[member as usize % group.starts.len()],
-        boot: None,
-    });
+    let template = Template {
+        flow: FlowSpec {
+            group: number,
+            member,
+            forward: group.route.iter().map(|&link| link as u32).collect(),
+            back: group.route.iter().rev().map(|&link| link as u32 + declared).collect(),
+            transport: group.transport.clone(),
+            opens: None,
+            start: group.starts[member as usize % group.starts.len()],
+            boot: None,
+            counted: Counted::AsFlow,
+        },
+        access: group.access.map(|access| [Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction))),
+        exit: None,
+    };
+    network.add_member(&template, member, &group.traffic);
 }

@@ -86,7 +86,8 @@ fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
 fn l4s_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
     let Some(link) = group.route.iter().map(|&link| links[link]).find(|link| link.serves_l4s) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
-    let message = match (group.tcp.response, group.tcp.codepoint) {
+    let Some(settings) = group.tcp() else { return };
+    let message = match (settings.response, settings.codepoint) {
         (ResponseName::Dctcp, Codepoint::Ect0) => format!(
             "these senders answer marks by DCTCP and go into the classic queue of link \"{}\": give codepoint = \"ect1\" for its low-latency queue",
             link.name
@@ -107,7 +108,7 @@ fn levels_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
     let marking: Vec<&&Link> = group.route.iter().map(|&link| &links[link]).filter(|link| link.marks.is_some()).collect();
     let in_two_levels = marking.iter().find(|link| link.marks == Some(Level::Incipient));
-    match (group.tcp.dialect(), in_two_levels) {
+    match (group.transport.dialect(), in_two_levels) {
         (Dialect::Classic, Some(link)) => {
             let message = format!(
                 "the queue of link \"{}\" marks in two levels, and these senders read one: its incipient marks are not written on their \

@@ -242,13 +242,18 @@ fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_th
 }
 
 #[test]
-fn a_source_sends_bytes_in_segments_of_its_flows_own_payload() {
-    let first =
-        |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].traffic.first;
-    assert_eq!(Demand { segments: 3, last_payload: Some(120), closes: true }, first("{ kind = \"file\", bytes = 1200 }"));
-    assert_eq!(Demand { segments: 7, last_payload: None, closes: true }, first("{ kind = \"file\", packets = 7 }"));
-    let kept = "{ kind = \"transactions\", bytes = 1000, connection = \"keep\" }";
-    assert_eq!(Demand { segments: 2, last_payload: Some(460), closes: false }, first(kept));
+fn a_file_of_packets_has_as_many_bytes_as_fill_those_of_its_flows() {
+    let opens = |app: &str| sound(&[("flows.near.app", app), ("flows.near.tcp.packet_size", "540")]).unwrap().network.flows[0].opens;
+    assert_eq!(Some(Demand::closing(1200)), opens("{ kind = \"file\", bytes = 1200 }"));
+    assert_eq!(Some(Demand::closing(7 * 540)), opens("{ kind = \"file\", packets = 7 }"));
+    assert_eq!(None, opens("{ kind = \"transactions\", bytes = 1000 }"), "its application opens it");
+}
+
+#[test]
+fn a_group_is_carried_by_tcp_or_by_datagrams_and_its_application_fits() {
+    let problem = |overrides: &[(&str, &str)]| format!("{:?}", sound(overrides).unwrap_err());
+    let both = problem(&[("flows.near.udp", "{ packet_size = 500 }")]);
+    assert!(both.contains("flows.near.udp") && both.contains("give one of the two"), "{both}");
 }
 
 #[test]

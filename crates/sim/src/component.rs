@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component(u32);
 
-/// What a component is. The index of a transmitter is that of its queue, that of a timer and a receiver that of their flow.
+/// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ComponentKind {
@@ -19,11 +19,11 @@ pub enum ComponentKind {
     Transmitter,
     /// A flow's start, later its sender's deadline.
     Timer,
-    Receiver,
+    Sink,
     /// What the run as a whole does at its own times.
     Clock,
-    /// A traffic source that acts over time.
-    Source,
+    /// An application's start, later its deadline.
+    App,
     /// What a measured queue does at its own times.
     QueueTimer,
 }
@@ -45,9 +45,9 @@ impl Component {
             0 => ComponentKind::Link,
             1 => ComponentKind::Transmitter,
             2 => ComponentKind::Timer,
-            3 => ComponentKind::Receiver,
+            3 => ComponentKind::Sink,
             4 => ComponentKind::Clock,
-            5 => ComponentKind::Source,
+            5 => ComponentKind::App,
             _ => ComponentKind::QueueTimer,
         }
     }
@@ -81,9 +81,9 @@ mod tests {
             ComponentKind::Link,
             ComponentKind::Transmitter,
             ComponentKind::Timer,
-            ComponentKind::Receiver,
+            ComponentKind::Sink,
             ComponentKind::Clock,
-            ComponentKind::Source,
+            ComponentKind::App,
             ComponentKind::QueueTimer,
         ] {
             let component = Component::new(kind, 1_000_000);

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::packet::Origin;
 
-    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0, dialect: Dialect::Mecn };
+    const ORIGIN: Origin = Origin { flow: 0, cursor: 0, connection: 0, dialect: Dialect::Mecn, datagrams: false };
 
     fn data(ecn: Ecn) -> Packet {
         let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };

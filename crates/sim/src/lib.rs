@@ -11,18 +11,20 @@ mod link;
 pub mod measures;
 pub mod network;
 mod packet;
-mod payloads;
 pub mod probe;
 pub mod record;
 pub mod script;
+pub mod trace;
 
 pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
 pub use measures::Report;
-pub use network::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec};
+pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
 pub use script::Script;
+pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer};
 
 use measures::columns;
 use measures::table::TableText;

@@ -115,6 +115,11 @@ impl Link {
         (begins, self.free_at)
     }
 
+    /// From now on packets take this long over the wire; none of them overtakes one that is there.
+    pub fn set_delay(&mut self, delay: Span) {
+        self.delay = delay;
+    }
+
     /// Whether a pipe's buffer holds as many waiting packets as it may. Exact, but counted only when it might be so.
     #[inline]
     pub fn is_full(&mut self, packets: &Arena, now: Time) -> bool {
@@ -200,6 +205,7 @@ pub struct Waiting {
     rtt_us: u32,
     ecn: Ecn,
     dialect: Dialect,
+    connection: u8,
     is_ack: bool,
 }
 
@@ -213,6 +219,7 @@ impl Waiting {
             rtt_us: packet.rtt_us(),
             ecn: packet.ecn,
             dialect: packet.dialect(),
+            connection: packet.connection,
             is_ack: packet.is_ack(),
         }
     }
@@ -235,8 +242,9 @@ impl Frame for Waiting {
         self.ecn = self.dialect.mark(self.ecn, level);
     }
 
+    /// One direction of a connection: what comes later over a flow's place is another flow to the queue, as it has another port.
     fn flow(&self) -> u64 {
-        u64::from(self.flow) << 1 | u64::from(self.is_ack)
+        u64::from(self.connection) << 33 | u64::from(self.flow) << 1 | u64::from(self.is_ack)
     }
 
     fn rtt(&self) -> Span {

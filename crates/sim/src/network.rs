@@ -1,10 +1,11 @@
-//! What is simulated: links, and flows with their routes over them.
+//! What is simulated: links, flows with their routes over them, and applications that say what flows send.
 
 use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_queue::Composition;
-use ecnlab_transport::{Settings, Traffic};
+use ecnlab_transport::application::{ApplicationSpec, Heading};
+use ecnlab_transport::{Demand, Traffic, Transport};
 use ecnlab_units::{Rate, Span, Time};
 
 use crate::impairment::ImpairmentSpec;
@@ -14,8 +15,57 @@ use crate::impairment::ImpairmentSpec;
 pub struct Network {
     pub links: Vec<LinkSpec>,
     pub flows: Vec<FlowSpec>,
+    pub apps: Vec<AppSpec>,
     /// Names of the groups that the flows fall into.
     pub groups: Vec<Arc<str>>,
+}
+
+impl Network {
+    /// Adds a flow that sends by itself, or one with an application of its own.
+    pub fn add_flow(&mut self, flow: FlowSpec, traffic: &Traffic) {
+        let number = self.flows.len() as u32;
+        let FlowSpec { group, member, start, .. } = flow;
+        match traffic {
+            Traffic::Once(demand) => self.flows.push(FlowSpec { opens: Some(*demand), ..flow }),
+            Traffic::Application(spec) => {
+                self.flows.push(flow);
+                self.apps.push(AppSpec { spec: spec.clone(), group, member, start, flows: vec![number], more: None });
+            }
+        }
+    }
+
+    /// Numbers the flows anew, so that those with a row of their own come first and their numbers are those of the rows.
+    pub fn number_rows_first(&mut self) {
+        let (rows, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.flows).into_iter().enumerate().partition(|(_, flow)| flow.counted == Counted::AsFlow);
+        let mut numbers = vec![0; rows.len() + others.len()];
+        for (after, (before, flow)) in (0..).zip(rows.into_iter().chain(others)) {
+            numbers[before] = after;
+            self.flows.push(flow);
+        }
+        self.apps.iter_mut().flat_map(|app| &mut app.flows).for_each(|flow| *flow = numbers[*flow as usize]);
+    }
+
+    /// Adds the flows of a group's member with their own links, and the application that owns them.
+    pub fn add_member(&mut self, template: &Template, member: u32, traffic: &Traffic) {
+        let links = &mut self.links;
+        let mut add = |link: LinkSpec| {
+            links.push(link);
+            links.len() as u32 - 1
+        };
+        let Traffic::Application(spec) = traffic else {
+            let own = template.own_links(member, add);
+            return self.add_flow(template.member(member, &own, Heading::Along), traffic);
+        };
+        let headings = spec.members();
+        let own = if headings.is_empty() { OwnLinks::default() } else { template.own_links(member, &mut add) };
+        let first = self.flows.len() as u32;
+        self.flows.extend(headings.iter().map(|&heading| template.member(member, &own, heading)));
+        let flows = (first..self.flows.len() as u32).collect();
+        let more = spec.grows().then(|| Box::new(template.clone()));
+        let FlowSpec { group, start, .. } = template.flow;
+        self.apps.push(AppSpec { spec: spec.clone(), group, member, start, flows, more });
+    }
 }
 
 /// One direction of a link.
@@ -31,6 +81,9 @@ pub struct LinkSpec {
     /// What happens to packets before they wait, if anything.
     pub impairment: Option<Box<ImpairmentSpec>>,
 }
+
+/// What ends the shown name of a link's way back.
+pub const REVERSE: &str = ".reverse";
 
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +119,7 @@ pub struct QueueSpec {
     pub of: Composition,
 }
 
-/// A connection and its routes.
+/// A flow and its routes.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Index into [`Network::groups`], and which flow of the group this is.
@@ -76,12 +129,76 @@ pub struct FlowSpec {
     pub forward: Vec<u32>,
     /// Links from sink to source.
     pub back: Vec<u32>,
-    pub tcp: Arc<Settings>,
-    /// What there is to send.
-    pub traffic: Traffic,
+    pub transport: Transport,
+    /// What it sends at its start; nothing if an application opens it.
+    pub opens: Option<Demand>,
     pub start: Time,
     /// Phase of the sender's clock; drawn from the seed where it is not given.
     pub boot: Option<Span>,
+    pub counted: Counted,
+}
+
+/// Where a flow's measures go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// To a row of its own, to its group and to the total.
+    AsFlow,
+    /// To its group and to the total: it is one of many that come and go.
+    InGroup,
+    /// Nowhere: it carries requests against the route of its group.
+    Nowhere,
+}
+
+/// An application and the flows that it owns.
+#[derive(Clone, Debug)]
+pub struct AppSpec {
+    pub spec: Arc<dyn ApplicationSpec>,
+    /// Index into [`Network::groups`], and which of the group's applications this is; together they name its random stream.
+    pub group: u32,
+    pub member: u32,
+    pub start: Time,
+    /// Its members, as indices into [`Network::flows`].
+    pub flows: Vec<u32>,
+    /// How more of them are made, where it may have more.
+    pub more: Option<Box<Template>>,
+}
+
+/// The flows of a group: all that is alike among them.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// A flow with the routes over shared links alone.
+    pub flow: FlowSpec,
+    /// A flow's own link to the first node of its route, and the one back.
+    pub access: Option<[LinkSpec; 2]>,
+    /// A flow's own link from the last node of its route, and the one back.
+    pub exit: Option<[LinkSpec; 2]>,
+}
+
+/// The numbers of a flow's own links, each with that of the way back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnLinks {
+    pub access: Option<[u32; 2]>,
+    pub exit: Option<[u32; 2]>,
+}
+
+impl Template {
+    /// Makes the own links of a member; `add` takes each and tells its number.
+    pub fn own_links(&self, member: u32, mut add: impl FnMut(LinkSpec) -> u32) -> OwnLinks {
+        let mut both = |links: &Option<[LinkSpec; 2]>| links.as_ref().map(|links| links.each_ref().map(|link| add(link.of_member(member))));
+        OwnLinks { access: both(&self.access), exit: both(&self.exit) }
+    }
+
+    /// A member's flow over its own links and the shared ones.
+    pub fn member(&self, member: u32, own: &OwnLinks, heading: Heading) -> FlowSpec {
+        let way =
+            |first: Option<u32>, shared: &[u32], last: Option<u32>| first.into_iter().chain(shared.iter().copied()).chain(last).collect();
+        let forward: Vec<u32> = way(own.access.map(|[to, _]| to), &self.flow.forward, own.exit.map(|[to, _]| to));
+        let back: Vec<u32> = way(own.exit.map(|[_, back]| back), &self.flow.back, own.access.map(|[_, back]| back));
+        match heading {
+            Heading::Along => FlowSpec { member, forward, back, ..self.flow.clone() },
+            Heading::Against => FlowSpec { member, forward: back, back: forward, counted: Counted::Nowhere, ..self.flow.clone() },
+        }
+    }
 }
 
 impl FlowSpec {
@@ -90,19 +207,42 @@ impl FlowSpec {
         format!("{role} {} {group}", self.member)
     }
 
-    /// Round-trip time of a data packet and its acknowledgement over empty links of these rates and propagation delays.
+    /// Round-trip time of a full data packet and its acknowledgement over empty links of these rates and propagation delays.
     pub fn base_rtt(&self, links: &[(Rate, Span)]) -> Span {
         let way = |route: &[u32], size| {
             let hops = route.iter().map(|&link| links[link as usize]);
             hops.fold(Span::ZERO, |sum, (rate, delay)| sum + rate.transmission(size) + delay)
         };
-        way(&self.forward, self.tcp.packet_size) + way(&self.back, self.tcp.ack_size)
+        let (data, answer) = self.transport.sizes();
+        way(&self.forward, data) + way(&self.back, answer)
+    }
+}
+
+impl LinkSpec {
+    /// The same link of another flow of the group.
+    pub fn of_member(&self, number: u32) -> LinkSpec {
+        let name = match &self.name {
+            LinkName::Access { group, direction, .. } => {
+                LinkName::Access { group: Arc::clone(group), member: number, direction: *direction }
+            }
+            shared @ LinkName::Shared { .. } => shared.clone(),
+        };
+        LinkSpec { name, ..self.clone() }
     }
 }
 
 impl LinkName {
     pub fn shared(name: &str, direction: Direction) -> LinkName {
         LinkName::Shared { name: name.into(), direction }
+    }
+
+    /// As users are shown it: the name of a link that flows share, group and number of a flow's own; `.reverse` of the way back.
+    pub fn shown(&self) -> String {
+        let (name, direction) = match self {
+            LinkName::Shared { name, direction } => (name.to_string(), direction),
+            LinkName::Access { group, member, direction } => (format!("{group}.access.{member}"), direction),
+        };
+        if *direction == Direction::Back { name + REVERSE } else { name }
     }
 }
 

@@ -45,6 +45,7 @@ impl Bits {
     const RETRANSMISSION: u8 = 4;
     const ACK: u8 = 8;
     const MECN: u8 = 16;
+    const DATAGRAM: u8 = 32;
 
     fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
         Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
@@ -74,6 +75,16 @@ impl Bits {
     }
 }
 
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// From a TCP sender to its sink.
+    Data,
+    /// From a sink back to its sender.
+    Ack,
+    Datagram,
+}
+
 /// Whose packet it is, where its route begins and what its ECN field means there.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
@@ -81,6 +92,17 @@ pub struct Origin {
     pub cursor: u32,
     pub connection: u8,
     pub dialect: Dialect,
+    /// Whether what is sent are datagrams.
+    pub datagrams: bool,
+}
+
+impl Origin {
+    /// What is told of a sender's packets by single bits.
+    #[inline]
+    fn bits(&self) -> u8 {
+        let mecn = if self.dialect == Dialect::Mecn { Bits::MECN } else { 0 };
+        if self.datagrams { mecn | Bits::DATAGRAM } else { mecn }
+    }
 }
 
 impl Packet {
@@ -99,7 +121,7 @@ impl Packet {
             note: rtt_us,
             ecn: segment.ecn,
             role: segment.role,
-            bits: if origin.dialect == Dialect::Mecn { bits.with(Bits::MECN) } else { bits },
+            bits: bits.with(origin.bits()),
             connection: origin.connection,
         }
     }
@@ -123,7 +145,17 @@ impl Packet {
         }
     }
 
-    /// Whether it is an acknowledgement on its way back; a sender's own acknowledgement without data is not.
+    /// What it is; a TCP sender's own acknowledgement without data counts as data.
+    #[inline]
+    pub fn kind(&self) -> PacketKind {
+        match self.bits.0 & (Bits::ACK | Bits::DATAGRAM) {
+            0 => PacketKind::Data,
+            Bits::DATAGRAM => PacketKind::Datagram,
+            _ => PacketKind::Ack,
+        }
+    }
+
+    /// Whether it is an acknowledgement on its way back.
     #[inline]
     pub fn is_ack(&self) -> bool {
         self.bits.0 & Bits::ACK != 0

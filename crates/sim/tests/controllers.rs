@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use common::{pipe, run_with};
 use ecnlab_queue::{Composition, Inside, Limit, Registry};
-use ecnlab_sim::{Buffer, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, Run};
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_sim::{Buffer, Counted, FlowSpec, LinkSpec, Network, Options, Probe, QueueSpec, Run};
+use ecnlab_transport::{Demand, Settings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// Long flows of one kind.
@@ -58,10 +57,11 @@ fn network(queue: Composition, kbps: u64, groups: &[Group]) -> Network {
                 member,
                 forward: vec![access, 0],
                 back: vec![1],
-                tcp: Arc::new(group.tcp.clone()),
-                traffic: Traffic::once(Demand::segments(ENDLESS)),
+                transport: Transport::Tcp(Arc::new(group.tcp.clone())),
+                opens: Some(Demand::ENDLESS),
                 start: Time::ZERO + Span::from_millis(u64::from(member) * 50),
                 boot: None,
+                counted: Counted::AsFlow,
             });
         }
     }

@@ -11,10 +11,10 @@ use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::EcnPath;
 use ecnlab_sim::{
-    Buffer, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
+    Buffer, Counted, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
 };
-use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Role, Settings, Traffic, profile};
+use ecnlab_transport::application::{Connection, Transactions};
+use ecnlab_transport::{Demand, Role, Settings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -105,14 +105,23 @@ fn load() -> impl Strategy<Value = Load> {
 impl Load {
     fn traffic(self, payload: u32) -> Traffic {
         match self {
-            Load::Endless => Traffic::once(Demand::segments(ENDLESS)),
-            Load::Packets(packets) => Traffic::once(Demand { closes: true, ..Demand::segments(packets) }),
-            Load::Bytes(bytes) => Traffic::once(Demand::bytes(bytes, payload)),
+            Load::Endless => Traffic::Once(Demand::ENDLESS),
+            Load::Packets(packets) => Traffic::Once(Demand { closes: true, ..Demand::packets(packets, payload) }),
+            Load::Bytes(bytes) => Traffic::Once(Demand::closing(bytes)),
             Load::Transactions { bytes, gap_ms, exponential, count, connection } => {
                 let gap = Span::from_millis(gap_ms);
-                let plan = Transactions { transfer: Demand::bytes(bytes, payload), gap, exponential, count, connection };
-                Traffic { first: plan.demand(1), then: Some(plan) }
+                Traffic::Application(Arc::new(Transactions { bytes, gap, exponential, count, connection }))
             }
+        }
+    }
+
+    /// Bytes of one transfer, and how many there are in all; zero is no end.
+    fn transfers(self, payload: u32) -> Option<(u64, u64)> {
+        match self {
+            Load::Endless => None,
+            Load::Packets(packets) => Some((packets * u64::from(payload), 1)),
+            Load::Bytes(bytes) => Some((bytes, 1)),
+            Load::Transactions { bytes, count, .. } => Some((bytes, count)),
         }
     }
 }
@@ -138,6 +147,12 @@ fn draw() -> impl Strategy<Value = Draw> {
 
 fn networks() -> impl Strategy<Value = Network> {
     (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9)).prop_map(|(hops, draws)| network(&hops, &draws))
+}
+
+/// The same with what each flow is to send.
+fn loaded_networks() -> impl Strategy<Value = (Network, Vec<Load>)> {
+    let drawn = (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9));
+    drawn.prop_map(|(hops, draws)| (network(&hops, &draws), draws.iter().map(|draw| draw.load).collect()))
 }
 
 fn network(hops: &[Hop], draws: &[Draw]) -> Network {
@@ -183,7 +198,9 @@ impl Draw {
         let start = Time::ZERO + Span::from_millis(self.start_ms);
         let tcp = self.tcp();
         let traffic = self.load.traffic(tcp.payload());
-        network.flows.push(FlowSpec { group, member, forward, back, tcp, traffic, start, boot: None });
+        let transport = Transport::Tcp(tcp);
+        let counted = Counted::AsFlow;
+        network.add_flow(FlowSpec { group, member, forward, back, transport, opens: None, start, boot: None, counted }, &traffic);
     }
 
     fn tcp(&self) -> Arc<Settings> {
@@ -277,34 +294,31 @@ proptest! {
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
         let (finished, watch) = run_with(&network, &options(30, seed), Watch::default());
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
-            if flow.traffic.then.is_some() {
-                continue;
-            }
+            let Some(demand) = flow.opens else { continue };
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
                 prop_assert!(outstanding || watch.cwnd[at] < 1.0, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
-                let all = flow.traffic.first.segments + u64::from(flow.tcp.syn()) + u64::from(flow.tcp.fin);
+                let Transport::Tcp(tcp) = &flow.transport else { panic!("{flow:?}") };
+                let data = demand.bytes.div_ceil(u64::from(tcp.payload()));
+                let all = data + u64::from(tcp.syn()) + u64::from(tcp.fin);
                 prop_assert_eq!((all, all), (watch.highest_ack[at], watch.highest_sent[at]));
             }
         }
     }
 
     #[test]
-    fn applications_read_what_was_sent_to_them_to_the_byte(network in networks(), seed in any::<u64>()) {
+    fn applications_read_what_was_sent_to_them_to_the_byte((network, loads) in loaded_networks(), seed in any::<u64>()) {
         const SECONDS: u64 = 30;
         let finished = run_off(&network, &options(SECONDS, seed));
         let column = |name| finished.report.reals("flows", name);
         let (goodput, ended, completion) = (column("goodput_bps"), column("transactions"), column("completion_s"));
-        for (at, flow) in network.flows.iter().enumerate().filter(|(_, flow)| flow.traffic.first.segments != ENDLESS) {
-            let payload = u64::from(flow.tcp.payload());
-            let Demand { segments, last_payload, .. } = flow.traffic.first;
-            let transfer = (segments - 1) * payload + last_payload.map_or(payload, u64::from);
+        for (at, (flow, load)) in network.flows.iter().zip(&loads).enumerate() {
+            let Some((transfer, count)) = load.transfers(flow.transport.payload()) else { continue };
             let read = (goodput[at] * SECONDS as f64 / 8.0).round() as u64;
             let whole = ended[at] as u64 * transfer;
             prop_assert!((whole..=whole + transfer).contains(&read), "flow {at}: {read} bytes read, {whole} in whole transfers");
-            let count = flow.traffic.then.map_or(1, |then| then.count);
             prop_assert_eq!(!completion[at].is_nan(), count > 0 && ended[at] as u64 == count);
             if !completion[at].is_nan() {
                 prop_assert_eq!(whole, read);
@@ -366,13 +380,14 @@ fn one_reno_flow(f: f64) -> Network {
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(Settings::of(&values)),
-        traffic: Traffic::once(Demand::segments(ENDLESS)),
+        transport: Transport::Tcp(Arc::new(Settings::of(&values))),
+        opens: Some(Demand::ENDLESS),
         start: Time::ZERO,
         boot: None,
+        counted: Counted::AsFlow,
     };
     let bottleneck = queue_link(10_000, 49_600, "bottleneck", aqm, Values::defaults(aqm.parameters), limit);
-    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: vec!["all".into()] }
+    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }
 }
 
 /// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window falls by half when `1 + f` BDP overflow. ns-2 within 0.01.

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::EcnPath;
-use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Run};
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Run};
+use ecnlab_transport::{Demand, Settings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 /// An ECN flow over a marking queue with impairments there and back.
@@ -34,12 +33,13 @@ fn impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec) -> 
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(tcp),
-        traffic: Traffic::once(Demand::segments(ENDLESS)),
+        transport: Transport::Tcp(Arc::new(tcp)),
+        opens: Some(Demand::ENDLESS),
         start: Time::ZERO,
         boot: Some(Span::ZERO),
+        counted: Counted::AsFlow,
     };
-    run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: vec!["all".into()] }, &options(100, 1))
+    run_off(&Network { links: vec![link, reverse], flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }, &options(100, 1))
 }
 
 fn ecn(ecn: EcnPath) -> ImpairmentSpec {

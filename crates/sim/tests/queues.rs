@@ -9,9 +9,9 @@ use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::registry::{AqmEntry, MakeAqm};
 use ecnlab_queue::{Aqm, Arrival, Cause, Limit, Registry, Target, Victim, Wish};
 use ecnlab_sim::probe::{MarkOrDrop, Touch};
-use ecnlab_sim::{FlowSpec, LinkSpec, Network, Probe, Run};
+use ecnlab_sim::{Counted, FlowSpec, LinkSpec, Network, Probe, Run};
 use ecnlab_transport::settings::ResponseName;
-use ecnlab_transport::{Ack, Demand, Segment, Settings, Traffic, profile};
+use ecnlab_transport::{Ack, Demand, Segment, Settings, Transport, profile};
 use ecnlab_units::{Ecn, Level, Rng, Span, Time, Values};
 
 /// Signals every packet that has to wait behind another, and drops the oldest one at a full buffer.
@@ -59,13 +59,14 @@ fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, Seen
         member: 0,
         forward: (0..there).collect(),
         back: (there..all).collect(),
-        tcp: Arc::new(tcp),
-        traffic: Traffic::once(Demand::segments(200)),
+        opens: Some(Demand::packets(200, tcp.payload())),
+        transport: Transport::Tcp(Arc::new(tcp)),
         start: Time::ZERO,
         boot: Some(Span::ZERO),
+        counted: Counted::AsFlow,
     };
     let links = forward.into_iter().chain(back).collect();
-    run_with(&Network { links, flows: vec![flow], groups: vec!["all".into()] }, &options(100, 1), Seen::default())
+    run_with(&Network { links, flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }, &options(100, 1), Seen::default())
 }
 
 /// A sender that keeps its window whatever is marked.

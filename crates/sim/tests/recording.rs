@@ -8,9 +8,8 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Traffic, profile};
+use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
+use ecnlab_transport::{Demand, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
 const EVERYTHING: Recording =
@@ -26,13 +25,14 @@ fn network() -> Network {
         member,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(profile::settings("rfc")),
-        traffic: Traffic::once(Demand::segments(ENDLESS)),
+        transport: Transport::Tcp(Arc::new(profile::settings("rfc"))),
+        opens: Some(Demand::ENDLESS),
         start: Time::ZERO,
         boot: None,
+        counted: Counted::AsFlow,
     };
     let flows = vec![flow(0, 0), flow(0, 1), flow(1, 0)];
-    Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, groups: vec!["two".into(), "one".into()] }
+    Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, apps: Vec::new(), groups: vec!["two".into(), "one".into()] }
 }
 
 fn measured() -> Options {

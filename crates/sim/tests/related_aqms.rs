@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::{FlowSpec, Network, Options, Run};
+use ecnlab_sim::{Counted, FlowSpec, Network, Options, Run};
 use ecnlab_transport::settings::ResponseName;
-use ecnlab_transport::source::ENDLESS;
-use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_transport::{Demand, Settings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 /// A link with an AQM that long flows share.
@@ -33,15 +32,16 @@ impl Shared {
             member,
             forward: vec![0],
             back: vec![1],
-            tcp: Arc::new(tcp(member)),
-            traffic: Traffic::once(Demand::segments(ENDLESS)),
+            transport: Transport::Tcp(Arc::new(tcp(member))),
+            opens: Some(Demand::ENDLESS),
             start: Time::ZERO + Span::from_millis(50) * u64::from(member),
             boot: None,
+            counted: Counted::AsFlow,
         };
         let aqm = Registry::builtin().choose(self.aqm, self.values).unwrap();
         let bottleneck = queue_link(self.kbps, 35_000, "bottleneck", aqm.entry, aqm.values, Limit::Packets(self.packets));
         let links = vec![bottleneck, pipe(self.kbps, 35_000, 1000)];
-        let network = Network { links, flows: (0..self.flows).map(flow).collect(), groups: vec!["all".into()] };
+        let network = Network { links, flows: (0..self.flows).map(flow).collect(), apps: Vec::new(), groups: vec!["all".into()] };
         let (from, to) = self.seconds;
         run_off(&network, &Options { measure_from: Time::ZERO + Span::from_secs(from), ..options(to, 1) })
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use common::{options, pipe, run_off};
 use ecnlab_queue::{Composition, Inside, Limit, Registry};
-use ecnlab_sim::{Buffer, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Run};
-use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_sim::{Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, QueueSpec, Run};
+use ecnlab_transport::{Demand, Settings, Transport, profile};
 use ecnlab_units::Span;
 
 fn fifo(aqm: &str, values: &[(&str, &str)], packets: u32) -> Composition {
@@ -39,13 +39,14 @@ fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: Demand) -> 
         member,
         forward: (0..there).collect(),
         back: vec![there],
-        tcp: Arc::new(tcp.clone()),
-        traffic: Traffic::once(demand),
+        transport: Transport::Tcp(Arc::new(tcp.clone())),
+        opens: Some(demand),
         start: ecnlab_units::Time::ZERO + Span::from_millis(100) * u64::from(member),
         boot: Some(Span::ZERO),
+        counted: Counted::AsFlow,
     };
     let links = links.into_iter().chain([pipe(10_000, 20_000, 1000)]).collect();
-    Network { links, flows: (0..flows).map(flow).collect(), groups: vec!["all".into()] }
+    Network { links, flows: (0..flows).map(flow).collect(), apps: Vec::new(), groups: vec!["all".into()] }
 }
 
 fn queue(run: &Run, column: &str) -> f64 {
@@ -62,7 +63,7 @@ fn long_flows_fill_a_shaped_link_to_the_shapers_rate() {
     for (discipline, values) in cases {
         for aqm in ["droptail", "ecn", "blue", "rem", "sred", "fred"] {
             let links = vec![link("bottleneck", shaped(discipline, values, fifo(aqm, &[], 50)))];
-            let run = run_off(&network(links, &Settings { ecn: true, ..tcp() }, 4, Demand::segments(1_000_000)), &options(60, 1));
+            let run = run_off(&network(links, &Settings { ecn: true, ..tcp() }, 4, Demand::packets(1_000_000, 960)), &options(60, 1));
             let used = queue(&run, "utilisation") * 10.0 / 1.5;
             assert!((0.93..=1.02).contains(&used), "{discipline} {values:?} around {aqm}: {used} of the rate");
         }
@@ -80,7 +81,7 @@ fn a_packet_that_comes_while_a_shaper_waits_is_not_forgotten() {
     ];
     for of in queues {
         let label = format!("{of:?}");
-        let run = run_off(&network(vec![link("bottleneck", of)], &tcp(), 5, Demand::segments(20)), &options(100, 1));
+        let run = run_off(&network(vec![link("bottleneck", of)], &tcp(), 5, Demand::packets(20, 960)), &options(100, 1));
         let ends = run.report.reals("flows", "completion_s");
         assert!(ends.iter().all(|end| *end < 40.0), "100 packets at 50 kbps or more: {label} took {ends:?}");
     }

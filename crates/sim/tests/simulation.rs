@@ -8,9 +8,9 @@ use std::sync::Arc;
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Direction, FlowSpec, LinkName, LinkSpec, Network, Off, Options, Recorder, Recording, Run, Simulation};
-use ecnlab_transport::source::{Connection, ENDLESS, Transactions};
-use ecnlab_transport::{Demand, Settings, Traffic, profile};
+use ecnlab_sim::{AppSpec, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, Off, Options, Recorder, Recording, Run, Simulation};
+use ecnlab_transport::application::{Connection, Transactions};
+use ecnlab_transport::{Demand, Settings, Traffic, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn bottleneck() -> Network {
         values.read(name, text).unwrap();
     }
     let links = vec![queue_link(5_000, 10_000, "bottleneck", aqm, values, Limit::Packets(60)), pipe(5_000, 10_000, 1_000)];
-    Network { links, flows: Vec::new(), groups: vec!["bulk".into(), "requests".into()] }
+    Network { links, flows: Vec::new(), apps: Vec::new(), groups: vec!["bulk".into(), "requests".into()] }
 }
 
 /// A flow's own links to the bottleneck and back.
@@ -38,17 +38,17 @@ fn access(group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
 }
 
 /// A flow of a group that crosses the bottleneck, with access links `own` and `own + 1`.
-fn flow(group: u32, member: u32, start: Time, own: u32) -> FlowSpec {
+fn flow(group: u32, member: u32, start: Time, own: u32) -> (FlowSpec, Traffic) {
     let tcp = Settings { ecn: true, ..profile::settings("linux") };
     let traffic = if group == 0 {
-        Traffic::once(Demand::segments(ENDLESS))
+        Traffic::Once(Demand::ENDLESS)
     } else {
-        let transfer = Demand::bytes(40_000, tcp.payload());
-        let plan = Transactions { transfer, gap: Span::from_millis(300), exponential: true, count: 0, connection: Connection::New };
-        Traffic { first: plan.demand(1), then: Some(plan) }
+        let gap = Span::from_millis(300);
+        Traffic::Application(Arc::new(Transactions { bytes: 40_000, gap, exponential: true, count: 0, connection: Connection::New }))
     };
     let (forward, back) = (vec![own, BOTTLENECK], vec![WAY_BACK, own + 1]);
-    FlowSpec { group, member, forward, back, tcp: Arc::new(tcp), traffic, start, boot: None }
+    let transport = Transport::Tcp(Arc::new(tcp));
+    (FlowSpec { group, member, forward, back, transport, opens: None, start, boot: None, counted: Counted::AsFlow }, traffic)
 }
 
 /// So many flows over the bottleneck, of both groups in turn, each starting a little later than the one before.
@@ -58,7 +58,8 @@ fn network(flows: u32) -> Network {
         let (group, member) = (number % 2, number / 2);
         let own = network.links.len() as u32;
         network.links.extend(access(&network.groups[group as usize], member));
-        network.flows.push(flow(group, member, starts(number), own));
+        let (flow, traffic) = flow(group, member, starts(number), own);
+        network.add_flow(flow, &traffic);
     }
     network
 }
@@ -114,6 +115,7 @@ fn a_flow_that_is_added_later_is_as_one_that_was_to_start_then() {
             let own = whole.flows[number as usize].forward[0];
             assert_eq!([own, own + 1], [own, own + 1].map(|link| simulation.add_link(&whole.links[link as usize])));
             assert_eq!(number, simulation.add_flow(&whole.flows[number as usize]));
+            whole.apps.iter().filter(|app| app.flows == [number]).for_each(|app| _ = simulation.add_app(app));
         }
         let added = simulation.finish().0;
         assert_eq!((expected.fingerprint, expected.events), (added.fingerprint, added.events));
@@ -129,9 +131,12 @@ fn listed_otherwise(network: &Network) -> Network {
     let links = network.links.len() as u32;
     let renumber = |route: &[u32]| route.iter().map(|link| links - 1 - link).collect();
     let flow = |flow: &FlowSpec| FlowSpec { forward: renumber(&flow.forward), back: renumber(&flow.back), ..flow.clone() };
+    let last = network.flows.len() as u32 - 1;
+    let app = |app: &AppSpec| AppSpec { flows: app.flows.iter().map(|flow| last - flow).collect(), ..app.clone() };
     Network {
         links: network.links.iter().rev().cloned().collect(),
         flows: network.flows.iter().rev().map(flow).collect(),
+        apps: network.apps.iter().rev().map(app).collect(),
         groups: network.groups.clone(),
     }
 }
@@ -152,7 +157,8 @@ fn a_flow_whose_start_is_over_begins_when_it_is_added() {
     let mut simulation = Simulation::new(&bottleneck(), &options(3, 1), Off);
     simulation.advance_to(Time::ZERO + Span::from_secs(1));
     let own = access(&"bulk".into(), 0).map(|link| simulation.add_link(&link))[0];
-    simulation.add_flow(&flow(0, 0, Time::ZERO, own));
+    let endless = FlowSpec { opens: Some(Demand::ENDLESS), ..flow(0, 0, Time::ZERO, own).0 };
+    simulation.add_flow(&endless);
     let run = simulation.finish().0;
     assert!(run.report.reals("flows", "goodput_bps")[0] > 2e6, "{:?}", run.report.reals("flows", "goodput_bps"));
 }

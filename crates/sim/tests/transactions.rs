@@ -6,19 +6,19 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, run_off, run_with};
-use ecnlab_sim::{FlowSpec, Network, Options, Probe, Run};
-use ecnlab_transport::source::{Connection, Traffic, Transactions};
-use ecnlab_transport::{Ack, Demand, Segment, Settings, profile};
+use ecnlab_sim::{Counted, FlowSpec, Network, Options, Probe, Run};
+use ecnlab_transport::application::{Connection, Traffic, Transactions};
+use ecnlab_transport::{Ack, Demand, Segment, Settings, Transport, profile};
 use ecnlab_units::{Span, Time};
 
 const RTT: Span = Span::from_millis(40);
 
 fn plan(bytes: u64, count: u64, connection: Connection) -> Transactions {
-    Transactions { transfer: Demand::bytes(bytes, 960), gap: Span::from_secs(1), exponential: false, count, connection }
+    Transactions { bytes, gap: Span::from_secs(1), exponential: false, count, connection }
 }
 
 fn traffic(plan: Transactions) -> Traffic {
-    Traffic { first: plan.demand(1), then: Some(plan) }
+    Traffic::Application(Arc::new(plan))
 }
 
 fn tcp() -> Settings {
@@ -32,12 +32,15 @@ fn network(tcp: Settings, traffic: Traffic) -> Network {
         member: 0,
         forward: vec![0],
         back: vec![1],
-        tcp: Arc::new(tcp),
-        traffic,
+        transport: Transport::Tcp(Arc::new(tcp)),
+        opens: None,
         start: Time::ZERO,
         boot: Some(Span::ZERO),
+        counted: Counted::AsFlow,
     };
-    Network { links: vec![pipe(100_000, 20_000, 1_000); 2], flows: vec![flow], groups: vec!["all".into()] }
+    let mut network = Network { links: vec![pipe(100_000, 20_000, 1_000); 2], groups: vec!["all".into()], ..Network::default() };
+    network.add_flow(flow, &traffic);
+    network
 }
 
 fn of(run: &Run, column: &str) -> f64 {
@@ -73,7 +76,7 @@ impl Probe for Tape {
 #[test]
 fn goodput_counts_the_bytes_that_the_application_sent() {
     for bytes in [1, 959, 960, 961, 100_001] {
-        let run = run_off(&network(tcp(), Traffic::once(Demand::bytes(bytes, 960))), &options(8, 1));
+        let run = run_off(&network(tcp(), Traffic::Once(Demand::closing(bytes))), &options(8, 1));
         assert_eq!([bytes as f64; 2], [of(&run, "goodput_bps"), of(&run, "goodput_first_bps")], "{bytes}");
         assert_eq!(1.0, of(&run, "transactions"));
         assert!((of(&run, "completion_s") - of(&run, "transaction_mean_s")).abs() < 1e-9);
@@ -159,9 +162,9 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
 fn acknowledgements_of_a_sender_are_sent_and_no_data() {
     let settings = profile::settings("rfc");
     assert!(settings.fin && settings.syn());
-    let (header, ack_size, payload) = (settings.header, settings.ack_size, settings.payload());
+    let (header, ack_size) = (settings.header, settings.ack_size);
     let syn = if settings.first_packet_size > 0 { settings.first_packet_size } else { settings.packet_size };
-    let (run, tape) = run_with(&network(settings, Traffic::once(Demand::bytes(500, payload))), &options(8, 1), Tape::default());
+    let (run, tape) = run_with(&network(settings, Traffic::Once(Demand::closing(500))), &options(8, 1), Tape::default());
     assert_eq!([500.0, f64::from(syn + 500 + header + ack_size)], [of(&run, "goodput_bps"), of(&run, "throughput_bps")]);
     assert_eq!(
         [5.0, 0.0],

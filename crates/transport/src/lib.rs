@@ -1,9 +1,13 @@
-//! TCP without input or output: senders and receivers that are told what happened and answer with segments.
+//! Transports without input or output: senders and receivers that are told what happened and answer with segments.
 //!
-//! A sender is put together from parts that do not know each other: the congestion window (`window`), loss
+//! A TCP sender is put together from parts that do not know each other: the congestion window (`window`), loss
 //! recovery (`recovery`), the response to congestion signals (`response`) and the retransmission timer (`rtt`).
 //! `tcb` holds the sequence space and all that recovery works on, `sender` asks the parts in turn, and `profile` bundles their parameters.
+//! `datagram` sends without any of it; `endpoint` is what the engine asks of either, and `application` says what there is to send.
 
+pub mod application;
+pub mod datagram;
+pub mod endpoint;
 pub mod plan;
 pub mod profile;
 pub mod receiver;
@@ -13,16 +17,16 @@ pub mod rtt;
 pub mod segment;
 pub mod sender;
 pub mod settings;
-pub mod source;
 pub mod tcb;
 mod timer;
 pub mod window;
 
+pub use application::{Demand, Traffic};
+pub use endpoint::{Endpoint, Sink, Transport};
 pub use plan::Plan;
 pub use receiver::Receiver;
 pub use segment::{Ack, Role, Sacks, Segment};
 pub use sender::Sender;
 pub use settings::{Handshake, Settings};
-pub use source::{Demand, Traffic};
 pub use tcb::{Output, SendCounters};
 pub use window::Window;

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! There is a SYN where the handshake has one, and a FIN behind the last demand of a connection that closes. A connection that is kept has a
-//! short segment at the end of each transfer. Sender and sink each keep a plan and let go of what they have passed.
+//! short segment at the end of each transfer. The sender keeps the plan; who asks at the sink asks it too, as what is passed there has arrived.
 
 use std::collections::VecDeque;
 
+use crate::application::Demand;
 use crate::segment::Role;
 use crate::settings::Settings;
-use crate::source::Demand;
 
 /// No segment has this number.
 const NEVER: u64 = u64::MAX;
@@ -39,8 +39,9 @@ struct Ends {
     fin: Option<u64>,
     /// Segments that are not passed and carry less, with what they carry: the last ones of transfers and the FIN. The SYN needs no entry.
     short: VecDeque<(u64, u32)>,
-    /// By how much the short segments that are passed fall short of full ones, in bytes.
+    /// By how much the short segments that are passed fall short of full ones, in bytes, and how many they are.
     shortfall: u64,
+    passed: u64,
 }
 
 impl Plan {
@@ -54,9 +55,10 @@ impl Plan {
 
     /// There is more to send. The last demand of a connection that closes brings its FIN.
     pub fn add(&mut self, demand: &Demand) {
-        self.segments = self.segments.saturating_add(demand.segments);
-        if let Some(payload) = demand.last_payload {
-            self.ends.get_or_insert_default().short.push_back((self.segments - 1, payload));
+        self.segments = self.segments.saturating_add(demand.bytes.div_ceil(u64::from(self.full)));
+        let rest = (demand.bytes % u64::from(self.full)) as u32;
+        if rest > 0 && demand != &Demand::ENDLESS {
+            self.ends.get_or_insert_default().short.push_back((self.segments - 1, rest));
         }
         if demand.closes && self.has_fin {
             let ends = self.ends.get_or_insert_default();
@@ -103,6 +105,18 @@ impl Plan {
         (seq * u64::from(self.full)).saturating_sub(syn + passed + ahead.sum::<u64>())
     }
 
+    /// Segments with a full payload among all before one that is not passed.
+    pub fn full_before(&self, seq: u64) -> u64 {
+        let ahead = self.short().take_while(|&&(short, _)| short < seq).count() as u64;
+        let passed = self.ends.as_ref().map_or(0, |ends| ends.passed);
+        seq.saturating_sub(u64::from(self.syn) + passed + ahead)
+    }
+
+    /// Whether the FIN is one of the segments before this one.
+    pub fn is_closed_before(&self, seq: u64) -> bool {
+        self.ends.as_ref().and_then(|ends| ends.fin).is_some_and(|fin| fin < seq)
+    }
+
     /// What a segment does to the connection.
     pub fn role(&self, seq: u64) -> Role {
         match seq {
@@ -110,6 +124,17 @@ impl Plan {
             _ if self.ends.as_ref().is_some_and(|ends| ends.fin == Some(seq)) => Role::Fin,
             _ => Role::Plain,
         }
+    }
+
+    /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
+    /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
+    #[inline]
+    pub fn brought(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
+        if self.is_full_before(next.max(seq + 1)) {
+            return (delivered * u64::from(self.full), self.full);
+        }
+        let read = self.bytes_before(next) - self.bytes_before(next - delivered);
+        (read, if seq < next - delivered { passed() } else { self.payload(seq) })
     }
 
     /// Lets go of all segments before `next`.
@@ -124,6 +149,7 @@ impl Plan {
     fn pass_short(&mut self, next: u64) {
         if let Some(ends) = &mut self.ends {
             let passed = ends.short.partition_point(|&(seq, _)| seq < next);
+            ends.passed += passed as u64;
             ends.shortfall += ends.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
         }
         self.find_first_short();
@@ -153,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_host_s_transfer_lies_between_its_syn_and_its_fin() {
-        let plan = plan(Handshake::ThreeWay, &Demand::bytes(2_000, 960));
+        let plan = plan(Handshake::ThreeWay, &Demand::closing(2_000));
         assert_eq!(
             (5, [Role::Syn, Role::Plain, Role::Plain, Role::Plain, Role::Fin]),
             (plan.segments(), [0, 1, 2, 3, 4].map(|seq| plan.role(seq)))
@@ -164,12 +190,13 @@ mod tests {
 
     #[test]
     fn a_segment_s_place_in_the_data_does_not_move_when_others_are_passed() {
-        let open = Demand { closes: false, ..Demand::bytes(1_000, 960) };
+        let open = Demand::open(1_000);
         let mut plan = plan(Handshake::FirstPacket, &open);
         plan.add(&open);
         let before = plan.bytes_before(5);
         plan.pass(3);
         assert_eq!((2_000, 2_000), (before, plan.bytes_before(5)));
         assert_eq!((true, false), (plan.is_full_before(4), plan.is_full_before(5)));
+        assert_eq!([1, 2, 2], [3, 4, 5].map(|seq| plan.full_before(seq)));
     }
 }

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("segment", &[]),
     ("settings", &[]),
-    ("source", &[]),
+    ("application", &[]),
     ("timer", &[]),
     ("profile", &["settings"]),
-    ("plan", &["segment", "settings", "source"]),
+    ("plan", &["segment", "settings", "application"]),
     ("rtt", &["settings"]),
     ("window", &["settings"]),
     ("response", &["settings", "window"]),
     ("receiver", &["segment", "settings", "timer"]),
-    ("tcb", &["segment", "settings", "source", "plan", "rtt", "window", "response"]),
+    ("tcb", &["segment", "settings", "application", "plan", "rtt", "window", "response"]),
     ("recovery", &["segment", "settings", "timer", "window", "response", "tcb"]),
-    ("sender", &["segment", "settings", "source", "timer", "window", "tcb", "recovery"]),
+    ("sender", &["segment", "settings", "application", "plan", "timer", "window", "tcb", "recovery"]),
+    ("datagram", &["segment", "application", "tcb"]),
+    ("endpoint", &["segment", "settings", "application", "plan", "window", "receiver", "tcb", "sender", "datagram"]),
 ];
 
 /// A helper of the tests in the files beside it.

@@ -8,13 +8,14 @@ mod capture;
 mod event;
 mod fault;
 mod header;
-mod ns2;
+pub mod ns2;
 mod reader;
 mod source;
 mod tcp;
 
 pub use address::{Address, End};
 pub use capture::Interface;
+pub use capture::write::{PcapngWriter, Version};
 pub use event::{Event, Kind, Packet, Place, State, What};
 pub use fault::{Fault, Why};
 pub use header::link::LinkType;

@@ -1,17 +1,17 @@
-//! `[[flows]]`: groups of TCP connections that are alike.
+//! `[[flows]]`: groups of flows that are alike.
 
 use std::sync::Arc;
 
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec};
+use ecnlab_transport::application::{APPLICATIONS, ApplicationEntry, Over};
 use ecnlab_transport::profile::{PROFILES, VARIANTS, Variant};
-use ecnlab_transport::source::{SOURCES, SourceEntry};
-use ecnlab_transport::{Settings, Traffic, settings};
+use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
 use ecnlab_units::{Rate, Span, Time, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
 use super::link::{Link, MAX_PACKETS};
 use super::{Holds, Inner, Section, described, members};
-use crate::problem::suggestion;
+use crate::problem::{listed, suggestion};
 use crate::read::{Given, Reader, Reading};
 use crate::route::Graph;
 
@@ -61,7 +61,7 @@ parameters! {
 pub const FLOWS: Section = Section {
     name: "flows",
     title: "A group of flows",
-    doc: "A group of TCP connections that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
+    doc: "A group of flows that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
     keys: GroupKeys::PARAMETERS,
     tables: &[
         Inner {
@@ -74,15 +74,22 @@ pub const FLOWS: Section = Section {
         Inner {
             key: "tcp",
             holds: Holds::Tcp,
-            required: true,
-            doc: "Sender and receiver: a profile, a variant if given, and parameters, of which the later win.",
+            required: false,
+            doc: "TCP at both ends: a profile, a variant if given, and parameters, of which the later win. Each group has tcp or udp.",
             example: "{ profile = \"ns2\", ecn = true }",
+        },
+        Inner {
+            key: "udp",
+            holds: Holds::One(&UDP),
+            required: false,
+            doc: "Datagrams in place of TCP: nothing is acknowledged.",
+            example: "{ packet_size = 1000 }",
         },
         Inner {
             key: "app",
             holds: Holds::App,
             required: false,
-            doc: "Traffic source: a name, or kind = NAME with parameters; bulk if left out.",
+            doc: "Application: a name, or kind = NAME with parameters; bulk if left out.",
             example: "{ kind = \"file\", bytes = \"1 MB\" }",
         },
     ],
@@ -96,13 +103,21 @@ pub const ACCESS: Section = Section {
     tables: &[],
 };
 
+pub const UDP: Section = Section {
+    name: "flows.udp",
+    title: "Datagrams of each flow",
+    doc: "How the data of a group is carried that is sent as datagrams.",
+    keys: datagram::Settings::PARAMETERS,
+    tables: &[],
+};
+
 /// A group of flows as the file declares it, with its route over the declared links.
 pub struct Group<'a> {
     pub name: String,
     pub count: u32,
     pub access: Option<PrivateLink>,
     pub route: Vec<usize>,
-    pub tcp: Arc<Settings>,
+    pub transport: Transport,
     pub traffic: Traffic,
     pub starts: Vec<Time>,
     pub given: Given<'a>,
@@ -132,11 +147,23 @@ struct Beginning {
     sound: bool,
 }
 
-/// TCP with all its parameters, and as it can be read again.
-struct Tcp {
-    values: Values,
+/// What carries a group's data, with all its parameters and as it can be read again.
+struct Carried {
+    transport: Transport,
+    key: &'static str,
     described: Map<String, Json>,
+    offers_ecn: bool,
     says_ecn: bool,
+}
+
+impl Group<'_> {
+    /// TCP with its parameters, where that carries the data.
+    pub fn tcp(&self) -> Option<&Settings> {
+        match &self.transport {
+            Transport::Tcp(tcp) => Some(tcp),
+            Transport::Datagrams(_) => None,
+        }
+    }
 }
 
 impl PrivateLink {
@@ -173,26 +200,25 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let reading = reader.keys(&given, FLOWS.keys);
     let beginning = beginning(reader, &given, &reading);
     let route = graph.and_then(|graph| route(reader, &given, &reading, &beginning, graph));
-    let tcp = tcp(reader, &given);
-    let app = app(reader, &given);
-    let (values, tcp, (app, app_values, app_described), route) = (reading.sound()?, tcp?, app?, route?);
+    let carried = carried(reader, &given);
+    let app = app(reader, &given, carried.as_ref());
+    let (values, carried, (app, app_values, app_described), route) = (reading.sound()?, carried?, app?, route?);
     let keys = GroupKeys::of(values);
-    let settings = Settings::of(&tcp.values);
     let mut described = described(values);
     if let Some(access) = &beginning.access {
         described.insert("access".to_owned(), Json::Object(super::described(access)));
     }
-    described.insert("tcp".to_owned(), Json::Object(tcp.described));
+    described.insert(carried.key.to_owned(), Json::Object(carried.described));
     described.insert("app".to_owned(), Json::Object(app_described));
     Some(Group {
         name: keys.name,
         count: keys.count,
         access: beginning.sound.then(|| beginning.access.as_ref().map(private_link))?,
         route,
-        traffic: (app.traffic)(&app_values, settings.payload()),
-        offers_ecn: tcp.values.get("ecn"),
-        says_ecn: tcp.says_ecn,
-        tcp: Arc::new(settings),
+        traffic: (app.traffic)(&app_values, carried.transport.payload()),
+        offers_ecn: carried.offers_ecn,
+        says_ecn: carried.says_ecn,
+        transport: carried.transport,
         starts: keys.start.into_iter().map(|start| Time::ZERO + start).collect(),
         given,
         described: Json::Object(described),
@@ -265,11 +291,42 @@ fn named_route(reader: &mut Reader, given: &Given, names: &[String], graph: &Gra
     Some(route)
 }
 
-fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
+/// What carries the data: `tcp` or `udp`.
+fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
+    match (flows.gives("tcp"), flows.gives("udp")) {
+        (_, false) => tcp(reader, flows),
+        (false, true) => udp(reader, flows),
+        (true, true) => {
+            reader.report(flows, "udp", "stands beside tcp: give one of the two".to_owned());
+            None
+        }
+    }
+}
+
+fn udp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
+    let given = reader.table(flows, "udp", FLOWS.inner("udp").example)?;
+    reader.only(&given, UDP.names());
+    let reading = reader.keys(&given, UDP.keys);
+    let values = reading.sound()?;
+    reader.warn_unheeded(&given, values, &[]);
+    let settings = datagram::Settings::of(values);
+    let problems = settings.check();
+    let sound = problems.is_empty();
+    problems.into_iter().for_each(|(parameter, message)| reader.report(&given, parameter, message));
+    sound.then(|| Carried {
+        transport: Transport::Datagrams(settings),
+        key: "udp",
+        described: super::described(values),
+        offers_ecn: settings.ecn.codepoint().is_capable(),
+        says_ecn: given.gives("ecn"),
+    })
+}
+
+fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     let inner = FLOWS.inner("tcp");
     let Some(given) = reader.table(flows, "tcp", inner.example) else {
         if !flows.gives("tcp") {
-            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}", inner.example));
+            reader.report(flows, "tcp", format!("is missing: give it as tcp = {}, or udp = {{ ... }} for datagrams", inner.example));
         }
         return None;
     };
@@ -294,7 +351,13 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Tcp> {
     warn_of_variant(reader, &given, variant, &values);
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile.name))]);
     described.extend(super::described(&values));
-    sound.then_some(Tcp { values, described, says_ecn: given.gives("ecn") })
+    sound.then(|| Carried {
+        transport: Transport::Tcp(Arc::new(Settings::of(&values))),
+        key: "tcp",
+        described,
+        offers_ecn: values.get("ecn"),
+        says_ecn: given.gives("ecn"),
+    })
 }
 
 /// Warns of a variant that the scenario's own parameters have left without effect.
@@ -308,15 +371,18 @@ fn warn_of_variant(reader: &mut Reader, given: &Given, variant: Option<&Variant>
     }
 }
 
-/// The traffic source: a name, or a table with `kind` and its parameters. Bulk if left out.
-fn app(reader: &mut Reader, flows: &Given) -> Option<(&'static SourceEntry, Values, Map<String, Json>)> {
+/// The application: a name, or a table with `kind` and its parameters. Bulk if left out.
+fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<(&'static ApplicationEntry, Values, Map<String, Json>)> {
     let table = flows.node.get("app").filter(|node| node.entries().is_some()).map(|node| Given::new(node, flows.at("app")));
-    let name = |entry: &SourceEntry| entry.name;
+    let name = |entry: &ApplicationEntry| entry.name;
     let entry = match &table {
-        Some(given) => reader.entry(given, "kind", "traffic source", SOURCES, name)?,
-        None if flows.gives("app") => reader.entry(flows, "app", "traffic source", SOURCES, name)?,
-        None => &SOURCES[0],
+        Some(given) => reader.entry(given, "kind", "application", APPLICATIONS, name)?,
+        None if flows.gives("app") => reader.entry(flows, "app", "application", APPLICATIONS, name)?,
+        None => &APPLICATIONS[0],
     };
+    if let Some(carried) = carried {
+        check_carrier(reader, flows, entry, carried);
+    }
     let mut values = Values::defaults(entry.parameters);
     if let Some(given) = &table {
         reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
@@ -333,4 +399,24 @@ fn app(reader: &mut Reader, flows: &Given) -> Option<(&'static SourceEntry, Valu
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
     described.extend(super::described(&values));
     Some((entry, values, described))
+}
+
+/// An application that waits for acknowledgements is not for datagrams, and one that keeps its own time is not for TCP.
+fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, carried: &Carried) {
+    let fitting = |datagrams: bool| {
+        let fits = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either || (entry.over == Over::Udp) == datagrams);
+        fits.map(|entry| entry.name).collect::<Vec<_>>()
+    };
+    let message = match (entry.over, carried.transport.is_datagrams()) {
+        (Over::Tcp, true) => format!(
+            "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
+            entry.name,
+            listed(&fitting(true))
+        ),
+        (Over::Udp, false) => {
+            format!("\"{}\" sends datagrams: give udp in place of tcp, or one of {}", entry.name, listed(&fitting(false)))
+        }
+        _ => return,
+    };
+    reader.report(flows, "app", message);
 }

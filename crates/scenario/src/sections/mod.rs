@@ -49,13 +49,13 @@ pub enum Holds {
     Queue,
     /// A profile and a variant of TCP, and parameters.
     Tcp,
-    /// A traffic source: its name, or a table with its parameters.
+    /// An application: its name, or a table with its parameters.
     App,
 }
 
 /// Every section, in the order of the documentation.
 pub const SECTIONS: &[&Section] =
-    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &record::RECORD];
+    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &flows::UDP, &record::RECORD];
 
 impl Section {
     /// The names of all that may stand in it.

@@ -5,17 +5,18 @@
 //! over a second begin when the flow is added.
 
 use ecnlab_queue::Discipline;
+use ecnlab_transport::application::Heading;
 use ecnlab_units::{Rng, Span, Time};
 
 use super::clock::CLOCKS;
-use super::flow::{Flow, TimedSource};
-use super::{GroupCounts, Options, SINK, SOURCE, Simulation};
+use super::flow::Flow;
+use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
-use crate::network::{Buffer, FlowSpec, LinkSpec, Network, QueueSpec};
+use crate::network::{Buffer, FlowSpec, LinkSpec, Network, OwnLinks, QueueSpec, Template};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
 
@@ -30,6 +31,9 @@ impl<P: Probe> Simulation<P> {
         }
         for flow in &network.flows {
             simulation.add_flow(flow);
+        }
+        for app in &network.apps {
+            simulation.add_app(app);
         }
         simulation
     }
@@ -51,7 +55,7 @@ impl<P: Probe> Simulation<P> {
             queues: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
-            sources: Vec::new(),
+            apps: Vec::with_capacity(network.apps.len()),
             groups: network.groups.iter().map(|_| GroupCounts::default()).collect(),
             group_names: network.groups.clone(),
             queue_names: Vec::new(),
@@ -74,11 +78,20 @@ impl<P: Probe> Simulation<P> {
         let seed = self.options.seed;
         let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
         let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
-        let spread = if spec.spread == Span::ZERO { 0 } else { stream("spread").below(spec.spread.picos() + 1) };
         let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
-        self.links.push(Link::new(spec.rate, spec.delay + Span::from_picos(spread), limit, queue, impairment, deadline));
+        self.links.push(Link::new(spec.rate, self.drawn_delay(spec), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, spec.delay));
+        self.probe.link_added(number as u32, spec);
         number as u32
+    }
+
+    /// A link's delay with what is drawn of it.
+    fn drawn_delay(&self, spec: &LinkSpec) -> Span {
+        if spec.spread == Span::ZERO {
+            return spec.delay;
+        }
+        let mut rng = Rng::for_role(self.options.seed, &format!("spread {}", spec.name));
+        spec.delay + Span::from_picos(rng.below(spec.spread.picos() + 1))
     }
 
     fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
@@ -108,40 +121,56 @@ impl<P: Probe> Simulation<P> {
         timer
     }
 
-    /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over.
+    /// Adds a flow whose links are there; returns its number. It begins at its `start`, or at once if that is over, or when its application opens it.
     ///
     /// # Panics
     /// If its route leads over a link that there is not, or it belongs to no group.
     pub fn add_flow(&mut self, spec: &FlowSpec) -> u32 {
         let number = self.flows.len();
-        let routes = (self.add_route(&spec.forward, SINK), self.add_route(&spec.back, SOURCE));
-        let deadlines = [ComponentKind::Timer, ComponentKind::Receiver].map(|kind| self.deadlines.add(Component::new(kind, number)));
-        self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
-        let source = self.add_source(spec, number as u32);
-        let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
-        let boot = spec.boot.unwrap_or_else(|| {
-            let mut rng = Rng::for_role(seed, &spec.role("boot", group));
-            Span::from_picos(rng.below(spec.tcp.tick.picos()))
-        });
-        self.flows.push(Flow::new(spec, boot, spec.base_rtt(&self.declared), routes, deadlines, source));
+        let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
+        let deadlines = [ComponentKind::Timer, ComponentKind::Sink].map(|kind| self.deadlines.add(Component::new(kind, number)));
+        if spec.opens.is_some() {
+            self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
+        }
+        self.flows.push(Flow::new(spec, self.drawn_boot(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        self.probe.flow_added(number as u32, spec);
         number as u32
+    }
+
+    /// The phase of a sender's clock.
+    fn drawn_boot(&self, spec: &FlowSpec) -> Span {
+        let tick = spec.transport.tick();
+        spec.boot.unwrap_or_else(|| match tick {
+            Span::ZERO => Span::ZERO,
+            _ => {
+                let mut rng = Rng::for_role(self.options.seed, &spec.role("boot", &self.group_names[spec.group as usize]));
+                Span::from_picos(rng.below(tick.picos()))
+            }
+        })
+    }
+
+    /// Draws all anew that is drawn by a flow's number, for the flow `number` of the template's group.
+    pub(super) fn redraw(&mut self, at: u32, template: &Template, own: &OwnLinks, number: u64) {
+        let number = number as u32;
+        for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {
+            for (link, spec) in links.iter().flatten().zip(specs.iter().flatten()) {
+                let spec = spec.of_member(number);
+                let delay = self.drawn_delay(&spec);
+                self.links[*link as usize].set_delay(delay);
+                self.declared[*link as usize] = (spec.rate, spec.delay);
+            }
+        }
+        let spec = template.member(number, own, Heading::Along);
+        let (boot, base_rtt) = (self.drawn_boot(&spec), spec.base_rtt(&self.declared));
+        let flow = &mut self.flows[at as usize];
+        (flow.boot, flow.base_rtt) = (boot, base_rtt);
     }
 
     /// Appends a route; returns where it begins.
-    fn add_route(&mut self, links: &[u32], end: u32) -> u32 {
+    fn add_route(&mut self, links: &[u32]) -> u32 {
         let begin = self.hops.len() as u32;
         self.hops.extend(links);
-        self.hops.push(end);
+        self.hops.push(END);
         begin
-    }
-
-    /// Adds the flow's source if it acts over time; returns its number or `NONE`.
-    fn add_source(&mut self, spec: &FlowSpec, flow: u32) -> u32 {
-        let (seed, group) = (self.options.seed, &self.group_names[spec.group as usize]);
-        let Some(source) = spec.traffic.source(|| Rng::for_role(seed, &spec.role("source", group))) else { return NONE };
-        let number = self.sources.len();
-        let deadline = self.deadlines.add(Component::new(ComponentKind::Source, number));
-        self.sources.push(TimedSource { flow, deadline, source, next: None });
-        number as u32
     }
 }

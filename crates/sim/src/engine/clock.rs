@@ -6,6 +6,7 @@ use ecnlab_units::{Span, Time};
 use super::Simulation;
 use crate::component::{Component, ComponentKind};
 use crate::measures::{Histogram, Jain, QueueMeasures};
+use crate::network::Counted;
 use crate::probe::{Bin, Probe};
 
 const SECOND: Span = Span::from_secs(1);
@@ -54,11 +55,16 @@ impl<P: Probe> Simulation<P> {
         let mut shares = [Jain::default(); 3];
         for flow in &mut self.flows {
             let bytes = flow.measures.end_bin();
+            if flow.counted == Counted::Nowhere {
+                continue;
+            }
             let bin = &mut bins[flow.group as usize];
             bin.throughput += bytes[0];
             bin.goodput += bytes[1];
             bin.goodput_first += bytes[2];
-            (0..3).for_each(|kind| shares[kind].add(bytes[kind] as f64));
+            if flow.counted == Counted::AsFlow {
+                (0..3).for_each(|kind| shares[kind].add(bytes[kind] as f64));
+            }
         }
         if start >= self.options.measure_from {
             self.fairness.add(shares.map(|jain| jain.index()));
@@ -98,8 +104,10 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn sample_windows(&mut self) {
-        for (at, flow) in self.flows.iter().enumerate() {
-            self.probe.window_sample(self.now, at as u32, flow.sender.window(), flow.sender.alpha());
+        for (at, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.counted == Counted::AsFlow) {
+            if let Some(window) = flow.sender.window() {
+                self.probe.window_sample(self.now, at as u32, window, flow.sender.alpha());
+            }
         }
         if let Some(every) = self.probe.window_interval() {
             self.set_clock(SAMPLE_WINDOWS, self.now + every);

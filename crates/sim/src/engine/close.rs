@@ -6,6 +6,7 @@ use super::{Flow, Run, Simulation};
 use crate::impairment::Losses;
 use crate::link::Queue;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, Reporter};
+use crate::network::Counted;
 use crate::packet::NONE;
 use crate::probe::{Probe, TimesOf};
 
@@ -25,7 +26,8 @@ impl<P: Probe> Simulation<P> {
         assert_eq!(self.packets.live(), live, "every packet is on a link or in a queue");
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {
             assert_eq!(flow.counters().sent, flow.received + flow.lost + in_flight, "sent = received + lost + in flight");
-            assert!(flow.sender.una() <= flow.receiver.next(), "nothing is acknowledged that has not arrived");
+            let una = flow.sender.tcp().map_or(0, |sender| sender.una());
+            assert!(una <= flow.sink.next(), "nothing is acknowledged that has not arrived");
         }
         for link in &self.links {
             let queued = if link.queue == NONE { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
@@ -50,11 +52,16 @@ impl<P: Probe> Simulation<P> {
         self.tell_distributions();
         let bands = self.queue_bands.iter().copied().flatten().map(|&band| band.into()).collect();
         let [groups, queues] = [&self.group_names, &self.queue_names].map(|names| names.iter().cloned().collect());
-        let names = NetworkNames { groups, queues, bands, gauges: [].into() };
+        let names = NetworkNames { groups, queues, bands, ..NetworkNames::default() };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
         let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
-        let report = reporter.report(self.flows.iter().map(Flow::at_end), &groups, &queues, &self.fairness);
+        let report = reporter.report(
+            self.flows.iter().filter(|flow| flow.counted != Counted::Nowhere).map(Flow::at_end),
+            &groups,
+            &queues,
+            &self.fairness,
+        );
         let packet_hops = self.links.iter().map(|link| link.delivered).sum();
         (Run { report, names, fingerprint: self.fingerprint, events: self.events, packet_hops }, self.probe)
     }

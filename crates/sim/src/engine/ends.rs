@@ -1,13 +1,14 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
-use ecnlab_transport::source::{Connection, Next};
-use ecnlab_transport::{Ack, Output, Role, Segment, Sender, Window};
+use ecnlab_transport::application::Event;
+use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
 use ecnlab_units::Time;
 
 use super::{Flow, Simulation};
 use crate::measures::Delivery;
-use crate::packet::{Origin, Packet, PacketId};
-use crate::probe::Probe;
+use crate::network::Counted;
+use crate::packet::{NONE, Origin, Packet, PacketId};
+use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink. One of an earlier connection finds nobody there.
@@ -21,43 +22,50 @@ impl<P: Probe> Simulation<P> {
         }
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
-        let before = flow.receiver.deadline();
-        let mut arrival = flow.receiver.receive(&segment, packet.sent, self.now);
+        let before = flow.sink.deadline();
+        let mut arrival = flow.sink.receive(&segment, packet.sent, self.now);
+        let mut heard = 0;
         if packet.role != Role::Pure {
-            let (new_bytes, carried) = flow.payloads.arrived(packet.seq, arrival.delivered, flow.receiver.next());
+            let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
             let first_bytes = if segment.retransmission { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
             if let Some(since) = flow.measures.delivered(&delivery, self.now) {
                 self.probe.lockout(packet.flow, since, self.now);
             }
-            self.groups[flow.group as usize].delay.record(delivery.delay);
+            if flow.counted != Counted::Nowhere {
+                self.groups[flow.group as usize].delay.record(delivery.delay);
+            }
+            heard = if flow.hears_deliveries { new_bytes } else { 0 };
         }
-        self.update_receiver_deadline(packet.flow, before);
+        self.update_sink_deadline(packet.flow, before);
         if let Some(ack) = &mut arrival.held {
             self.send_ack(packet.flow, ack);
         }
         if let Some(ack) = &mut arrival.ack {
             self.send_ack(packet.flow, ack);
         }
+        if heard > 0 {
+            self.tell_of(packet.flow, |member| Event::Delivered(member, heard));
+        }
     }
 
-    /// A receiver's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
+    /// A sink's deadline: a delayed acknowledgement, or an unanswered part of a handshake.
     #[inline(never)]
-    pub(super) fn wake_receiver(&mut self, flow: u32) {
-        let ack = self.flows[flow as usize].receiver.expire(self.now);
-        self.update_receiver_deadline(flow, None);
+    pub(super) fn wake_sink(&mut self, flow: u32) {
+        let ack = self.flows[flow as usize].sink.expire(self.now);
+        self.update_sink_deadline(flow, None);
         if let Some(mut ack) = ack {
             self.send_ack(flow, &mut ack);
         }
     }
 
-    /// Sets a receiver's deadline if it is not what it was `before`.
-    fn update_receiver_deadline(&mut self, flow: u32, before: Option<Time>) {
+    /// Sets a sink's deadline if it is not what it was `before`.
+    fn update_sink_deadline(&mut self, flow: u32, before: Option<Time>) {
         let flow = &self.flows[flow as usize];
-        match flow.receiver.deadline() {
+        match flow.sink.deadline() {
             after if after == before => {}
-            Some(until) => self.deadlines.set(flow.receiver_deadline, self.now, until),
-            None => self.deadlines.clear(flow.receiver_deadline),
+            Some(until) => self.deadlines.set(flow.sink_deadline, self.now, until),
+            None => self.deadlines.clear(flow.sink_deadline),
         }
     }
 
@@ -65,7 +73,9 @@ impl<P: Probe> Simulation<P> {
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
         let Flow { back: cursor, connection, dialect, .. } = self.flows[flow as usize];
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect });
+        let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect, datagrams: false });
+        self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -81,48 +91,41 @@ impl<P: Probe> Simulation<P> {
         if !ack.echo_retransmission {
             let rtt = self.now.since(ack.echo);
             flow.measures.round_trip(rtt);
-            self.probe.round_trip(self.now, flow.group, rtt);
+            if flow.counted != Counted::Nowhere {
+                self.probe.round_trip(self.now, flow.group, rtt);
+            }
         }
+        let opens = ack.role == Role::Syn && flow.app != NONE && flow.sender.tcp().is_some_and(|sender| sender.is_opening());
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
+        if opens {
+            self.tell_of(at, Event::Opened);
+        }
         let flow = &mut self.flows[at as usize];
         if flow.measures.is_sending() && flow.sender.is_done() {
             self.end_transfer(at);
         }
     }
 
-    /// All that a flow had to send is acknowledged: its source says what comes next, and when.
+    /// All that a flow had to send is acknowledged.
     #[cold]
     fn end_transfer(&mut self, at: u32) {
         let flow = &mut self.flows[at as usize];
-        let took = flow.measures.end_transfer(self.now);
-        self.groups[flow.group as usize].transfers.record(took);
-        let next = self.sources.get_mut(flow.source as usize).and_then(|timed| {
-            timed.next = timed.source.next(self.now);
-            timed.next.map(|next| (next, timed.deadline))
-        });
-        match next {
-            Some((next, deadline)) => self.deadlines.set(deadline, self.now, next.at),
-            None => flow.measures.completed = Some(self.now),
+        let began = flow.measures.end_transfer().unwrap_or(self.now);
+        if flow.app != NONE {
+            return self.tell_of(at, Event::Acknowledged);
         }
+        flow.measures.completed = Some(self.now);
+        let bytes = flow.opens;
+        self.count_transfer(at, began, bytes);
     }
 
-    /// A source's deadline: the next transfer begins.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn begin_transfer(&mut self, source: u32) {
-        let timed = &mut self.sources[source as usize];
-        let (at, Some(Next { demand, connection, .. })) = (timed.flow, timed.next.take()) else { return };
+    /// Counts what a user waited for since it `began`.
+    pub(super) fn count_transfer(&mut self, at: u32, began: Time, bytes: u64) {
         let flow = &mut self.flows[at as usize];
-        flow.measures.begin_transfer(self.now);
-        if connection == Connection::Keep {
-            flow.payloads.add(&demand);
-            return self.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
-        }
-        flow.reconnect(&demand);
-        let (timer, receiver) = (flow.timer, flow.receiver_deadline);
-        self.deadlines.clear(timer);
-        self.deadlines.clear(receiver);
-        self.with_sender(at, |sender, now, out| sender.start(now, out));
+        let took = self.now.since(began);
+        flow.measures.transfers.record(took);
+        self.groups[flow.group as usize].transfers.record(took);
+        self.probe.transfer(self.now, flow.group, began, bytes);
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
@@ -136,14 +139,18 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Lets a sender act, sends what it made and sets its timer.
-    fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Sender, Time, &mut Outbox<'_, P>)) {
+    #[inline(always)]
+    pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let mut segments = std::mem::take(&mut self.outbox);
         let flow = &mut self.flows[at as usize];
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect });
-        let rtt_us = (rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
+        let (timer, origin) = (
+            flow.timer,
+            Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect, datagrams: flow.datagrams },
+        );
+        let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);
             self.send(segment, origin, rtt_us);
@@ -159,12 +166,23 @@ impl<P: Probe> Simulation<P> {
 
     fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
         let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+        self.tell_of_made(id, &Sacks::default());
         self.enter(self.hops[origin.cursor as usize], id);
+    }
+
+    /// Tells a probe that looks at packets of a new one.
+    #[inline(always)]
+    fn tell_of_made(&mut self, id: PacketId, sacks: &Sacks) {
+        if P::LINKS {
+            let packet = &self.packets[id];
+            let endpoint = &self.flows[packet.flow as usize].sender;
+            self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
+        }
     }
 }
 
 /// Collects what a sender makes.
-struct Outbox<'a, P> {
+pub(super) struct Outbox<'a, P> {
     segments: &'a mut Vec<Segment>,
     probe: &'a mut P,
     now: Time,

@@ -1,21 +1,19 @@
-//! A flow as it runs: the two ends of its connection, its routes and its counts over all of its connections.
+//! A flow as it runs: its two ends, its routes and its counts over all of its connections.
 
 use std::sync::Arc;
 
-use ecnlab_transport::SendCounters;
-use ecnlab_transport::source::{Next, Source};
-use ecnlab_transport::{Demand, Receiver, Sender, Settings};
+use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
 use ecnlab_units::{Dialect, Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
-use crate::network::FlowSpec;
-use crate::payloads::Payloads;
+use crate::network::{Counted, FlowSpec};
+use crate::packet::NONE;
 
 /// What every packet reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
 pub struct Flow {
-    pub sender: Sender,
-    pub receiver: Receiver,
+    pub sender: Endpoint,
+    pub sink: Sink,
     pub forward: u32,
     pub back: u32,
     pub group: u32,
@@ -23,22 +21,28 @@ pub struct Flow {
     pub connection: u8,
     /// What the ECN field of its packets means.
     pub dialect: Dialect,
+    pub datagrams: bool,
     pub started: bool,
-    /// Places in the calendar: of the start and the sender's timer, and of the receiver.
+    pub counted: Counted,
+    /// Its application hears of each delivery.
+    pub hears_deliveries: bool,
+    /// Places in the calendar: of the start and the sender's timer, and of the sink.
     pub timer: u32,
-    pub receiver_deadline: u32,
+    pub sink_deadline: u32,
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
-    pub payloads: Payloads,
     pub measures: FlowMeasures,
-    /// Number of its source that acts over time, or `NONE`.
-    pub source: u32,
+    /// Number of its application, or `NONE`, and which member it is there.
+    pub app: u32,
+    pub place: u32,
+    /// Application data that it sends by itself.
+    pub opens: u64,
     pub start: Time,
-    base_rtt: Span,
-    tcp: Arc<Settings>,
+    pub base_rtt: Span,
+    pub transport: Transport,
     /// Phase of the sender's clock.
-    boot: Span,
+    pub boot: Span,
     /// What the connections before this one have counted.
     past: Option<Box<Past>>,
 }
@@ -46,57 +50,73 @@ pub struct Flow {
 /// What a flow's connections that are over have counted.
 struct Past {
     sent: SendCounters,
-    min_rtt: Span,
+    min_rtt: Option<Span>,
 }
 
-/// A flow's source that acts over time.
-pub struct TimedSource {
-    pub flow: u32,
-    /// Its place in the calendar.
-    pub deadline: u32,
-    pub source: Box<dyn Source>,
-    /// The transfer that comes next, if it is known.
-    pub next: Option<Next>,
+/// What the opening of a connection has shown to both sides: whether ECN is in use, and how long the handshake took, if that is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    pub ecn: bool,
+    pub rtt: Option<Span>,
 }
 
 impl Flow {
-    /// A flow at rest, with where its routes begin and where its timer and its receiver stand in the calendar.
-    pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2], source: u32) -> Flow {
-        let tcp: Arc<Settings> = spec.tcp.clone();
+    /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
+    pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
+        let transport = spec.transport.clone();
         let (forward, back) = routes;
-        let [timer, receiver_deadline] = deadlines;
+        let [timer, sink_deadline] = deadlines;
+        let nothing = Demand::open(0);
         Flow {
-            receiver: Receiver::new(&tcp),
-            payloads: Payloads::new(&tcp, &spec.traffic.first),
+            sink: Sink::new(&transport),
             forward,
             back,
             group: spec.group,
             connection: 0,
-            dialect: tcp.dialect(),
+            dialect: transport.dialect(),
+            datagrams: transport.is_datagrams(),
             started: false,
+            counted: spec.counted,
+            hears_deliveries: false,
             timer,
-            receiver_deadline,
-            source,
+            sink_deadline,
+            app: NONE,
+            place: 0,
             received: 0,
             lost: 0,
+            opens: spec.opens.map_or(0, |demand| demand.bytes),
             start: spec.start,
-            measures: FlowMeasures::new(base_rtt, spec.start),
+            measures: FlowMeasures::new(base_rtt, spec.opens.map(|_| spec.start)),
             base_rtt,
-            sender: Sender::new(tcp.clone(), &spec.traffic.first, boot),
-            tcp,
+            sender: Endpoint::new(&transport, spec.opens.as_ref().unwrap_or(&nothing), boot),
+            transport,
             boot,
             past: None,
         }
     }
 
-    /// Puts a new connection in the place of one that is over. Packets of that one that are still in the network carry its number and are
-    /// discarded when they arrive.
-    pub fn reconnect(&mut self, demand: &Demand) {
-        self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
-        self.sender = Sender::new(self.tcp.clone(), demand, self.boot);
-        self.receiver = Receiver::new(&self.tcp);
-        self.payloads = Payloads::new(&self.tcp, demand);
-        self.connection = self.connection.wrapping_add(1);
+    /// Puts a new connection in the place of the one before, if there was one. Packets of that one that are still in the network carry its
+    /// number and are discarded when they arrive.
+    pub fn connect(&mut self, demand: &Demand) {
+        let transport = self.transport.clone();
+        self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport));
+    }
+
+    /// Puts the other direction of an open connection in the place of the connection before.
+    pub fn answer(&mut self, opening: Opening, demand: &Demand) {
+        let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
+        let settings = Arc::new(settings.of_answer(opening.ecn));
+        let sink = Sink::new(&Transport::Tcp(settings.clone()));
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink);
+    }
+
+    fn replace(&mut self, sender: Endpoint, sink: Sink) {
+        if self.started {
+            self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
+            self.connection = self.connection.wrapping_add(1);
+        }
+        self.started = true;
+        (self.sender, self.sink) = (sender, sink);
     }
 
     /// What the senders of all its connections have done.
@@ -104,20 +124,20 @@ impl Flow {
         self.past.as_ref().map_or(*self.sender.counters(), |past| sum(&past.sent, self.sender.counters()))
     }
 
-    /// Smallest round-trip time over all its connections; zero before the first.
-    fn min_rtt(&self) -> Span {
-        let past = self.past.as_ref().map_or(Span::ZERO, |past| past.min_rtt);
-        let known = [past, self.sender.min_rtt()].into_iter().filter(|&rtt| rtt > Span::ZERO);
-        known.min().unwrap_or(Span::ZERO)
+    /// Smallest round-trip time over all its connections, where one was measured.
+    fn min_rtt(&self) -> Option<Span> {
+        let past = self.past.as_ref().and_then(|past| past.min_rtt);
+        past.into_iter().chain(self.sender.min_rtt()).min()
     }
 
     pub fn at_end(&self) -> FlowAtEnd<'_> {
         FlowAtEnd {
             group: self.group,
+            has_row: self.counted == Counted::AsFlow,
             measures: &self.measures,
             sender: self.counters(),
             base_rtt_s: self.base_rtt.seconds(),
-            min_rtt_s: self.min_rtt().seconds(),
+            min_rtt_s: self.min_rtt().unwrap_or(Span::ZERO).seconds(),
             started: self.start,
         }
     }

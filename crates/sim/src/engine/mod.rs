@@ -3,7 +3,9 @@
 //! A packet's way: a sender's segment becomes a [`Packet`](crate::packet::Packet) and enters the first link of its route
 //! ([`Simulation::enter`]). A pipe computes its departure at once; a measured queue asks its AQM and starts its transmitter. At the far
 //! end ([`Simulation::arrive`]) it enters the next link or reaches the sink, whose acknowledgement takes the route back.
+//! What there is to send is said by the flow itself or by its application ([`apps`]).
 
+mod apps;
 mod build;
 mod clock;
 mod close;
@@ -16,8 +18,9 @@ use std::sync::Arc;
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rate, Span, Time};
 
+use self::apps::App;
 use self::clock::{CLOCKS, only_looks};
-use self::flow::{Flow, TimedSource};
+use self::flow::Flow;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
@@ -48,7 +51,7 @@ pub struct Run {
 /// A network in simulated time.
 ///
 /// It goes on in slices ([`Simulation::advance`]) between which its owner may look at a clock, tell how far it is, or drop it; how it is
-/// sliced changes nothing about the run. Links and flows may be added between two slices.
+/// sliced changes nothing about the run. Links, flows and applications may be added between two slices.
 pub struct Simulation<P> {
     now: Time,
     options: Options,
@@ -61,9 +64,9 @@ pub struct Simulation<P> {
     declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
     flows: Vec<Flow>,
-    /// The routes of all flows, each ended by `SINK` or `SOURCE`.
+    /// The routes of all flows, each ended by `END`.
     hops: Vec<u32>,
-    sources: Vec<TimedSource>,
+    apps: Vec<App>,
     groups: Vec<GroupCounts>,
     group_names: Vec<Arc<str>>,
     queue_names: Vec<Arc<str>>,
@@ -86,9 +89,8 @@ struct GroupCounts {
     drops: u64,
 }
 
-/// Ends of routes.
-const SINK: u32 = u32::MAX;
-const SOURCE: u32 = u32::MAX - 1;
+/// The end of a route.
+const END: u32 = u32::MAX;
 
 impl<P: Probe> Simulation<P> {
     /// The simulated time: that of the last event, or what was advanced to.
@@ -98,6 +100,11 @@ impl<P: Probe> Simulation<P> {
 
     pub fn probe(&self) -> &P {
         &self.probe
+    }
+
+    /// The probe, of which what it has gathered may be taken out.
+    pub fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
     }
 
     /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that
@@ -145,9 +152,9 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::Link => self.arrive(index),
             ComponentKind::Transmitter => self.transmitted(index),
             ComponentKind::Timer => self.time_out(index),
-            ComponentKind::Receiver => self.wake_receiver(index),
+            ComponentKind::Sink => self.wake_sink(index),
             ComponentKind::Clock => self.tick(index),
-            ComponentKind::Source => self.begin_transfer(index),
+            ComponentKind::App => self.wake_app(index),
             ComponentKind::QueueTimer => self.expire_queue(index),
         }
     }

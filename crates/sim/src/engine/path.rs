@@ -4,26 +4,32 @@ use ecnlab_queue::{Cause, Deed, Discipline, Frame, Take};
 use ecnlab_units::Time;
 
 use super::flow::Flow;
-use super::{GroupCounts, SINK, SOURCE, Simulation};
+use super::{END, GroupCounts, Simulation};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
-use crate::packet::{Arena, NONE, PacketId};
+use crate::network::Counted;
+use crate::packet::{Arena, NONE, PacketId, PacketKind};
 use crate::probe::{MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
-    pub(super) fn arrive(&mut self, link: u32) {
-        let link = &mut self.links[link as usize];
+    pub(super) fn arrive(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
         let (id, packet, next) = link.pop(&mut self.packets);
+        if P::LINKS {
+            self.probe.arrived(self.now, at, id, packet);
+        }
         packet.cursor += 1;
         let hop = self.hops[packet.cursor as usize];
         if let Some((due, order)) = next {
             self.deadlines.set_ordered(link.deadline, due, order);
         }
-        match hop {
-            SINK => self.sink(id),
-            SOURCE => self.acknowledge(id),
-            link => self.enter(link, id),
+        if hop != END {
+            return self.enter(hop, id);
+        }
+        match self.packets[id].kind() {
+            PacketKind::Ack => self.acknowledge(id),
+            PacketKind::Data | PacketKind::Datagram => self.sink(id),
         }
     }
 
@@ -31,6 +37,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         link.arrived += 1;
+        if P::LINKS {
+            self.probe.entered(self.now, at, id, &self.packets[id]);
+        }
         if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
     }
 
@@ -52,6 +61,9 @@ impl<P: Probe> Simulation<P> {
             return self.at_link(at).lose(id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
+        if P::LINKS {
+            self.probe.began(self.now, begins, at, id, &self.packets[id]);
+        }
         launch(link, &mut self.packets, &mut self.deadlines, id, begins, departs);
     }
 
@@ -88,6 +100,9 @@ impl<P: Probe> Simulation<P> {
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));
+                if P::LINKS {
+                    witness.probe.began(now, begins, queue.link, frame.packet, &witness.packets[frame.packet]);
+                }
                 queue.transmitting = true;
                 launch(link, packets, deadlines, frame.packet, begins, departs);
                 deadlines.set(queue.deadline, now, departs);
@@ -176,15 +191,16 @@ impl<P: Probe> Witness<'_, P> {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
+        let counted = u64::from(flow.counted != Counted::Nowhere);
         match what {
             MarkOrDrop::Marked(_) | MarkOrDrop::ScriptMarked => {
                 flow.measures.marks += 1;
-                group.marks += 1;
+                group.marks += counted;
             }
             MarkOrDrop::Dropped(_) | MarkOrDrop::ScriptDropped | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
-                group.drops += 1;
+                group.drops += counted;
             }
         }
         let touch = Touch { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.segment(), what };
@@ -194,6 +210,9 @@ impl<P: Probe> Witness<'_, P> {
     /// A packet is gone.
     fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
+        if P::LINKS {
+            self.probe.dropped(self.now, self.link, id, &packet);
+        }
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
             self.probe.ack_dropped(self.now, self.link, packet.flow, ack.next);

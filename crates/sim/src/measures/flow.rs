@@ -49,7 +49,8 @@ pub struct FlowMeasures {
 }
 
 impl FlowMeasures {
-    pub fn new(base_rtt: Span, start: Time) -> FlowMeasures {
+    /// Of a flow whose first transfer begins at `start`, or when an application says so.
+    pub fn new(base_rtt: Span, start: Option<Time>) -> FlowMeasures {
         FlowMeasures {
             bytes: [0; 3],
             bin_start: [0; 3],
@@ -58,13 +59,13 @@ impl FlowMeasures {
             delay: Histogram::default(),
             rtt_sum_us: 0.0,
             rtt_samples: 0,
-            quiet_since: start,
+            quiet_since: start.unwrap_or(Time::ZERO),
             from: Time::ZERO,
             before: SendCounters::default(),
             lockouts: 0,
             lockout: Span::ZERO,
             completed: None,
-            transfer_since: Some(start),
+            transfer_since: start,
             transfers: Histogram::default(),
             threshold: Span::from_secs(1).max(base_rtt * 10),
         }
@@ -79,7 +80,7 @@ impl FlowMeasures {
             completed: self.completed,
             transfer_since: self.transfer_since,
             bin_start: [0, 1, 2].map(|at| self.bin_start[at].wrapping_sub(self.bytes[at])),
-            ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, now) }
+            ..FlowMeasures { threshold: self.threshold, ..FlowMeasures::new(Span::ZERO, None) }
         };
     }
 
@@ -113,11 +114,9 @@ impl FlowMeasures {
         self.quiet_since = now;
     }
 
-    /// The transfer has been acknowledged to the end; returns how long it took.
-    pub fn end_transfer(&mut self, now: Time) -> Span {
-        let took = now.since(self.transfer_since.take().unwrap_or(now));
-        self.transfers.record(took);
-        took
+    /// The transfer has been acknowledged to the end; returns when it began.
+    pub fn end_transfer(&mut self) -> Option<Time> {
+        self.transfer_since.take()
     }
 
     pub fn round_trip(&mut self, rtt: Span) {

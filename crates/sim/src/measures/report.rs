@@ -18,6 +18,8 @@ pub struct Report {
 /// A flow when the run has ended.
 pub struct FlowAtEnd<'a> {
     pub group: u32,
+    /// Whether it has a row of its own and takes part in Jain's index.
+    pub has_row: bool,
     pub measures: &'a FlowMeasures,
     /// What its senders have counted in the whole run.
     pub sender: SendCounters,
@@ -88,10 +90,12 @@ impl<'a> Reporter<'a> {
         for (flow, at_end) in flows.enumerate() {
             let row = flow_row(flow as u32, &at_end, self.seconds);
             let (flows, sums) = &mut members[row.group as usize];
-            *flows += 1;
+            *flows += u64::from(at_end.has_row);
             sums.add(&row.common.sums);
             total.add(&row.common.sums, &at_end);
-            rows.push(&row);
+            if at_end.has_row {
+                rows.push(&row);
+            }
         }
         let gap = max_min_gap(&members);
         let group_rows = members.into_iter().zip(groups).enumerate().map(|(group, ((flows, sums), at_end))| {
@@ -217,7 +221,9 @@ impl Total {
 
     fn add(&mut self, sums: &Sums, flow: &FlowAtEnd) {
         self.sums.add(sums);
-        (0..3).for_each(|kind| self.jain[kind].add(sums.bytes[kind] as f64));
+        if flow.has_row {
+            (0..3).for_each(|kind| self.jain[kind].add(sums.bytes[kind] as f64));
+        }
         self.timeouts_run += flow.sender.timeouts;
         self.retransmitted_run += flow.sender.retransmitted_fast + flow.sender.retransmitted_timeout;
         self.locked_out_flows += u64::from(sums.lockouts > 0);

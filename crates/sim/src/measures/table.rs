@@ -18,12 +18,14 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
+    /// A link, measured or not.
+    Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
 /// The names of a network's groups and queues, and of what queues have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
     pub groups: Names,
     pub queues: Names,
@@ -31,6 +33,8 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
+    /// The links of a trace.
+    pub links: Names,
 }
 
 impl table::Naming for Naming {
@@ -43,6 +47,7 @@ impl table::Naming for Naming {
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
             Naming::Band => of.bands.clone(),
             Naming::Gauge => of.gauges.clone(),
+            Naming::Link => of.links.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ecnlab_units::{Span, Time};
 
 use super::{Algorithm, Recovery};
+use crate::application::Demand;
 use crate::profile;
 use crate::segment::{Ack, Sacks, Segment};
 use crate::settings::{Handshake, RecoveryName, Settings};
-use crate::source::Demand;
 use crate::tcb::{Output, Tcb};
 
 pub struct Wire {
@@ -40,7 +40,8 @@ impl Wire {
             ..profile::settings("ns2")
         };
         let algorithm = Algorithm::new(&settings);
-        let tcb = Tcb::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let demand = Demand::packets(1000, settings.payload());
+        let tcb = Tcb::new(Arc::new(settings), &demand, Span::ZERO);
         let mut wire = Wire { tcb, now: Time::ZERO, algorithm, sent: Sent::default() };
         wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.wait(Span::from_millis(100));

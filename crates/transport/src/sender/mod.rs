@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use ecnlab_units::{Span, Time};
 
+use crate::application::Demand;
+use crate::plan::Plan;
 use crate::recovery::{Algorithm, Recovery};
-use crate::segment::{Ack, Role};
+use crate::segment::{Ack, Role, Segment};
 use crate::settings::{Handshake, Settings};
-use crate::source::Demand;
 use crate::tcb::{Output, SendCounters, Tcb};
 use crate::timer::{Timer, earlier, is_due};
 use crate::window::Window;
@@ -33,6 +34,14 @@ impl Sender {
         let opening = settings.handshake == Handshake::ThreeWay;
         let one_timer = !settings.pacing && !recovery.has_timer();
         Sender { tcb: Tcb::new(settings, demand, boot), recovery, opening, one_timer }
+    }
+
+    /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
+    /// round-trip time is known if the handshake has shown it.
+    pub fn answering(settings: Arc<Settings>, demand: &Demand, boot: Span, rtt: Option<Span>) -> Sender {
+        let mut sender = Sender::new(settings, demand, boot);
+        sender.tcb.take_over(rtt);
+        sender
     }
 
     /// Opens the connection and sends what the window allows.
@@ -128,9 +137,25 @@ impl Sender {
         }
     }
 
+    /// Whether the SYN has not been answered yet.
+    pub fn is_opening(&self) -> bool {
+        self.opening
+    }
+
     /// Whether all that there was to send is acknowledged.
     pub fn is_done(&self) -> bool {
         self.tcb.una() >= self.tcb.available()
+    }
+
+    /// What an arriving segment brings; see [`crate::Endpoint::brought`].
+    #[inline]
+    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+        self.tcb.brought(segment, delivered, next)
+    }
+
+    /// What there is to send, segment by segment.
+    pub fn plan(&self) -> &Plan {
+        self.tcb.plan()
     }
 
     pub fn window(&self) -> &Window {
@@ -173,7 +198,6 @@ mod tests {
 
     use super::*;
     use crate::profile;
-    use crate::segment::Segment;
     use crate::settings::{Codepoint, EchoStyle, GrowthBy, RecoveryName, ResponseName};
 
     struct Sent(Vec<Segment>);
@@ -184,10 +208,16 @@ mod tests {
         }
     }
 
+    /// A sender with so many full segments to send.
+    fn sender_of(settings: Settings, segments: u64) -> Sender {
+        let demand = Demand::packets(segments, settings.payload());
+        Sender::new(Arc::new(settings), &demand, Span::ZERO)
+    }
+
     #[test]
     fn duplicates_with_nothing_outstanding_retransmit_nothing() {
         let settings = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 1, ..profile::settings("ns2") };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1), Span::ZERO);
+        let mut sender = sender_of(settings, 1);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for _ in 0..4 {
@@ -207,7 +237,7 @@ mod tests {
             hystart: true,
             ..profile::settings("ns2")
         };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         sender.acknowledge(&Ack::plain(10, 40), Time::ZERO + Span::from_millis(100), &mut sent);
@@ -234,7 +264,7 @@ mod tests {
     /// A sender in congestion avoidance with ten segments outstanding.
     fn avoiding(settings: Settings, ecn: bool) -> (Sender, Sent) {
         let settings = Settings { ecn, handshake: Handshake::None, delay_growth: false, initial_window: 10, max_window: 10, ..settings };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         (sender, sent)
@@ -256,7 +286,7 @@ mod tests {
     /// A host with segments outstanding, at the end of the handshake, which agreed on ECN.
     fn host(settings: Settings, segments: u64) -> (Sender, Sent) {
         let settings = Settings { ecn: true, ..settings };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(segments), Span::ZERO);
+        let mut sender = sender_of(settings, segments);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         let syn_ack = Ack { role: Role::Syn, ece: true, ..Ack::plain(1, 40) };
@@ -267,7 +297,7 @@ mod tests {
     #[test]
     fn a_host_that_opens_with_data_is_still_a_host() {
         let settings = Settings { ecn: true, handshake: Handshake::None, fin: false, initial_window: 10, ..profile::settings("rfc") };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         assert!(sent.0.iter().all(|segment| segment.ecn == Ecn::Ect0 && !segment.ece), "ECN is in use and nobody has to be asked");
@@ -301,11 +331,12 @@ mod tests {
     fn duplicates_with_nothing_outstanding_cut_only_where_that_is_asked_for() {
         let threshold = |duplicates_when_idle| {
             let settings = Settings { duplicates_when_idle, limited_transmit: false, ..profile::settings("ns2") };
-            let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1), Span::ZERO);
+            let mut sender = sender_of(settings, 1);
             let mut sent = Sent(Vec::new());
             sender.start(Time::ZERO, &mut sent);
             (1..=2).for_each(|next| sender.acknowledge(&Ack::plain(next, 40), Time::ZERO, &mut sent));
-            sender.tcb.add(&Demand::segments(10));
+            let more = Demand::packets(10, sender.tcb.settings().payload());
+            sender.tcb.add(&more);
             (0..3).for_each(|_| sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent));
             sender.window().ssthresh
         };
@@ -335,7 +366,8 @@ mod tests {
             let echo = now;
             now += Span::from_millis(500);
             sender.acknowledge(&Ack { echo, ..Ack::plain(next, 52) }, now, &mut sent);
-            sender.produce(&Demand::segments(1), now, &mut sent);
+            let more = Demand::packets(1, sender.tcb.settings().payload());
+            sender.produce(&more, now, &mut sent);
         }
         let at = sender.deadline().unwrap();
         assert!(at.since(now) < Span::from_millis(800), "two round trips are more than the timeout");
@@ -350,7 +382,7 @@ mod tests {
     fn a_mark_of_the_next_window_does_not_prolong_recovery() {
         let settings = Settings { recovery: RecoveryName::Sack, initial_window: 10, max_window: 100, ..profile::settings("ns2") };
         let settings = Settings { ecn: true, handshake: Handshake::None, delay_growth: false, ..settings };
-        let mut sender = Sender::new(Arc::new(settings), &Demand::segments(1000), Span::ZERO);
+        let mut sender = sender_of(settings, 1000);
         let mut sent = Sent(Vec::new());
         sender.start(Time::ZERO, &mut sent);
         for to in 3..=14 {

@@ -117,6 +117,11 @@ impl Settings {
         if self.ecn_echo == EchoStyle::Mecn { Dialect::Mecn } else { Dialect::Classic }
     }
 
+    /// Of the other direction of a connection that is open: nobody shakes hands again, and ECN is used if that was agreed upon.
+    pub fn of_answer(&self, ecn: bool) -> Settings {
+        Settings { handshake: Handshake::None, ecn, ..self.clone() }
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header

@@ -39,12 +39,12 @@ use self::ecn::EcnState;
 pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
 pub use self::rtt_seen::RttSeen;
+use crate::application::Demand;
 use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::Estimator;
-use crate::segment::{Ack, Segment};
+use crate::segment::{Ack, Role, Segment};
 use crate::settings::{GrowthBy, ResponseName, RttReport, Settings, TimerRestart};
-use crate::source::Demand;
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -135,6 +135,24 @@ impl Tcb {
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
         self.plan.add(demand);
+    }
+
+    /// What there is to send, segment by segment.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What an arriving segment brings; see [`crate::Endpoint::brought`].
+    #[inline]
+    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+        let carried = || {
+            if segment.role == Role::Plain && segment.seq >= u64::from(self.settings.syn()) {
+                segment.size - self.settings.header
+            } else {
+                0
+            }
+        };
+        self.plan.brought(segment.seq, delivered, next, carried)
     }
 
     /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).

@@ -34,6 +34,16 @@ impl Tcb {
         self.open_window(out);
     }
 
+    /// The connection has been opened from the other side; its handshake took `rtt`, if that is known.
+    pub fn take_over(&mut self, rtt: Option<Span>) {
+        self.last_cut.open();
+        if let Some(rtt) = rtt {
+            let shown = Ack { echo: Time::ZERO, ..Ack::plain(0, 0) };
+            self.rtt.sample(&shown, Time::ZERO + rtt);
+            self.estimator.sample(Time::ZERO, Time::ZERO + rtt, self.una, self.high, &self.settings);
+        }
+    }
+
     /// Nobody answered the SYN: it goes again after a doubled timeout, and without ECN, which the path may not let pass (section 6.1.1.1).
     pub fn syn_timed_out(&mut self, now: Time, out: &mut impl Output) {
         self.retransmit_at = None;

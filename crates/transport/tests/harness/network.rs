@@ -98,7 +98,7 @@ impl Output for Collector {
 
 /// Runs a plan to its end.
 pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
-    let first = Demand { closes: plan.later.is_empty(), ..Demand::segments(plan.segments) };
+    let first = Demand { closes: plan.later.is_empty(), ..Demand::packets(plan.segments, settings.payload()) };
     let mut network = Network {
         sender: Sender::new(settings.clone(), &first, Span::ZERO),
         receiver: Receiver::new(settings),
@@ -119,7 +119,7 @@ pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
     for (place, &(time, segments)) in plan.later.iter().enumerate() {
         total += segments;
         let closes = place + 1 == plan.later.len();
-        network.insert(time, Event::Produce(Demand { closes, ..Demand::segments(segments) }));
+        network.insert(time, Event::Produce(Demand { closes, ..Demand::packets(segments, settings.payload()) }));
     }
     network.run.total = total;
     network.call(Cause::Start, |sender, now, out| sender.start(now, out));

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod pcap;
 pub mod pcapng;
+pub mod write;
 
 use crate::event::{Event, Place, What};
 use crate::fault::Why;

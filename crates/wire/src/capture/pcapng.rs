@@ -21,7 +21,7 @@ use crate::source::Source;
 type Read = Result<Option<Event>, Why>;
 
 /// Kinds of blocks.
-mod block {
+pub mod block {
     pub const SECTION: u32 = 0x0a0d_0d0a;
     pub const INTERFACE: u32 = 1;
     pub const OBSOLETE_PACKET: u32 = 2;
@@ -30,7 +30,7 @@ mod block {
 }
 
 /// Options of interfaces.
-mod option {
+pub mod option {
     pub const END: u16 = 0;
     pub const NAME: u16 = 2;
     pub const RESOLUTION: u16 = 9;
@@ -47,7 +47,7 @@ const DESCRIPTION: usize = 64 * 1024;
 /// Interfaces that are remembered, so that no file takes memory without bound.
 const MOST_INTERFACES: usize = 4096;
 /// Of an interface's name.
-const NAME: usize = 200;
+pub const NAME: usize = 200;
 /// Before an enhanced packet's bytes, from the block's start.
 const BEFORE_PACKET: usize = 28;
 

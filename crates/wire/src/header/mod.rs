@@ -1,11 +1,12 @@
-//! Headers of real packets, read from what a capture kept of them.
+//! Headers of real packets, read from what a capture kept of them, and written.
 //!
-//! Nothing here trusts a length that a header claims: what lies beyond the kept bytes is absent, and the packet says that it was cut.
+//! No reader here trusts a length that a header claims: what lies beyond the kept bytes is absent, and the packet says that it was cut.
 
 mod bytes;
 pub mod ip;
 pub mod link;
 pub mod tcp;
+pub mod write;
 
 pub use bytes::Bytes;
 

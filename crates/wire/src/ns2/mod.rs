@@ -20,7 +20,10 @@
 //! ECT is read as ECT(0).
 
 mod number;
-pub mod read;
+pub(crate) mod read;
+mod write;
+
+pub use write::{DECIMALS, MOST_DECIMALS, line};
 
 use crate::event::Kind;
 

@@ -1,0 +1,283 @@
+//! Applications: what there is to send, and when.
+//!
+//! A flow that sends one thing and no more, such as an endless transfer, needs no application: the engine opens it and nobody is woken. An
+//! application acts over time. It owns some flows, its *members*, hears of events and answers with calls:
+//!
+//! ```text
+//!              Start, Timer, Opened, Delivered, Acknowledged
+//!     engine  ----------------------------------------------->  application
+//!             <-----------------------------------------------
+//!              open, answer, produce, seat, finished, done
+//! ```
+//!
+//! It knows no engine, no packet and no transport: it speaks of bytes and of times.
+
+#[cfg(test)]
+mod testing;
+mod transactions;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use ecnlab_units::{Parameter, Rng, Time, Values, parameters, words};
+
+pub use transactions::Transactions;
+
+/// What an application has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Application data.
+    pub bytes: u64,
+    /// The connection closes behind it.
+    pub closes: bool,
+}
+
+impl Demand {
+    /// More than any run can send.
+    pub const ENDLESS: Demand = Demand { bytes: u64::MAX, closes: false };
+
+    /// Data on a connection that stays open.
+    pub const fn open(bytes: u64) -> Demand {
+        Demand { bytes, closes: false }
+    }
+
+    /// As much data as fills so many packets of `payload` bytes, on a connection that stays open.
+    pub const fn packets(packets: u64, payload: u32) -> Demand {
+        Demand::open(packets * payload as u64)
+    }
+
+    /// Data, and then the end.
+    pub const fn closing(bytes: u64) -> Demand {
+        Demand { bytes, closes: true }
+    }
+}
+
+/// One of an application's flows, counted from 0.
+pub type Member = u32;
+
+/// What an application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Its start has come.
+    Start,
+    /// Its deadline has come.
+    Timer,
+    /// A member's connection is open: the handshake has been answered.
+    Opened(Member),
+    /// A member's sink can read so many more bytes; told to those who ask for it ([`ApplicationSpec::hears_deliveries`]).
+    Delivered(Member, u64),
+    /// All that a member had to send is acknowledged. Datagrams are not acknowledged.
+    Acknowledged(Member),
+}
+
+/// Something that sends over time, as it runs.
+pub trait Application: Send {
+    /// Acts on an event.
+    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls);
+
+    /// When it wants [`Event::Timer`]; asked after each event.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// What an application may ask for. A member that an application with a growing number of them has not used yet comes into being.
+pub trait Calls {
+    /// Opens a new connection in the member's place and sends over it. A connection that was there is forgotten.
+    fn open(&mut self, member: Member, demand: Demand);
+
+    /// Sends in the other direction of the connection that `to` opened: nobody shakes hands again, and ECN is used if that one agreed to.
+    fn answer(&mut self, member: Member, to: Member, demand: Demand);
+
+    /// Sends more over the member's connection, or as datagrams.
+    fn produce(&mut self, member: Member, demand: Demand);
+
+    /// From now on the member is flow `number` of its group: what is drawn by a flow's number, such as its access delay, is drawn anew.
+    fn seat(&mut self, member: Member, number: u64);
+
+    /// Something that a user waited for has ended: it is counted as a transaction of the member.
+    fn finished(&mut self, transfer: &Transfer);
+
+    /// The member has nothing more to send for good.
+    fn done(&mut self, member: Member);
+}
+
+/// What a user waited for, such as a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The flow that it is counted for.
+    pub member: Member,
+    pub began: Time,
+    /// Application data that the user wanted.
+    pub bytes: u64,
+}
+
+/// An application of some kind with its parameters: what all of that kind in a group have in common.
+pub trait ApplicationSpec: Debug + Send + Sync {
+    /// Which way each of its flows sends.
+    fn members(&self) -> Vec<Heading> {
+        vec![Heading::Along]
+    }
+
+    /// Whether it opens as many flows along the route as it needs, beside its members.
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// Whether it wants [`Event::Delivered`].
+    fn hears_deliveries(&self) -> bool {
+        false
+    }
+
+    /// One that runs, with its random stream.
+    fn start(&self, rng: Rng) -> Box<dyn Application>;
+}
+
+words! {
+    /// Which way a flow sends.
+    pub enum Heading {
+        /// Along the route of its group.
+        Along = "along",
+        /// Against it, as a client's request goes whose answer comes along.
+        Against = "against",
+    }
+}
+
+/// What the flows of a group send.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// Each flow sends this at its start, and nothing after it.
+    Once(Demand),
+    /// An application says what to send.
+    Application(Arc<dyn ApplicationSpec>),
+}
+
+words! {
+    /// Over which connection a transfer goes.
+    pub enum Connection {
+        /// A new one.
+        New = "new",
+        /// That of the transfer before.
+        Keep = "keep",
+    }
+}
+
+/// What may carry the data of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// It waits for acknowledgements.
+    Tcp,
+    /// It keeps its own time, whatever becomes of its packets.
+    Udp,
+    Either,
+}
+
+/// A kind of traffic by name. Adding one is an entry here and, where it acts over time, a file beside this one.
+pub struct ApplicationEntry {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+    pub parameters: &'static [Parameter],
+    /// Contradictions among the parameters: the parameter's name and what is wrong.
+    pub check: fn(&Values) -> Vec<(&'static str, String)>,
+    /// What may carry it.
+    pub over: Over,
+    /// What flows send whose full packets carry this many bytes.
+    pub traffic: fn(&Values, u32) -> Traffic,
+}
+
+pub const APPLICATIONS: &[ApplicationEntry] = &[
+    ApplicationEntry {
+        name: "bulk",
+        title: "Endless bulk transfer",
+        summary: "Always has data to send.",
+        source: "ns-2 Application/FTP",
+        parameters: &[],
+        check: |_| Vec::new(),
+        over: Over::Tcp,
+        traffic: |_, _| Traffic::Once(Demand::ENDLESS),
+    },
+    ApplicationEntry {
+        name: "file",
+        title: "Finite transfer",
+        summary: "Sends a number of packets, or of bytes, and is done when all are acknowledged. Exactly one of the two is given.",
+        source: "ns-2 Application/FTP, produce",
+        parameters: File::PARAMETERS,
+        check: |values| File::of(values).check(),
+        over: Over::Tcp,
+        traffic: |values, payload| Traffic::Once(File::of(values).demand(payload)),
+    },
+    ApplicationEntry {
+        name: "transactions",
+        title: "Transfers with pauses",
+        summary: "Sends a transfer, pauses when all of it is acknowledged, and sends the next, each over a connection of its own or all over one.",
+        source: "Mah 1997; RFC 9112, section 9.3",
+        parameters: transactions::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(transactions::Settings::of(values).plan())),
+    },
+];
+
+parameters! {
+    /// A finite transfer as a scenario sets it.
+    struct File {
+        /// Data packets to send, all of them full; 0 if bytes is given.
+        #[source("ns-2 Agent/TCP, advance")]
+        pub packets: u64 = "0", 0..=1e12, "packets";
+        /// Application data to send, the last packet as short as it comes out; 0 if packets is given.
+        #[source("ns-2 Agent/TCP/FullTcp, sendmsg")]
+        pub bytes: u64 = "0", 0..=MAX_BYTES, "bytes";
+    }
+}
+
+const MAX_BYTES: u64 = 1_000_000_000_000_000;
+
+impl File {
+    fn check(&self) -> Vec<(&'static str, String)> {
+        match (self.packets, self.bytes) {
+            (0, 0) => vec![("packets", "is missing: give the file's size as packets = 1000 or as bytes = \"1 MB\"".to_owned())],
+            (0, _) | (_, 0) => Vec::new(),
+            (packets, bytes) => vec![("bytes", format!("{bytes} stands beside packets {packets}: give one of the two"))],
+        }
+    }
+
+    fn demand(&self, payload: u32) -> Demand {
+        match self.bytes {
+            0 => Demand { closes: true, ..Demand::packets(self.packets, payload) },
+            bytes => Demand::closing(bytes),
+        }
+    }
+}
+
+pub fn find(name: &str) -> Option<&'static ApplicationEntry> {
+    APPLICATIONS.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file_of(parameters: &[(&str, &str)]) -> (Values, Vec<(&'static str, String)>) {
+        let entry = find("file").unwrap();
+        let mut values = Values::defaults(entry.parameters);
+        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        let problems = (entry.check)(&values);
+        (values, problems)
+    }
+
+    #[test]
+    fn a_file_has_packets_or_bytes_and_not_both_or_neither() {
+        let wrong = |parameters: &[(&str, &str)]| file_of(parameters).1.first().map(|(name, _)| *name);
+        assert_eq!([None, None], [wrong(&[("packets", "3")]), wrong(&[("bytes", "3 KB")])]);
+        assert_eq!([Some("packets"), Some("bytes")], [wrong(&[]), wrong(&[("packets", "3"), ("bytes", "3 KB")])]);
+    }
+
+    #[test]
+    fn a_file_of_packets_fills_each_of_them() {
+        let demand = |size: (&str, &str)| File::of(&file_of(&[size]).0).demand(960);
+        assert_eq!(Demand::closing(2000), demand(("bytes", "2000")));
+        assert_eq!(Demand::closing(7 * 960), demand(("packets", "7")));
+    }
+}

@@ -1,0 +1,240 @@
+//! The ends of a flow: what the engine asks of whatever sends and of whatever receives.
+//!
+//! A TCP connection and a stream of datagrams answer the same questions. What only one of them has, such as a window or a round-trip time, is an
+//! answer that may be missing.
+
+use std::sync::Arc;
+
+use ecnlab_units::{Dialect, Span, Time};
+
+use crate::application::Demand;
+use crate::datagram::{self, DatagramSender};
+use crate::plan::Plan;
+use crate::receiver::{Arrival, Receiver};
+use crate::segment::{Ack, Segment};
+use crate::sender::Sender;
+use crate::settings::Settings;
+use crate::tcb::{Output, SendCounters};
+use crate::window::Window;
+
+/// How a flow's data is carried.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    Tcp(Arc<Settings>),
+    Datagrams(datagram::Settings),
+}
+
+impl Transport {
+    /// Size of a full data packet and of what answers it, in bytes; nothing answers a datagram, and its way back is measured as if as much did.
+    pub fn sizes(&self) -> (u32, u32) {
+        match self {
+            Transport::Tcp(tcp) => (tcp.packet_size, tcp.ack_size),
+            Transport::Datagrams(udp) => (udp.packet_size, udp.packet_size),
+        }
+    }
+
+    /// Application data in a full packet, in bytes.
+    pub fn payload(&self) -> u32 {
+        match self {
+            Transport::Tcp(tcp) => tcp.payload(),
+            Transport::Datagrams(udp) => udp.payload(),
+        }
+    }
+
+    /// What the ECN field of its packets means.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Transport::Tcp(tcp) => tcp.dialect(),
+            Transport::Datagrams(_) => Dialect::Classic,
+        }
+    }
+
+    /// The ticks of the sender's clock, whose phase a seed draws; zero without such a clock.
+    pub fn tick(&self) -> Span {
+        match self {
+            Transport::Tcp(tcp) => tcp.tick,
+            Transport::Datagrams(_) => Span::ZERO,
+        }
+    }
+
+    /// Whether packets are datagrams.
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, Transport::Datagrams(_))
+    }
+}
+
+/// The sending end.
+#[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
+pub enum Endpoint {
+    Tcp(Sender),
+    Datagrams(DatagramSender),
+}
+
+impl Endpoint {
+    /// A sender with something to send. `boot` is the phase of its clock, below one tick.
+    pub fn new(transport: &Transport, demand: &Demand, boot: Span) -> Endpoint {
+        match transport {
+            Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, boot)),
+            Transport::Datagrams(udp) => Endpoint::Datagrams(DatagramSender::new(*udp)),
+        }
+    }
+
+    /// Opens the connection and sends what it may.
+    pub fn start(&mut self, now: Time, out: &mut impl Output) {
+        if let Endpoint::Tcp(sender) = self {
+            sender.start(now, out);
+        }
+    }
+
+    /// There is more to send.
+    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
+        match self {
+            Endpoint::Tcp(sender) => sender.produce(demand, now, out),
+            Endpoint::Datagrams(sender) => sender.produce(demand, out),
+        }
+    }
+
+    /// Takes an acknowledgement.
+    ///
+    /// # Panics
+    /// If it acknowledges what was never sent, as every acknowledgement of a datagram does.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        match self {
+            Endpoint::Tcp(sender) => sender.acknowledge(ack, now, out),
+            Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
+        }
+    }
+
+    /// When the sender is to be woken.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        self.tcp().and_then(Sender::deadline)
+    }
+
+    /// The deadline has come.
+    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+        if let Endpoint::Tcp(sender) = self {
+            sender.expire(now, out);
+        }
+    }
+
+    /// Whether all that there was to send is acknowledged; never of datagrams.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.tcp().is_some_and(Sender::is_done)
+    }
+
+    /// What an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
+    /// bytes that it can read, and those that the segment carries if it is here for the first time.
+    #[inline]
+    pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
+        match self {
+            Endpoint::Tcp(sender) => sender.brought(segment, delivered, next),
+            Endpoint::Datagrams(sender) => {
+                let carried = sender.carried(segment.size);
+                (u64::from(carried), carried)
+            }
+        }
+    }
+
+    /// Application data in a packet of this number and size, in bytes.
+    pub fn carried(&self, seq: u64, size: u32) -> u32 {
+        match self {
+            Endpoint::Tcp(sender) => sender.plan().payload(seq),
+            Endpoint::Datagrams(sender) => sender.carried(size),
+        }
+    }
+
+    /// What a connection has to send, segment by segment; nothing of datagrams.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.tcp().map(Sender::plan)
+    }
+
+    /// The congestion window, where there is one.
+    pub fn window(&self) -> Option<&Window> {
+        self.tcp().map(Sender::window)
+    }
+
+    /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
+    pub fn alpha(&self) -> Option<f64> {
+        self.tcp().and_then(Sender::alpha)
+    }
+
+    /// The round-trip time to write into packets, where one is known.
+    #[inline]
+    pub fn reported_rtt(&self) -> Option<Span> {
+        self.tcp().map(Sender::reported_rtt).filter(|&rtt| rtt > Span::ZERO)
+    }
+
+    /// Smallest round-trip time measured, where one was.
+    pub fn min_rtt(&self) -> Option<Span> {
+        self.tcp().map(Sender::min_rtt).filter(|&rtt| rtt > Span::ZERO)
+    }
+
+    pub fn counters(&self) -> &SendCounters {
+        match self {
+            Endpoint::Tcp(sender) => sender.counters(),
+            Endpoint::Datagrams(sender) => sender.counters(),
+        }
+    }
+
+    /// The sender of a TCP connection, where it is one.
+    #[inline]
+    pub fn tcp(&self) -> Option<&Sender> {
+        match self {
+            Endpoint::Tcp(sender) => Some(sender),
+            Endpoint::Datagrams(_) => None,
+        }
+    }
+}
+
+/// The receiving end.
+pub enum Sink {
+    Tcp(Receiver),
+    Datagrams,
+}
+
+impl Sink {
+    pub fn new(transport: &Transport) -> Sink {
+        match transport {
+            Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp)),
+            Transport::Datagrams(_) => Sink::Datagrams,
+        }
+    }
+
+    /// Takes a segment that was sent at `sent`.
+    #[inline]
+    pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+        match self {
+            Sink::Tcp(receiver) => receiver.receive(segment, sent, now),
+            Sink::Datagrams => Arrival { delivered: 1, ..Arrival::default() },
+        }
+    }
+
+    /// When the sink is to be woken.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        match self {
+            Sink::Tcp(receiver) => receiver.deadline(),
+            Sink::Datagrams => None,
+        }
+    }
+
+    /// The deadline has come.
+    pub fn expire(&mut self, now: Time) -> Option<Ack> {
+        match self {
+            Sink::Tcp(receiver) => receiver.expire(now),
+            Sink::Datagrams => None,
+        }
+    }
+
+    /// The next segment expected; all before it have arrived. Zero of datagrams, of which none is expected.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        match self {
+            Sink::Tcp(receiver) => receiver.next(),
+            Sink::Datagrams => 0,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Writes an IP packet: IPv4 (RFC 791) or IPv6 (RFC 8200), TCP (RFC 9293) or UDP (RFC 768) behind it, and zeros for the data.
+//!
+//! Checksums are right (RFC 1071); zeros add nothing to a sum, so a packet's length costs no time unless its data are kept.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::tcp::option;
+use super::{protocol, tcp};
+use crate::address::Address;
+use crate::event::{Kind, Packet};
+use crate::tcp::Tcp;
+
+const TTL: u8 = 64;
+/// For experiments (RFC 3692, section 2.1): what is neither TCP nor UDP.
+const EXPERIMENT: u8 = 253;
+const DO_NOT_FRAGMENT: u16 = 0x4000;
+const LONGEST_TCP: usize = 60;
+const LENGTH_V4: usize = 20;
+const LENGTH_V6: usize = 40;
+const LENGTH_UDP: usize = 8;
+/// IPv6's and the longest of TCP's.
+const LONGEST: usize = LENGTH_V6 + LONGEST_TCP;
+
+/// Appends a packet, of which `keep` bytes at most are kept; returns its whole length.
+///
+/// The length is the packet's size. Where its headers leave no room for the payload it is longer; where they leave more, TCP's options are
+/// filled up. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
+pub fn packet(packet: &Packet, keep: u32, out: &mut Vec<u8>) -> u32 {
+    let mut headers = Headers { bytes: [0; LONGEST], length: 0 };
+    let v6 = is_v6(packet.source.address) || is_v6(packet.destination.address);
+    let ip_length = if v6 { LENGTH_V6 } else { LENGTH_V4 };
+    headers.length = ip_length;
+    let number = headers.push_transport(packet, ip_length);
+    let total = total(packet, headers.length);
+    if v6 {
+        headers.set_v6(packet, number, total)
+    } else {
+        headers.set_v4(packet, number, total)
+    }
+    headers.set_checksum(number, ip_length, total);
+    let kept = keep.min(total) as usize;
+    let end = out.len() + kept;
+    out.extend_from_slice(&headers.bytes[..headers.length.min(kept)]);
+    out.resize(end, 0);
+    total
+}
+
+fn is_v6(address: Address) -> bool {
+    matches!(address, Address::V6(_))
+}
+
+/// Length with data behind the headers: of TCP its payload, so that sequence numbers fit; of all else what the packet's size leaves.
+fn total(packet: &Packet, headers: usize) -> u32 {
+    let headers = headers as u32;
+    let total = if packet.is_tcp() { headers.saturating_add(packet.payload) } else { packet.size.max(headers) };
+    total.min(u16::MAX.into())
+}
+
+/// Headers under construction.
+struct Headers {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Headers {
+    /// Writes what stands behind the IP header, without its checksum; returns its protocol.
+    fn push_transport(&mut self, packet: &Packet, ip_length: usize) -> u8 {
+        match packet.kind {
+            Kind::Data | Kind::Ack => {
+                self.push_tcp(packet, ip_length);
+                protocol::TCP
+            }
+            Kind::Datagram => {
+                let length = (packet.size as usize).saturating_sub(ip_length).clamp(LENGTH_UDP, usize::from(u16::MAX) - ip_length);
+                self.push_u16(packet.source.port as u16);
+                self.push_u16(packet.destination.port as u16);
+                self.push_u16(length as u16);
+                self.push_u16(0);
+                protocol::UDP
+            }
+            Kind::Other => EXPERIMENT,
+        }
+    }
+
+    fn push_tcp(&mut self, packet: &Packet, ip_length: usize) {
+        let (start, tcp) = (self.length, &packet.tcp);
+        self.push_u16(packet.source.port as u16);
+        self.push_u16(packet.destination.port as u16);
+        self.push(&tcp.seq.to_be_bytes());
+        self.push(&tcp.ack.to_be_bytes());
+        self.push_u16(0);
+        self.push_u16(tcp.window);
+        self.push(&[0; 4]);
+        self.push_options(tcp, start + LONGEST_TCP);
+        let room = (packet.size as usize).saturating_sub(packet.payload as usize).saturating_sub(ip_length);
+        let length = (self.length - start).max(room.min(LONGEST_TCP)).next_multiple_of(4);
+        self.bytes[self.length..start + length].fill(option::NOTHING);
+        self.length = start + length;
+        let words = (length / 4) as u16;
+        self.bytes[start + 12..start + 14].copy_from_slice(&(words << 12 | tcp.flags.0 & 0x1ff).to_be_bytes());
+    }
+
+    /// Options in the order in which Linux writes them; of SACK as many runs as there is room for.
+    fn push_options(&mut self, tcp: &Tcp, end: usize) {
+        if let Some(mss) = tcp.mss {
+            self.push(&[option::MSS, 4]);
+            self.push_u16(mss);
+        }
+        // Each option alone is filled up to four bytes; these two need no filling together.
+        match (tcp.sack_permitted, tcp.timestamps) {
+            (true, Some(_)) => self.push(&[option::SACK_PERMITTED, 2]),
+            (true, None) => self.push(&[option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]),
+            (false, Some(_)) => self.push(&[option::NOTHING, option::NOTHING]),
+            (false, None) => {}
+        }
+        if let Some(stamps) = tcp.timestamps {
+            self.push(&[option::TIMESTAMPS, 10]);
+            self.push(&stamps.value.to_be_bytes());
+            self.push(&stamps.echo.to_be_bytes());
+        }
+        if let Some(scale) = tcp.window_scale {
+            self.push(&[option::NOTHING, option::WINDOW_SCALE, 3, scale]);
+        }
+        let room = (end - self.length).saturating_sub(4) / 8;
+        let runs = &tcp.sacks.as_slice()[..tcp.sacks.as_slice().len().min(room)];
+        if !runs.is_empty() {
+            self.push(&[option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * runs.len() as u8]);
+        }
+        for (from, to) in runs {
+            self.push(&from.to_be_bytes());
+            self.push(&to.to_be_bytes());
+        }
+    }
+
+    fn set_v4(&mut self, packet: &Packet, number: u8, total: u32) {
+        let id = packet.id.unwrap_or(0) as u16;
+        let header = &mut self.bytes[..LENGTH_V4];
+        header[..2].copy_from_slice(&[0x45, packet.ecn as u8]);
+        header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+        header[4..6].copy_from_slice(&id.to_be_bytes());
+        header[6..8].copy_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
+        header[8..10].copy_from_slice(&[TTL, number]);
+        header[12..16].copy_from_slice(&v4(packet.source.address).octets());
+        header[16..20].copy_from_slice(&v4(packet.destination.address).octets());
+        let sum = checksum(sum(header));
+        self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn set_v6(&mut self, packet: &Packet, number: u8, total: u32) {
+        let header = &mut self.bytes[..LENGTH_V6];
+        header[..2].copy_from_slice(&[0x60, (packet.ecn as u8) << 4]);
+        header[4..6].copy_from_slice(&(total as u16 - LENGTH_V6 as u16).to_be_bytes());
+        header[6..8].copy_from_slice(&[number, TTL]);
+        header[8..24].copy_from_slice(&v6(packet.source.address).octets());
+        header[24..40].copy_from_slice(&v6(packet.destination.address).octets());
+    }
+
+    /// Writes TCP's or UDP's checksum over header, data and the pseudo-header of addresses, protocol and length.
+    fn set_checksum(&mut self, number: u8, ip_length: usize, total: u32) {
+        let place = match number {
+            protocol::TCP => ip_length + 16,
+            protocol::UDP => ip_length + 6,
+            _ => return,
+        };
+        let addresses = if ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
+        let pseudo = sum(&self.bytes[addresses]) + u32::from(number) + (total - ip_length as u32);
+        let sum = match checksum(pseudo + sum(&self.bytes[ip_length..self.length])) {
+            // In UDP a sum of zero says that there is none (RFC 768).
+            0 if number == protocol::UDP => u16::MAX,
+            sum => sum,
+        };
+        self.bytes[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn push_u16(&mut self, number: u16) {
+        self.push(&number.to_be_bytes());
+    }
+}
+
+fn v4(address: Address) -> Ipv4Addr {
+    match address {
+        Address::Node(node) => Ipv4Addr::from(10 << 24 | node & 0x00ff_ffff),
+        Address::V4(address) => address,
+        Address::V6(address) => address.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+fn v6(address: Address) -> Ipv6Addr {
+    match address {
+        Address::V6(address) => address,
+        other => v4(other).to_ipv6_mapped(),
+    }
+}
+
+/// Of an even number of bytes, 16 bits at a time.
+fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+}
+
+/// The ones' complement of a sum in ones' complement arithmetic.
+fn checksum(sum: u32) -> u16 {
+    let once = (sum & 0xffff) + (sum >> 16);
+    !((once & 0xffff) + (once >> 16)) as u16
+}
+
+// The shortest TCP header that this writes has no options.
+const _: () = assert!(tcp::SHORTEST + 40 == LONGEST_TCP);

@@ -1,0 +1,158 @@
+//! Files that are cut, damaged or made to harm: a fault that says where, never a panic, never memory without bound.
+
+mod common;
+
+use std::path::PathBuf;
+
+use ecnlab_units::Time;
+use ecnlab_wire::{Fault, PcapngWriter, Reader, Version, Why};
+use proptest::prelude::*;
+
+const FIXTURES: [&str; 5] = ["ns2.tr", "linux-lo.pcap", "linux-lo.pcapng", "linux-sll.pcap", "linux-sll2.pcap"];
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/traces").join(name)).unwrap()
+}
+
+/// Reads all there is; returns how many events, and the faults.
+fn read(bytes: &[u8]) -> (usize, Vec<Fault>) {
+    let reader = match Reader::open(bytes) {
+        Ok(reader) => reader,
+        Err(fault) => return (0, vec![fault]),
+    };
+    let (events, faults): (Vec<_>, Vec<_>) = reader.partition(Result::is_ok);
+    (events.len(), faults.into_iter().map(Result::unwrap_err).collect())
+}
+
+/// What must hold of any input whatever.
+fn sound(bytes: &[u8]) {
+    let (events, faults) = read(bytes);
+    assert!(events + faults.len() <= bytes.len() + 1, "each event and each fault takes a byte at least");
+    assert!(faults.iter().all(|fault| fault.offset <= bytes.len() as u64));
+    assert!(faults.iter().rev().skip(1).all(|fault| !fault.ends), "nothing follows what ends a file");
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        sound(&bytes);
+    }
+
+    #[test]
+    fn random_bytes_behind_a_good_beginning_are_read_without_a_panic(
+        at in 0..FIXTURES.len(), keep in 0..400_usize, rest in prop::collection::vec(any::<u8>(), 0..600)
+    ) {
+        let good = fixture(FIXTURES[at]);
+        sound(&[&good[..keep.min(good.len())], &rest[..]].concat());
+    }
+
+    #[test]
+    fn flipped_bits_are_read_without_a_panic(at in 0..FIXTURES.len(), flips in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..20)) {
+        let mut bytes = fixture(FIXTURES[at]);
+        for (place, bit) in &flips {
+            let place = place.index(bytes.len());
+            bytes[place] ^= 1 << (bit % 8);
+        }
+        sound(&bytes);
+    }
+
+    #[test]
+    fn random_text_is_read_without_a_panic(text in r"([+\-drvhsf] [-0-9.e]{0,20} ([-a-zA-Z0-9._x]{0,8} ?){0,18}\n){0,20}") {
+        sound(text.as_bytes());
+    }
+
+    /// All events before the cut, and a fault that says where the last record begins, unless the cut lies between two records.
+    #[test]
+    fn of_a_file_that_is_cut_all_is_read_up_to_the_cut(at in 1..FIXTURES.len(), cut in any::<prop::sample::Index>()) {
+        let good = fixture(FIXTURES[at]);
+        let place = cut.index(good.len());
+        let (events, faults) = read(&good[..place]);
+        prop_assert!(faults.len() <= 1);
+        for fault in &faults {
+            prop_assert!(matches!(fault.why, Why::Truncated | Why::Empty | Why::Unknown), "{fault}");
+            prop_assert!(fault.offset <= place as u64);
+        }
+        prop_assert_eq!(events, read(&good[..faults.first().map_or(place, |fault| fault.offset as usize)]).0);
+    }
+
+    #[test]
+    fn a_cut_archive_says_so(cut in 20..1000_usize) {
+        let whole = zstd::encode_all(&fixture("ns2.tr")[..], 1).unwrap();
+        let (_, faults) = read(&whole[..cut]);
+        prop_assert!(faults.last().is_some_and(|fault| fault.ends && matches!(fault.why, Why::Truncated)), "{faults:?}");
+    }
+}
+
+fn written(count: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
+    writer.interface("link", Version::V4, &mut out);
+    let packet = common::example(common::packet());
+    (0..count).for_each(|at| writer.packet(0, Time::from_picos(at.into()), &packet, &mut out));
+    out
+}
+
+fn only_fault(bytes: &[u8]) -> (usize, String) {
+    let (events, faults) = read(bytes);
+    assert_eq!(1, faults.len(), "{faults:?}");
+    (events, faults[0].to_string())
+}
+
+#[test]
+fn nothing_is_said_to_be_nothing() {
+    assert_eq!((0, "the file is empty".to_owned()), only_fault(b""));
+    assert_eq!((0, "this is neither an ns-2 trace nor pcap nor pcapng".to_owned()), only_fault(b"Dear reader,\n"));
+}
+
+#[test]
+fn a_damaged_line_is_passed_over_and_named() {
+    let text = String::from_utf8(fixture("ns2.tr")).unwrap();
+    let damaged = text.replacen("\nr 0.105032", "\nr zero", 1);
+    let (events, said) = only_fault(damaged.as_bytes());
+    assert_eq!((text.lines().count() - 1, "record 3 at byte 78: 'zero' is not a time".to_owned()), (events, said));
+}
+
+#[test]
+fn a_length_without_end_takes_no_memory() {
+    let mut bytes = fixture("linux-lo.pcap");
+    bytes[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());
+    let (events, said) = only_fault(&bytes);
+    assert_eq!(
+        (0, "record 1 at byte 24: it says that 4294967295 bytes of a packet were kept, more than any capture keeps".to_owned()),
+        (events, said)
+    );
+    let mut bytes = written(1);
+    bytes.extend([6_u32, 0xffff_fffc, 0].map(u32::to_le_bytes).as_flattened());
+    let (events, said) = only_fault(&bytes);
+    assert_eq!(1, events);
+    assert!(said.ends_with("the file ends in the middle of it"), "{said}");
+}
+
+#[test]
+fn a_block_whose_lengths_differ_ends_the_file() {
+    let mut bytes = written(2);
+    let last = bytes.len() - 4;
+    bytes[last] ^= 4;
+    let (events, said) = only_fault(&bytes);
+    assert_eq!(1, events);
+    assert!(said.contains("bytes long as it begins and"), "{said}");
+}
+
+#[test]
+fn interfaces_without_end_are_refused() {
+    let mut out = Vec::new();
+    let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
+    (0..5000).for_each(|_| writer.interface("", Version::V4, &mut out));
+    assert!(only_fault(&out).1.ends_with("more than 4096 interfaces are not read"));
+}
+
+#[test]
+fn packets_of_a_link_that_is_not_read_are_said_once_and_passed_over() {
+    let mut bytes = fixture("linux-lo.pcapng");
+    // The interface's link type, in the block behind the section's.
+    let block = usize::from(bytes[4]);
+    bytes[block + 8] = 105;
+    let (events, said) = only_fault(&bytes);
+    assert_eq!(0, events);
+    assert!(said.contains("link type 105"), "{said}");
+}
