@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ecnlab_scenario::{Registry, Scenario, packet_exact};
+use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Off, Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
