@@ -31,9 +31,9 @@ use measures::table::TableText;
 
 /// Every table that a run can give, as data: the measures, then what can be recorded.
 pub fn tables() -> Vec<TableText> {
-    let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text(), columns::BANDS.text()];
-    let before_queues = [columns::IMPAIRMENTS.text()];
+    let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
+    let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
     let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
-    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text()];
-    measured.into_iter().chain(before_queues).chain(series).chain(others).collect()
+    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text()];
+    flows.into_iter().chain(queues).chain(series).chain(others).collect()
 }

@@ -13,8 +13,14 @@ use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Probe, Rec
 use ecnlab_transport::{Demand, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
-const EVERYTHING: Recording =
-    Recording { queue: Some(Span::from_millis(10)), window: Some(Span::from_millis(10)), rates: true, events: true, distributions: true };
+const EVERYTHING: Recording = Recording {
+    queue: Some(Span::from_millis(10)),
+    window: Some(Span::from_millis(10)),
+    rates: true,
+    events: true,
+    distributions: true,
+    transfers: true,
+};
 
 /// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
 fn network() -> Network {

@@ -2,10 +2,10 @@
 
 use ecnlab_transport::application::Event;
 use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
-use ecnlab_units::Time;
+use ecnlab_units::{Rate, Time};
 
-use super::{Flow, Simulation};
-use crate::measures::Delivery;
+use super::{END, Flow, Simulation};
+use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
 use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
 use crate::probe::{Made, Probe};
@@ -121,11 +121,20 @@ impl<P: Probe> Simulation<P> {
 
     /// Counts what a user waited for since it `began`.
     pub(super) fn count_transfer(&mut self, at: u32, began: Time, bytes: u64) {
+        let narrowest = self.narrowest(self.flows[at as usize].forward);
         let flow = &mut self.flows[at as usize];
         let took = self.now.since(began);
         flow.measures.transfers.record(took);
-        self.groups[flow.group as usize].transfers.record(took);
+        let group = &mut self.groups[flow.group as usize];
+        group.transfers.record(took);
+        group.completions.record(&Ended { bytes, took, ideal: Ended::ideal(bytes, flow.base_rtt, narrowest) });
         self.probe.transfer(self.now, flow.group, began, bytes);
+    }
+
+    /// The declared rate of the slowest link of a route.
+    fn narrowest(&self, route: u32) -> Rate {
+        let links = self.hops[route as usize..].iter().take_while(|&&link| link != END);
+        links.map(|&link| self.declared[link as usize].0).min().expect("a route has a link")
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.

@@ -28,7 +28,7 @@ use self::schedule::Scheduled;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
-use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
+use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
 use crate::packet::Arena;
 use crate::probe::Probe;
 
@@ -94,6 +94,7 @@ pub struct Simulation<P> {
 struct GroupCounts {
     delay: Histogram<8>,
     transfers: Histogram<8>,
+    completions: Completions,
     marks: u64,
     drops: u64,
 }
