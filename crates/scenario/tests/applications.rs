@@ -1,7 +1,7 @@
 //! Every application over the network that a scenario file describes: what it sends, how long it takes, and that the same is offered whatever
 //! the queue does.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, Over};
@@ -16,7 +16,7 @@ fn scenario(carrier: &str, app: &str, duration: &str) -> Scenario {
 fn with_queue(queue: &str, carrier: &str, app: &str, duration: &str) -> Scenario {
     let filled = [("QUEUE", queue), ("CARRIER", carrier), ("APP", app), ("DURATION", duration)];
     let text = filled.into_iter().fold(TEMPLATE.to_owned(), |text, (gap, filling)| text.replace(gap, filling));
-    Scenario::from_toml(&text, &[], &Registry::builtin()).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
 }
 
 const TEMPLATE: &str = r#"name = "one group"
@@ -165,7 +165,7 @@ fn a_response_is_ecn_capable_from_its_first_packet_on_once_the_handshake_agreed(
 fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
     let read = |carrier: &str, app: &str| {
         let text = TEMPLATE.replace("QUEUE", "aqm = \"droptail\", limit = 100").replace("CARRIER", carrier).replace("APP", app);
-        Scenario::from_toml(&text.replace("DURATION", "10 s"), &[], &Registry::builtin())
+        Scenario::from_toml(&text.replace("DURATION", "10 s"), &[], &Registry::builtin(), &no_files)
     };
     for (carrier, app, place, told) in [
         (TCP, "{ kind = \"arrivals\", load = 1.2, rate = \"10 Mbps\" }", "flows.users.app.load", "flows pile up"),

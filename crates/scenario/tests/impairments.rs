@@ -1,6 +1,6 @@
 //! Impairments as scenarios list them: how they are read, what is refused, and what they do to a run.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Run, Simulation};
 use ecnlab_units::Time;
 
@@ -30,7 +30,7 @@ tcp = {{ profile = "linux", ecn = true, max_window = 20 }}
 }
 
 fn read(link: &str) -> Result<Scenario, Vec<Problem>> {
-    Scenario::from_toml(&text(link), &[], &Registry::builtin())
+    Scenario::from_toml(&text(link), &[], &Registry::builtin(), &no_files)
 }
 
 fn run(link: &str) -> Run {
@@ -113,11 +113,11 @@ fn a_list_can_be_read_again_and_is_part_of_the_key() {
         { kind = "jitter", delay = "normal 5 ms, deviation 1 ms" },
     ]"#;
     let scenario = read(link).unwrap();
-    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((&scenario.resolved, scenario.hash()), (&again.resolved, again.hash()));
     assert_ne!(scenario.hash(), read("limit = 1000").unwrap().hash());
     let overrides = [("link.path.impair.2.rate".to_owned(), "0.5".to_owned())];
-    let other = Scenario::from_toml(&text(link), &overrides, &Registry::builtin()).unwrap();
+    let other = Scenario::from_toml(&text(link), &overrides, &Registry::builtin(), &no_files).unwrap();
     assert_eq!(0.5, other.resolved["link"][0]["impair"][2]["rate"]);
 }
 

@@ -14,14 +14,17 @@ pub mod network;
 mod packet;
 pub mod probe;
 pub mod record;
+pub mod trace;
 
 pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
 pub use impairment::script::Script;
 pub use measures::Report;
 pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
+pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
+pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer};
 
 use measures::columns;
 use measures::table::TableText;

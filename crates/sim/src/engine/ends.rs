@@ -1,14 +1,14 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
 use ecnlab_transport::application::Event;
-use ecnlab_transport::{Ack, Endpoint, Output, Role, Segment, Window};
+use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
 use ecnlab_units::{Rate, Time};
 
 use super::{END, Flow, Simulation};
 use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
 use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
-use crate::probe::Probe;
+use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink. One of an earlier connection finds nobody there.
@@ -73,7 +73,9 @@ impl<P: Probe> Simulation<P> {
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
         let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
         let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
+        self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -170,7 +172,18 @@ impl<P: Probe> Simulation<P> {
 
     fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
         let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+        self.tell_of_made(id, &Sacks::default());
         self.enter(self.hops[origin.cursor as usize], id);
+    }
+
+    /// Tells a probe that looks at packets of a new one.
+    #[inline(always)]
+    fn tell_of_made(&mut self, id: PacketId, sacks: &Sacks) {
+        if P::LINKS {
+            let packet = &self.packets[id];
+            let endpoint = &self.flows[packet.flow as usize].sender;
+            self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
+        }
     }
 }
 

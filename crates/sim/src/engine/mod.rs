@@ -112,6 +112,11 @@ impl<P: Probe> Simulation<P> {
         &self.probe
     }
 
+    /// The probe, of which what it has gathered may be taken out.
+    pub fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
+    }
+
     /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that
     /// happens at that time has then happened.
     pub fn advance(&mut self, until: Time, events: u64) -> bool {
