@@ -1,6 +1,7 @@
 """The engine, written in Rust (crates/py)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, final
 
 __all__ = [
@@ -159,9 +160,13 @@ class Idling:
 @final
 class Scenario:
     @staticmethod
-    def from_toml(text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ...) -> Scenario: ...
+    def from_toml(
+        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+    ) -> Scenario: ...
     @staticmethod
-    def from_json(text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ...) -> Scenario: ...
+    def from_json(
+        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+    ) -> Scenario: ...
     @property
     def name(self) -> str: ...
     @property

@@ -144,6 +144,24 @@ fn what_is_wrong_is_told_where_it_stands() {
 }
 
 #[test]
+fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_flows() {
+    let access = "access = { to = \"a\", rate = \"100 Mbps\", delay = \"1 ms\", impair = [{ kind = \"loss\", rate = 0.02 }] }";
+    let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));
+    let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.reals("impairments", column));
+    assert_eq!((2, 2), (arrivals.len(), lost.len()), "there and back");
+    assert_eq!(run.report.reals("total", "sent")[0], arrivals[0]);
+    for way in 0..2 {
+        let error = (0.02 * 0.98 / arrivals[way]).sqrt();
+        assert!((lost[way] / arrivals[way] - 0.02).abs() < 5.0 * error, "{} of {}", lost[way], arrivals[way]);
+    }
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!(scenario.hash(), again.hash());
+}
+
+#[test]
 fn an_impairment_that_does_nothing_is_warned_of() {
     let scenario = read("impair = [{ kind = \"loss\", rate = 0 }]").unwrap();
     assert!(scenario.warnings.iter().any(|warning| warning.place == "link.path.impair.0.rate"), "{:?}", scenario.warnings);
