@@ -80,7 +80,11 @@ impl<P: Probe> Simulation<P> {
         let links = self.impaired_names.iter().cloned().collect();
         let names = NetworkNames { groups, queues, bands, gauges: [].into(), links };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
-        let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
+            .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.report(
             self.flows.iter().filter(|flow| flow.counted != Counted::Nowhere).map(Flow::at_end),
