@@ -42,7 +42,9 @@ fn network(scenario: &Scenario, start: f64) -> Value {
     simulation.advance_to(duration);
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
-    let flows = scenario.network.flows.len();
+    let grows = scenario.network.apps.iter().any(|app| app.more.is_some());
+    let came = if grows { finished.report.reals("total", "transactions")[0] } else { 0.0 };
+    let flows = scenario.network.flows.len() + came as usize;
     let of_queue = |column| finished.report.reals("queues", column)[0];
     json!({
         "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
