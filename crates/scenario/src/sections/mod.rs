@@ -55,6 +55,8 @@ pub enum Holds {
     App,
     /// A list of impairments, each with its kind and its parameters.
     Impairments,
+    /// A shape by its name, with its parameters.
+    Shape,
 }
 
 /// Every section, in the order of the documentation.
