@@ -10,7 +10,7 @@
 mod alone;
 
 use ecnlab_queue::{Composition, Inside, Limit};
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{Buffer, LinkSpec, Off, Options, Simulation};
 use ecnlab_units::{Time, Values};
 use serde_json::{Value, json};
@@ -27,7 +27,8 @@ fn main() {
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
-    let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+    let scenario =
+        Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
     println!("{}", if queue_alone { queue(&scenario.network.links[0]) } else { network(&scenario, start) });
 }
 

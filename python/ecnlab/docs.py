@@ -73,6 +73,7 @@ def page() -> str:
     parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
+    parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
     return "\n".join(parts)
 
 
@@ -193,7 +194,7 @@ def _given(key: Parameter) -> str:
 
 
 def _allowed(key: Parameter) -> str:
-    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate") else key.bounds
+    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate", "file or list") else key.bounds
 
 
 def _entries(entries: Iterable[Entry]) -> list[str]:

@@ -191,6 +191,11 @@ class Result:
         return self.table("bands")
 
     @cached_property
+    def impairments(self) -> pl.DataFrame:
+        """A row per seed and impairment of a link, in the order in which packets meet them."""
+        return self.table("impairments")
+
+    @cached_property
     def total(self) -> pl.DataFrame:
         """A row per seed."""
         return self.table("total")

@@ -100,7 +100,11 @@ fn section_text(section: &Section) -> Json {
 
 /// A table among the keys of a section.
 fn table_row(inner: &Inner) -> Json {
-    let kind = if matches!(inner.holds, Holds::Many(_) | Holds::Impairments) { "tables" } else { "table" };
+    let kind = match inner.holds {
+        Holds::Many(_) | Holds::Impairments => "tables",
+        Holds::Deliveries => "file or list",
+        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Shape => "table",
+    };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
         "doc": inner.doc, "source": "", "read_when": "", "set": false,
@@ -172,6 +176,10 @@ fn held(holds: Holds, known: &Registry) -> Json {
                 table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), shape.parameters)
             };
             json!({ "oneOf": SHAPES.iter().map(of).collect::<Vec<_>>() })
+        }
+        Holds::Deliveries => {
+            let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
+            json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
         Holds::Impairments => {
             let tables = KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));

@@ -1,6 +1,6 @@
 //! Links as directed edges: what each direction is, how routes lead over them, and acknowledgements that share a queue with data.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Buffer, Off, Options, Recorder, Recording, Run, Simulation};
 use ecnlab_units::Time;
@@ -46,7 +46,7 @@ link = [
 
 fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin())
+    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
 }
 
 fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
@@ -132,7 +132,7 @@ fn every_form_of_a_link_reads_back_as_the_same_scenario() {
     ];
     for (text, overrides) in forms.iter().map(|form| (TWO_WAY, *form)).chain([(AROUND, &[][..])]) {
         let scenario = sound(text, overrides);
-        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{overrides:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Ready-made networks: what a shape makes, what may be changed of it, and what is said of one that is wrong.
 
 use ecnlab_scenario::registry::registry;
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Run, Simulation};
 use ecnlab_units::Time;
 
@@ -49,7 +49,7 @@ tcp = { profile = "ns2", ecn = true }
 
 fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin())
+    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
 }
 
 fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
@@ -98,7 +98,7 @@ fn what_is_in_force_is_the_network_that_was_made_and_reads_as_the_same_scenario(
     for text in [DUMBBELL, PARKING_LOT] {
         let scenario = sound(text, &[]);
         assert!(scenario.resolved.get("network").is_none() && scenario.resolved["link"][0]["name"].is_string());
-        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved));
     }
 }

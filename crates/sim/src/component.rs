@@ -29,6 +29,8 @@ pub enum ComponentKind {
     QueueTimer,
     /// What a link holds before its queue.
     Hold,
+    /// A change of a link.
+    Schedule,
 }
 
 /// Bits of the index.
@@ -52,7 +54,8 @@ impl Component {
             4 => ComponentKind::Clock,
             5 => ComponentKind::App,
             6 => ComponentKind::QueueTimer,
-            _ => ComponentKind::Hold,
+            7 => ComponentKind::Hold,
+            _ => ComponentKind::Schedule,
         }
     }
 
@@ -90,6 +93,7 @@ mod tests {
             ComponentKind::App,
             ComponentKind::QueueTimer,
             ComponentKind::Hold,
+            ComponentKind::Schedule,
         ] {
             let component = Component::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));

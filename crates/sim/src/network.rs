@@ -9,6 +9,7 @@ use ecnlab_transport::{Demand, Traffic, Transport};
 use ecnlab_units::distribution::Times;
 use ecnlab_units::{Rate, Rng, Span, Time};
 
+use crate::deliveries::DeliveryTrace;
 use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
@@ -95,6 +96,9 @@ pub struct OwnLink {
     pub limits: Vec<u32>,
 }
 
+/// What ends the shown name of a link's way back.
+pub const REVERSE: &str = ".reverse";
+
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
@@ -129,6 +133,38 @@ pub struct QueueSpec {
     pub name: String,
     /// What it is made of.
     pub of: Composition,
+    /// How its link changes while the run goes on.
+    pub changes: Vec<Change>,
+    /// When its link sends, if that is not at its rate.
+    pub deliveries: Option<DeliveryTrace>,
+}
+
+/// A change of a link. A link that changes has a measured queue: a plain buffer computes its departures as packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub at: Time,
+    /// How long after that again, and again, if at all.
+    pub every: Option<Span>,
+    pub rate: Option<Rate>,
+    pub delay: Option<Span>,
+    pub state: Option<LinkState>,
+}
+
+/// Whether a link sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    Up,
+    Down {
+        /// What is on the wire is lost, in place of arriving.
+        loses_wire: bool,
+    },
+}
+
+impl QueueSpec {
+    /// On a link that does not change and sends at its rate.
+    pub fn new(name: impl Into<String>, of: Composition) -> QueueSpec {
+        QueueSpec { name: name.into(), of, changes: Vec::new(), deliveries: None }
+    }
 }
 
 /// A flow and its routes.
@@ -273,6 +309,16 @@ impl LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
 
+    /// As a trace shows it: its label, and of a flow's own link which flow's it is.
+    pub fn shown(&self) -> String {
+        let label = self.label();
+        match (self.member(), label.strip_suffix(REVERSE)) {
+            (None, _) => label,
+            (Some(member), None) => format!("{label}.{member}"),
+            (Some(member), Some(of)) => format!("{of}.{member}{REVERSE}"),
+        }
+    }
+
     /// What it is called in results, where a group's own links are one.
     pub fn label(&self) -> String {
         let (of, direction) = match self {
@@ -280,7 +326,7 @@ impl LinkName {
             LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
             LinkName::Exit { group, direction, .. } => (format!("{group}.exit"), direction),
         };
-        if *direction == Direction::Forward { of } else { format!("{of}.reverse") }
+        if *direction == Direction::Forward { of } else { of + REVERSE }
     }
 
     /// Which of its group's flows the link belongs to, if to one.

@@ -27,6 +27,8 @@ pub struct Recording {
     pub events: bool,
     /// How delays, round-trip times and waits are distributed.
     pub distributions: bool,
+    /// Each transaction that ended.
+    pub transfers: bool,
 }
 
 /// Bytes of rows that the recording of one run may take.
@@ -46,6 +48,7 @@ pub struct Recorder {
     events: Filling<EventRow>,
     lockouts: Filling<LockoutRow>,
     distributions: Vec<DistributionRow>,
+    transfers: Filling<TransferRow>,
     /// By group.
     round_trips: Vec<Histogram<8>>,
 }
@@ -109,6 +112,13 @@ pub struct LockoutRow {
     flow: u32,
     from: Time,
     to: Time,
+}
+
+pub struct TransferRow {
+    group: u32,
+    began: Time,
+    ended: Time,
+    bytes: u64,
 }
 
 pub struct DistributionRow {
@@ -252,6 +262,17 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
     ]],
 };
 
+pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
+    name: "transfers",
+    doc: "each transaction in the order in which they ended, if `record.transfers` is on",
+    columns: &[&[
+        name("group", Naming::Group, "Name of the group", |row| row.group),
+        real("start_s", "s", "When it began", |row| row.began.seconds()),
+        real("duration_s", "s", "How long it took", |row| row.ended.since(row.began).seconds()),
+        count("size_bytes", "bytes", "Its application data", |row| row.bytes),
+    ]],
+};
+
 impl Recorder {
     /// Of a run that ends at `duration`.
     pub fn new(recording: Recording, duration: Time) -> Recorder {
@@ -267,6 +288,7 @@ impl Recorder {
             events: Filling::new(&EVENTS),
             lockouts: Filling::new(&LOCKOUTS),
             distributions: Vec::new(),
+            transfers: Filling::new(&TRANSFERS),
             round_trips: Vec::new(),
         }
     }
@@ -288,7 +310,7 @@ impl Recorder {
         let distributions = self.distribution_rows(names.groups.len() as u32);
         let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
         let names = &NetworkNames { gauges, ..names.clone() };
-        let Recording { queue, window, rates, events, distributions: cells } = self.recording;
+        let Recording { queue, window, rates, events, distributions: cells, transfers } = self.recording;
         let all = [
             (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
             (queue.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
@@ -297,6 +319,7 @@ impl Recorder {
             (events, EVENTS.name, self.events.finish(names)),
             (events, LOCKOUTS.name, self.lockouts.finish(names)),
             (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.table(names, distributions)),
+            (transfers, TRANSFERS.name, self.transfers.finish(names)),
         ];
         Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
     }
@@ -332,6 +355,7 @@ impl Recorder {
             (self.rates.bytes(), RATES.name),
             (self.events.bytes(), EVENTS.name),
             (self.lockouts.bytes(), LOCKOUTS.name),
+            (self.transfers.bytes(), TRANSFERS.name),
         ];
         tables.into_iter().max().map_or("", |(_, name)| name)
     }
@@ -406,6 +430,12 @@ impl Probe for Recorder {
     fn rates(&mut self, now: Time, group: u32, bin: &Bin) {
         if self.recording.rates {
             self.room.store(&mut self.rates, &RateRow { group, bin: *bin }, now);
+        }
+    }
+
+    fn transfer(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
+        if self.recording.transfers {
+            self.room.store(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use ecnlab_units::{Span, Values, parameters};
 
-use super::{Holds, Inner, Section, flows, link, record};
+use super::{Holds, Inner, Section, change, flows, link, record};
 use crate::read::{Given, Reader};
 use crate::shapes::NETWORK;
 
@@ -46,6 +46,13 @@ pub const ROOT: Section = Section {
             required: true,
             doc: "The groups of flows, one section or more; at most 1 000 000 flows in all.",
             example: "[[flows]]",
+        },
+        Inner {
+            key: "change",
+            holds: Holds::Many(&change::CHANGE),
+            required: false,
+            doc: "What changes about links while the run goes on.",
+            example: "[[change]]",
         },
         Inner {
             key: "record",

@@ -13,6 +13,7 @@ use super::flow::Flow;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
+use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
@@ -55,6 +56,7 @@ impl<P: Probe> Simulation<P> {
             queues: Vec::new(),
             impaired: Vec::new(),
             impaired_names: Vec::new(),
+            schedule: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -88,6 +90,7 @@ impl<P: Probe> Simulation<P> {
         let delay = spec.delay_in_run(seed);
         self.links.push(Link::new(spec.rate, delay + self.drawn_spread(spec), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, delay));
+        self.probe.link_added(number as u32, spec);
         number as u32
     }
 
@@ -124,10 +127,13 @@ impl<P: Probe> Simulation<P> {
             deadline,
             timer,
             transmitting: false,
+            is_down: false,
+            deliveries: spec.deliveries.clone().map(|trace| Box::new(Deliveries::new(trace))),
             measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.of.bands());
+        spec.changes.iter().for_each(|change| self.add_change(at as u32, change));
         at as u32
     }
 
@@ -150,6 +156,7 @@ impl<P: Probe> Simulation<P> {
             self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
         }
         self.flows.push(Flow::new(spec, self.drawn_boot(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        self.probe.flow_added(number as u32, spec);
         number as u32
     }
 

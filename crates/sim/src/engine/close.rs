@@ -20,7 +20,7 @@ impl<P: Probe> Simulation<P> {
         self.queues.iter().for_each(|queue| queue.discipline.frames(&mut |frame| waiting.push(frame.packet)));
         let held = self.links.iter().filter_map(|link| link.impairment.as_ref()).flat_map(|impairment| impairment.held());
         let mut live = 0;
-        for id in on_wires.chain(waiting).chain(held) {
+        for id in on_wires.chain(waiting).chain(held).chain(self.partly()) {
             let packet = &self.packets[id];
             live += 1;
             in_flight[packet.flow as usize] += u64::from(!packet.is_ack());
@@ -40,15 +40,19 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    /// What waits in a queue or is partly sent, and what it has dropped.
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
-        let discipline = &self.queues[at as usize].discipline;
-        (discipline.len() as u64, discipline.total().dropped_packets())
+        let queue = &self.queues[at as usize];
+        let partly = queue.deliveries.as_ref().is_some_and(|deliveries| deliveries.partly.is_some());
+        (queue.discipline.len() as u64 + u64::from(partly), queue.discipline.total().dropped_packets())
     }
 
     fn queue_at_end<'q>(&self, queue: &'q Queue, bands: &'static [&'static str]) -> QueueAtEnd<'q> {
         let impairment = self.links[queue.link as usize].impairment.as_ref();
         let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
-        QueueAtEnd { measures: &queue.measures, bands, counters: queue.discipline.counters_by_band(), lost }
+        let followed = queue.deliveries.as_ref().map(|deliveries| deliveries.utilisation(self.options.measure_from, self.now));
+        let utilisation = followed.unwrap_or_else(|| queue.measures.utilisation(self.now));
+        QueueAtEnd { measures: &queue.measures, bands, counters: queue.discipline.counters_by_band(), lost, utilisation }
     }
 
     /// What each impairment did; links of one name are one.
@@ -76,7 +80,11 @@ impl<P: Probe> Simulation<P> {
         let links = self.impaired_names.iter().cloned().collect();
         let names = NetworkNames { groups, queues, bands, gauges: [].into(), links };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
-        let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
+            .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.report(
             self.flows.iter().filter(|flow| flow.counted != Counted::Nowhere).map(Flow::at_end),

@@ -9,10 +9,12 @@ mod apps;
 mod build;
 mod clock;
 mod close;
+mod deliver;
 mod ends;
 mod flow;
 mod impair;
 mod path;
+mod schedule;
 
 use std::sync::Arc;
 
@@ -22,10 +24,11 @@ use ecnlab_units::{Rate, Span, Time};
 use self::apps::App;
 use self::clock::{CLOCKS, only_looks};
 use self::flow::Flow;
+use self::schedule::Scheduled;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
-use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
+use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
 use crate::packet::Arena;
 use crate::probe::Probe;
 
@@ -67,6 +70,8 @@ pub struct Simulation<P> {
     /// The links with impairments, each with the place of what it is called.
     impaired: Vec<(u32, u32)>,
     impaired_names: Vec<Arc<str>>,
+    /// How links change while the run goes on.
+    schedule: Vec<Scheduled>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `END`.
     hops: Vec<u32>,
@@ -89,6 +94,7 @@ pub struct Simulation<P> {
 struct GroupCounts {
     delay: Histogram<8>,
     transfers: Histogram<8>,
+    completions: Completions,
     marks: u64,
     drops: u64,
 }
@@ -104,6 +110,11 @@ impl<P: Probe> Simulation<P> {
 
     pub fn probe(&self) -> &P {
         &self.probe
+    }
+
+    /// The probe, of which what it has gathered may be taken out.
+    pub fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
     }
 
     /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that
@@ -156,6 +167,7 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::App => self.wake_app(index),
             ComponentKind::QueueTimer => self.expire_queue(index),
             ComponentKind::Hold => self.release(index),
+            ComponentKind::Schedule => self.change(index),
         }
     }
 }

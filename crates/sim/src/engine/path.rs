@@ -13,9 +13,12 @@ use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
-    pub(super) fn arrive(&mut self, link: u32) {
-        let link = &mut self.links[link as usize];
+    pub(super) fn arrive(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
         let (id, packet, next) = link.pop(&mut self.packets);
+        if P::LINKS {
+            self.probe.arrived(self.now, at, id, packet);
+        }
         packet.cursor += 1;
         let hop = self.hops[packet.cursor as usize];
         if let Some((due, order)) = next {
@@ -34,6 +37,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         link.arrived += 1;
+        if P::LINKS {
+            self.probe.entered(self.now, at, id, &self.packets[id]);
+        }
         if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
     }
 
@@ -51,6 +57,9 @@ impl<P: Probe> Simulation<P> {
             return self.at_link(at).lose(id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
+        if P::LINKS {
+            self.probe.began(self.now, begins, at, id, &self.packets[id]);
+        }
         launch(link, &mut self.packets, &mut self.deadlines, id, begins, departs);
     }
 
@@ -77,7 +86,14 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If none may leave yet and the queue is to be asked again at once: time would stand still.
-    fn transmit(&mut self, at: u32) {
+    pub(super) fn transmit(&mut self, at: u32) {
+        let queue = &self.queues[at as usize];
+        if queue.is_down {
+            return;
+        }
+        if queue.deliveries.is_some() {
+            return self.deliver(at);
+        }
         let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.held(queue.discipline.len(), now);
@@ -87,13 +103,13 @@ impl<P: Probe> Simulation<P> {
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));
+                witness.tell_of_beginning(frame.packet, begins);
                 queue.transmitting = true;
                 launch(link, packets, deadlines, frame.packet, begins, departs);
                 deadlines.set(queue.deadline, now, departs);
             }
             Take::Later(time) => {
-                assert!(time > now, "the time at which a packet may leave must be later than now");
-                deadlines.set(queue.deadline, now, time);
+                deadlines.set(queue.deadline, now, later_than(time, now));
             }
             Take::Empty => {}
         }
@@ -114,7 +130,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The time, a queue, and who hears what the queue does.
     #[inline(always)]
-    fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
+    pub(super) fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
         let Simulation { now, queues, packets, flows, groups, probe, .. } = self;
         let queue = &mut queues[at as usize];
         let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
@@ -143,7 +159,7 @@ pub(super) struct Witness<'a, P> {
 
 impl<P: Probe> Witness<'_, P> {
     #[inline]
-    fn hear(&mut self, deed: Deed<Waiting>) {
+    pub(super) fn hear(&mut self, deed: Deed<Waiting>) {
         match deed {
             Deed::Stored(_) => {}
             Deed::Marked(frame, cause) => {
@@ -177,9 +193,20 @@ impl<P: Probe> Witness<'_, P> {
         self.probe.touched(self.now, &touch);
     }
 
+    /// Tells a probe that looks at links of a transmission.
+    #[inline(always)]
+    pub(super) fn tell_of_beginning(&mut self, id: PacketId, begins: Time) {
+        if P::LINKS {
+            self.probe.began(self.now, begins, self.link, id, &self.packets[id]);
+        }
+    }
+
     /// A packet is gone.
     pub(super) fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
+        if P::LINKS {
+            self.probe.dropped(self.now, self.link, id, &packet);
+        }
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
             let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
@@ -191,9 +218,19 @@ impl<P: Probe> Witness<'_, P> {
     }
 }
 
+/// The time at which a packet may leave, as a queue answers that is asked now.
+///
+/// # Panics
+/// If it is not later: time would stand still.
+#[inline]
+pub(super) fn later_than(time: Time, now: Time) -> Time {
+    assert!(time > now, "the time at which a packet may leave must be later than now");
+    time
+}
+
 /// Puts a packet on a wire.
 #[inline]
-fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
+pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
     let order = deadlines.order(begins);
     if link.push(packets, id, departs, order) {
         deadlines.set_ordered(link.deadline, packets[id].due, order);

@@ -20,7 +20,7 @@ pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
 }
 
 pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), of: Composition::fifo(aqm, values, limit) }));
+    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, Composition::fifo(aqm, values, limit))));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(kbps, delay_us, 0) }
 }
 

@@ -106,11 +106,15 @@ impl Headers {
             self.push(&[option::MSS, 4]);
             self.push_u16(mss);
         }
-        if tcp.sack_permitted {
-            self.push(&[option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
+        // Each option alone is filled up to four bytes; these two need no filling together.
+        match (tcp.sack_permitted, tcp.timestamps) {
+            (true, Some(_)) => self.push(&[option::SACK_PERMITTED, 2]),
+            (true, None) => self.push(&[option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]),
+            (false, Some(_)) => self.push(&[option::NOTHING, option::NOTHING]),
+            (false, None) => {}
         }
         if let Some(stamps) = tcp.timestamps {
-            self.push(&[option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
+            self.push(&[option::TIMESTAMPS, 10]);
             self.push(&stamps.value.to_be_bytes());
             self.push(&stamps.echo.to_be_bytes());
         }
