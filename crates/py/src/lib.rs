@@ -8,6 +8,7 @@ mod parquet;
 mod scenario;
 mod table;
 mod trace;
+mod tracing;
 mod watch;
 
 use std::borrow::Cow;
