@@ -173,7 +173,8 @@ impl Sending {
         let by_timer = self.last_ack.is_none_or(|last| now.since(last) > pause);
         let cause = match self.episode {
             _ if by_timer => Cause::Timeout,
-            _ if self.duplicates == DUPLICATES => Cause::Duplicates,
+            // Going back after a timeout moves on with each acknowledgement; the segment that is asked for comes out of turn.
+            _ if self.duplicates == DUPLICATES && start == self.una => Cause::Duplicates,
             Some((cause, until)) if start < until => cause,
             _ if is_called_for => Cause::Duplicates,
             _ => Cause::Timeout,
