@@ -10,13 +10,16 @@ pub mod registry;
 mod route;
 mod scenario;
 mod sections;
+mod shapes;
 mod tree;
 mod warnings;
 
 pub use ecnlab_queue::Registry;
 pub use problem::Problem;
+use read::Reader;
 pub use scenario::{BUILD, Scenario};
 pub use sections::record::Record;
+use shapes::NETWORK;
 use tree::Node;
 
 /// Gives the text of a file that a scenario names, or says why it cannot.
@@ -55,7 +58,15 @@ impl Scenario {
         files: Files<'_>,
     ) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
-        let problems = overrides::write(&mut root, overrides);
-        if problems.is_empty() { Scenario::read(&root, registry, files) } else { Err(problems) }
+        let mut reader = Reader::new(registry, files);
+        let (of_shape, others): (Vec<_>, Vec<_>) = overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
+        let mut problems = overrides::write(&mut root, &of_shape);
+        let hosts = shapes::expand(&mut root, &mut reader);
+        problems.extend(overrides::write(&mut root, &others));
+        shapes::settle_hosts(&mut root, &hosts);
+        if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
+            return Err(reader.problems);
+        }
+        if problems.is_empty() { Scenario::read(&root, reader) } else { Err(problems) }
     }
 }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use ecnlab_queue::Registry;
 use ecnlab_sim::{Counted, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
-use crate::Files;
 use crate::problem::Problem;
 use crate::read::{Given, Reader};
 use crate::sections::change;
@@ -43,9 +41,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario; all problems at once.
-    pub fn read(node: &Node, registry: &Registry, files: Files<'_>) -> Result<Scenario, Vec<Problem>> {
-        let mut reader = Reader::new(registry, files);
+    /// Reads and checks a scenario; all problems at once, with those that the reader has gathered before.
+    pub(crate) fn read(node: &Node, mut reader: Reader) -> Result<Scenario, Vec<Problem>> {
         let given = Given::new(node, "");
         let top = root::read(&mut reader, &given);
         let record = record::read(&mut reader, &given);

@@ -57,6 +57,8 @@ pub enum Holds {
     App,
     /// A list of impairments, each with its kind and its parameters.
     Impairments,
+    /// A shape by its name, with its parameters.
+    Shape,
     /// A trace of delivery opportunities: a file, or a list of times.
     Deliveries,
 }
