@@ -30,6 +30,7 @@ fn main() {
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
+<<<<<<< HEAD
     let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
     println!(
         "{}",
@@ -39,6 +40,12 @@ fn main() {
             _ => network(&scenario, start),
         }
     );
+=======
+    let beside = |name: &str| std::fs::read_to_string(std::path::Path::new(&file).with_file_name(name)).map_err(|why| why.to_string());
+    let read = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &beside);
+    let scenario = read.unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+    println!("{}", if queue_alone { queue(&scenario.network.links[0]) } else { network(&scenario, start) });
+>>>>>>> main
 }
 
 /// Times a whole network; `start` is when its file began to be read.
@@ -51,7 +58,9 @@ fn network(scenario: &Scenario, start: f64) -> Value {
     simulation.advance_to(duration);
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
-    let flows = scenario.network.flows.len();
+    let grows = scenario.network.apps.iter().any(|app| app.more.is_some());
+    let came = if grows { finished.report.reals("total", "transactions")[0] } else { 0.0 };
+    let flows = scenario.network.flows.len() + came as usize;
     let of_queue = |column| finished.report.reals("queues", column)[0];
     json!({
         "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,

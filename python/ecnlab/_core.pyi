@@ -1,6 +1,7 @@
 """The engine, written in Rust (crates/py)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, final
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "addresses",
     "check_aqm",
     "check_discipline",
+    "check_trace",
     "columns",
     "cost_of_aqm",
     "exp",
@@ -158,9 +160,13 @@ class Idling:
 @final
 class Scenario:
     @staticmethod
-    def from_toml(text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ...) -> Scenario: ...
+    def from_toml(
+        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+    ) -> Scenario: ...
     @staticmethod
-    def from_json(text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ...) -> Scenario: ...
+    def from_json(
+        text: str, overrides: Sequence[tuple[str, str]], aqms: Sequence[BroughtAqm] = ..., folder: Path | str = ...
+    ) -> Scenario: ...
     @property
     def name(self) -> str: ...
     @property
@@ -226,6 +232,7 @@ def read_trace(
     header: int = 0,
     watch: Callable[[float], bool] | None = None,
 ) -> TraceRead: ...
+def check_trace(path: str | None, *, watch: Callable[[float], bool] | None = None) -> str: ...
 def trace_columns() -> str: ...
 def registry(aqms: Sequence[BroughtAqm] = ...) -> str: ...
 def schema(aqms: Sequence[BroughtAqm] = ...) -> str: ...

@@ -162,7 +162,7 @@ def _checked(form: str, text: str, changes: Mapping[str, str], source: str | Non
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _brought(aqms)
     try:
-        core = _interruptible(lambda: build(text, list(changes.items()), entries))
+        core = _interruptible(lambda: build(text, list(changes.items()), entries, _folder(source)))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     except ValueError as error:  # a name that is taken
@@ -170,6 +170,11 @@ def _checked(form: str, text: str, changes: Mapping[str, str], source: str | Non
     made = Scenario(core, form, text, changes, source, classes)
     made.warnings += _unused(made, entries)
     return made
+
+
+def _folder(source: str | None) -> Path:
+    """Where the files lie that a scenario names: beside its own, or in the working directory."""
+    return Path(source).parent if source else Path()
 
 
 def _brought(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:

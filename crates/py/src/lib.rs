@@ -4,6 +4,7 @@ mod aqm;
 mod conformance;
 mod errors;
 mod fault;
+mod files;
 mod parquet;
 mod scenario;
 mod table;

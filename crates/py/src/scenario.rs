@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as Sound};
@@ -16,6 +17,7 @@ use crate::aqm::failure::{self, Failure};
 use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::fault::caught;
+use crate::files;
 use crate::table::Table;
 use crate::tracing::TraceTo;
 use crate::watch::Watch;
@@ -44,17 +46,29 @@ pub struct RunResult {
 #[pymethods]
 impl Scenario {
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
-    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    fn from_toml(
+        py: Python<'_>,
+        text: &str,
+        overrides: Vec<(String, String)>,
+        aqms: Vec<Py<BroughtAqm>>,
+        folder: PathBuf,
+    ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry))
+        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry, &|name| files::text(&folder, name)))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
-    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    fn from_json(
+        py: Python<'_>,
+        text: &str,
+        overrides: Vec<(String, String)>,
+        aqms: Vec<Py<BroughtAqm>>,
+        folder: PathBuf,
+    ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_json(text, &overrides, &registry))
+        Scenario::made(py, || Sound::from_json(text, &overrides, &registry, &|name| files::text(&folder, name)))
     }
 
     #[getter]

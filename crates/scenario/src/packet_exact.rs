@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Composition, Limit, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
+use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 use ecnlab_sim::{
     Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, TraceFormat, TraceSpec,
     Tracer,
@@ -366,7 +366,7 @@ impl Probe for Tape {
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {
         if let Some(left) = self.events.last_mut() {
             left.kind = "ackdrop";
         }

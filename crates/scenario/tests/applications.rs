@@ -1,7 +1,7 @@
 //! Every application over the network that a scenario file describes: what it sends, how long it takes, and that the same is offered whatever
 //! the queue does.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::Column;
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, Over};
@@ -14,9 +14,13 @@ fn scenario(carrier: &str, app: &str, duration: &str) -> Scenario {
 }
 
 fn with_queue(queue: &str, carrier: &str, app: &str, duration: &str) -> Scenario {
-    let text = format!(
-        r#"name = "one group"
-duration = "{duration}"
+    let filled = [("QUEUE", queue), ("CARRIER", carrier), ("APP", app), ("DURATION", duration)];
+    let text = filled.into_iter().fold(TEMPLATE.to_owned(), |text, (gap, filling)| text.replace(gap, filling));
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
+}
+
+const TEMPLATE: &str = r#"name = "one group"
+duration = "DURATION"
 measure_from = "0 s"
 
 [[link]]
@@ -25,18 +29,15 @@ from = "a"
 to = "b"
 rate = "10 Mbps"
 delay = "20 ms"
-queue = {{ {queue} }}
+queue = { QUEUE }
 
 [[flows]]
 name = "users"
 from = "a"
 to = "b"
-{carrier}
-app = {app}
-"#
-    );
-    Scenario::from_toml(&text, &[], &Registry::builtin()).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
-}
+CARRIER
+app = APP
+"#;
 
 fn run(scenario: &Scenario) -> Run {
     let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
@@ -106,6 +107,15 @@ fn a_pause_between_exchanges_is_no_lockout() {
 }
 
 #[test]
+fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
+    let bursts = "{ kind = \"onoff\", rate = \"1 Mbps\", on = \"500 ms\", off = \"3 s\" }";
+    assert_eq!(0.0, of(&run(&scenario(UDP, bursts, "60 s")), "lockouts"));
+    let dead = with_queue("aqm = \"droptail\", limit = 1 }\nloss = 1\nreverse = { limit = 100", UDP, "\"cbr\"", "60 s");
+    let run = run(&dead);
+    assert_eq!((1.0, 60.0), (of(&run, "lockouts"), of(&run, "lockout_s")));
+}
+
+#[test]
 fn datagrams_arrive_at_the_rate_of_their_application() {
     for (app, expected, within) in [
         ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.001),
@@ -157,6 +167,34 @@ fn a_response_is_ecn_capable_from_its_first_packet_on_once_the_handshake_agreed(
         let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
         let sent = Simulation::new(&scenario.network, &options, Codepoints::default()).finish().1.0;
         assert!(sent.len() > 40 && sent.iter().all(|&found| found == expected), "ecn = {ecn}: {sent:?}");
+    }
+}
+
+#[test]
+fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
+    let read = |carrier: &str, app: &str| {
+        let text = TEMPLATE.replace("QUEUE", "aqm = \"droptail\", limit = 100").replace("CARRIER", carrier).replace("APP", app);
+        Scenario::from_toml(&text.replace("DURATION", "10 s"), &[], &Registry::builtin(), &no_files)
+    };
+    for (carrier, app, place, told) in [
+        (TCP, "{ kind = \"arrivals\", load = 1.2, rate = \"10 Mbps\" }", "flows.users.app.load", "flows pile up"),
+        (TCP, "{ kind = \"arrivals\", flows_per_second = 0.05 }", "flows.users.app.flows_per_second", "every 20 s in the mean"),
+        (TCP, "{ kind = \"replay\", times = [\"1 s\", \"11 s\"], sizes = [1, 1] }", "flows.users.app.times", "1 of 2 come after the end"),
+        ("udp = { ecn = \"ect0\" }", "\"cbr\"", "flows.users.udp.ecn", "no queue on their route marks"),
+    ] {
+        let warnings = read(carrier, app).unwrap().warnings;
+        assert!(warnings.iter().any(|said| said.place == place && said.message.contains(told)), "{app}: {warnings:?}");
+    }
+    for (carrier, app, place, told) in [
+        (UDP, "\"bulk\"", "flows.users.app", "cbr"),
+        (UDP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\" }", "flows.users.app", "waits for acknowledgements"),
+        (TCP, "{ kind = \"arrivals\" }", "flows.users.app.load", "is missing"),
+        (TCP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\", size = \"pareto 3 KB, shape 1\" }", "flows.users.app.size", "no mean"),
+        (TCP, "{ kind = \"replay\", times = [\"1 s\"], sizes = [1, 2] }", "flows.users.app.sizes", "as many as times"),
+        (TCP, "{ kind = \"video\", buffer = \"100 s\" }", "flows.users.app.cushion", "must fit into the buffer"),
+    ] {
+        let problems = read(carrier, app).map(|_| ()).unwrap_err();
+        assert!(problems.iter().any(|said| said.place == place && said.message.contains(told)), "{app}: {problems:?}");
     }
 }
 

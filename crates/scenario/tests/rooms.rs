@@ -10,10 +10,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("queue", &["units"]),
     ("transport", &["units"]),
     ("wire", &["units"]),
+    ("trace", &["units", "wire"]),
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "sim"]),
-    ("trace", &["units", "wire"]),
-    ("py", &["units", "queue", "transport", "sim", "scenario", "wire", "trace"]),
+    ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
 ];
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];

@@ -20,6 +20,18 @@ pub struct Touch<'a> {
     pub what: MarkOrDrop,
 }
 
+/// An acknowledgement was dropped at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct AckDrop {
+    pub link: u32,
+    /// The link's measured queue, if it has one.
+    pub queue: Option<u32>,
+    pub flow: u32,
+    /// The next segment that it expected.
+    pub next: u64,
+    pub what: MarkOrDrop,
+}
+
 /// A mark or a drop, and what it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkOrDrop {
@@ -92,8 +104,7 @@ pub trait Probe {
     fn ack_sent(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn touched(&mut self, _now: Time, _touch: &Touch) {}
-    /// An acknowledgement was dropped at a link.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {}
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {}
     fn window(&mut self, _now: Time, _flow: u32, _window: &Window) {}
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}

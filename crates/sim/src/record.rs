@@ -12,7 +12,7 @@ use ecnlab_units::{Span, Time, words};
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
-use crate::probe::{Bin, MarkOrDrop, Probe, TimesOf, Touch};
+use crate::probe::{AckDrop, Bin, MarkOrDrop, Probe, TimesOf, Touch};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +103,7 @@ pub struct EventRow {
     time: Time,
     queue: u32,
     flow: u32,
+    packet: EventPacket,
     kind: EventKind,
     cause: EventCause,
 }
@@ -126,6 +127,15 @@ pub struct DistributionRow {
     low_s: f64,
     high_s: f64,
     count: u64,
+}
+
+words! {
+    /// Which packet of a flow it was.
+    pub enum EventPacket {
+        /// From its source, datagrams included.
+        Data = "data",
+        Ack = "ack",
+    }
 }
 
 words! {
@@ -204,11 +214,17 @@ pub static RATES: TableSpec<RateRow> = TableSpec {
 
 pub static EVENTS: TableSpec<EventRow> = TableSpec {
     name: "events",
-    doc: "each mark and drop of a data packet at a declared link, if `record.events` is on",
+    doc: "each mark and drop at a queue, if `record.events` is on",
     columns: &[&[
         real("time_s", "s", "When it happened", |row| row.time.seconds()),
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         index("flow", "index", "The flow's number", |row| row.flow),
+        name(
+            "packet",
+            Naming::Word(EventPacket::WORDS),
+            "Which packet it was: data, datagrams included, or an acknowledgement, which no queue marks",
+            |row| row.packet as u32,
+        ),
         name("kind", Naming::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
         name(
             "cause",
@@ -323,6 +339,13 @@ impl Recorder {
         self.distributions.extend(times.cells().map(|(low_s, high_s, count)| DistributionRow { quantity, of, low_s, high_s, count }));
     }
 
+    /// Stores what was done to a packet at a measured queue.
+    fn event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacket, what: MarkOrDrop) {
+        let (true, Some(queue)) = (self.recording.events, queue) else { return };
+        let (kind, cause) = kind_and_cause(what);
+        self.room.store(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
+    }
+
     /// The table that takes most room.
     fn largest(&self) -> &'static str {
         let tables = [
@@ -366,9 +389,11 @@ impl Probe for Recorder {
     }
 
     fn touched(&mut self, now: Time, touch: &Touch) {
-        let (true, Some(queue)) = (self.recording.events, touch.queue) else { return };
-        let (kind, cause) = kind_and_cause(touch.what);
-        self.room.store(&mut self.events, &EventRow { time: now, queue, flow: touch.flow, kind, cause }, now);
+        self.event(now, touch.queue, touch.flow, EventPacket::Data, touch.what);
+    }
+
+    fn ack_dropped(&mut self, now: Time, drop: &AckDrop) {
+        self.event(now, drop.queue, drop.flow, EventPacket::Ack, drop.what);
     }
 
     fn round_trip(&mut self, _now: Time, group: u32, rtt: Span) {

@@ -66,7 +66,8 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(Vec::<&str>::new(), names(Recording::default()));
     assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
-    assert_eq!(7, names(EVERYTHING).len());
+    assert_eq!(vec!["transfers"], names(Recording { transfers: true, ..Recording::default() }));
+    assert_eq!(8, names(EVERYTHING).len());
 }
 
 #[test]

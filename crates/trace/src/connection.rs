@@ -17,6 +17,8 @@ pub struct Connection {
     /// The number of the SYN that opened it.
     opened_by: Option<u32>,
     has_ended: [bool; 2],
+    /// Its packets are ns-2's.
+    pub is_ns2: bool,
 }
 
 /// One direction.
@@ -28,8 +30,10 @@ pub struct Half {
     /// By how many bits the windows are shifted that this end announces, once both ends have said so.
     scale: Option<u8>,
     pub flow: Option<Box<Flow>>,
-    /// Its first number of data, if the SYN was seen.
+    /// Its first number of data.
     pub base: Option<u64>,
+    /// The number of its FIN, if that was seen.
+    fin: Option<u64>,
 }
 
 /// What happened to a packet at a place, as far as its way is concerned.
@@ -76,6 +80,10 @@ impl Connection {
         if flags.has(Flags::SYN) {
             self.opens(packet, side);
         }
+        if flags.has(Flags::FIN) {
+            let half = &mut self.halves[side];
+            half.fin = Some(half.space.near(packet.tcp.seq) + u64::from(packet.payload));
+        }
         let was_closed = self.is_closed();
         self.has_ended[side] |= flags.has(Flags::FIN);
         if flags.has(Flags::RST) {
@@ -105,6 +113,16 @@ impl Connection {
         }
     }
 
+    /// What the SYN said about ECN, if it was seen.
+    pub fn offered(&self) -> Option<Flags> {
+        self.setup.offered
+    }
+
+    /// Whether an acknowledgement is that of ns-2's first packet of a direction, whose ECE agrees to ECN.
+    pub fn answers_offer(&self, side: usize, number: u64) -> bool {
+        self.halves[side].base.is_none_or(|base| number <= base + 1)
+    }
+
     fn opens(&mut self, packet: &Packet, side: usize) {
         let half = &mut self.halves[side];
         half.base = Some(half.space.unwrapped(packet.tcp.seq.wrapping_add(1)));
@@ -127,7 +145,14 @@ impl Half {
         let start = self.space.unwrapped(packet.tcp.seq);
         let count = if counts_packets(packet) { 1 } else { u64::from(packet.payload) };
         let start = start + u64::from(packet.has(Flags::SYN));
+        self.base.get_or_insert(start);
         Some((start, start + count))
+    }
+
+    /// The data that an acknowledgement covers, without the FIN.
+    pub fn covered(&mut self, ack: u32) -> u64 {
+        let number = self.space.unwrapped(ack);
+        self.fin.map_or(number, |fin| number.min(fin))
     }
 
     /// Follows a packet of this direction. What it overtook in a queue was dropped: `overtaken` gets these, with the link.

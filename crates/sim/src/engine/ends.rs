@@ -95,7 +95,7 @@ impl<P: Probe> Simulation<P> {
                 self.probe.round_trip(self.now, flow.group, rtt);
             }
         }
-        let opens = ack.role == Role::Syn && flow.app != NONE && flow.sender.tcp().is_some_and(|sender| sender.is_opening());
+        let opens = ack.role == Role::Syn && flow.opens_for_application();
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
         if opens {
             self.tell_of(at, Event::Opened);

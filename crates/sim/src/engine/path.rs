@@ -9,7 +9,7 @@ use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
 use crate::packet::{Arena, NONE, PacketId, PacketKind};
-use crate::probe::{MarkOrDrop, Probe, Touch};
+use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
@@ -209,7 +209,8 @@ impl<P: Probe> Witness<'_, P> {
         }
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
-            self.probe.ack_dropped(self.now, self.link, packet.flow, ack.next);
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
+            self.probe.ack_dropped(self.now, &drop);
         } else {
             self.touch(id, what);
             self.packets.release(id);

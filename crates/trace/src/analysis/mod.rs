@@ -288,8 +288,8 @@ impl Analysis {
         let (packet, role) = (&event.packet, passage.role);
         let connection = self.connections.at(at);
         let shift = connection.shift(side);
+        let number = connection.halves[1 - side].covered(packet.tcp.ack);
         let Half { flow: Some(flow), space, .. } = &mut connection.halves[1 - side] else { return };
-        let number = space.unwrapped(packet.tcp.ack);
         if role.is_sent && packet.has(Flags::ECE) && !packet.has(Flags::SYN) {
             flow.echoed(number, matches!(packet.source.address, Address::Node(_)), &mut self.desk);
         }
