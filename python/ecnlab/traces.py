@@ -14,6 +14,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,6 +188,103 @@ def trace(
     return Trace(shown_name(name), read)
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A packet that is not as RFC 3168 asks.
+
+    Attributes
+    ----------
+    record : int
+        Number of its record in the file, from 1.
+    time_s : float
+        When it was seen, as `Trace` counts time.
+    source, destination : str
+        Its ends.
+    rule, section : str
+        The rule's name, and its section in RFC 3168.
+    is_departure : bool
+        Whether it is a known departure of real hosts, or of ns-2, rather than a violation.
+    found : str
+        What was found.
+    """
+
+    record: int
+    time_s: float
+    source: str
+    destination: str
+    rule: str
+    section: str
+    is_departure: bool
+    found: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that was broken.
+
+    Attributes
+    ----------
+    name, section, asks : str
+        What it is called, its section in RFC 3168, and what that asks.
+    departs : str
+        Who is known to depart from it, and why; "" if nobody is.
+    violations, departures : int
+        How often it was broken, and how often a known departure was found.
+    """
+
+    name: str
+    section: str
+    asks: str
+    departs: str
+    violations: int
+    departures: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a trace obeys RFC 3168.
+
+    Attributes
+    ----------
+    source : str
+        The file's name, or "standard input".
+    about : Mapping
+        What the file is, and what could not be read.
+    rules : tuple of Rule
+        The rules against which anything was found.
+    findings : tuple of Finding
+        What was found, in the file's order; the first 10 000.
+    """
+
+    source: str
+    about: Mapping[str, Any]
+    rules: tuple[Rule, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def violations(self) -> int:
+        """How many packets broke a rule."""
+        return sum(rule.violations for rule in self.rules)
+
+    @property
+    def departures(self) -> int:
+        """How many known departures were found."""
+        return sum(rule.departures for rule in self.rules)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What could not be read."""
+        return [Problem("", None, message) for message in _unread(self.about)]
+
+
+def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:
+    """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or nothing in it can be read."""
+    name = os.fspath(path)
+    told = json.loads(opened(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
+    rules, findings = (Rule(**rule) for rule in told["rules"]), (Finding(**finding) for finding in told["findings"])
+    return Verdict(shown_name(name), told["about"], tuple(rules), tuple(findings))
+
+
 def shown_name(path: str) -> str:
     """What a file is called in a message."""
     return "standard input" if path == STANDARD_INPUT else path
@@ -211,7 +309,7 @@ def opened(path: str, read: Any, *, progress: bool) -> Any:
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted while {name} was read") from None
         except OSError as error:
-            raise TraceError(f"cannot read {name}: {error.strerror or error}") from None
+            raise TraceError(f"cannot read {name}: {os.strerror(error.errno) if error.errno else error}") from None
 
 
 def _check(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:
@@ -229,12 +327,15 @@ def _check(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequen
         raise UsageError("\n".join(problems))
 
 
-def _warnings(about: Mapping[str, Any]) -> list[str]:
+def _unread(about: Mapping[str, Any]) -> list[str]:
     found = [f"{fault}; it is left out" for fault in about["faults"]]
     if about["ends_early"]:
         found[-1] = f"{about['faults'][-1]}; what is before it was read"
+    return found + ([f"{about['more_faults']} more records could not be read"] if about["more_faults"] else [])
+
+
+def _warnings(about: Mapping[str, Any]) -> list[str]:
     told = {
-        "more_faults": "more records could not be read",
         "cut": "packets were captured without all of their headers and are not counted; capture more of each, e.g. tcpdump -s 128",
         "fragments": "parts of fragmented packets are not counted",
         "evicted": "connections were taken for ended while they were quiet, because too many were alive",
@@ -242,7 +343,7 @@ def _warnings(about: Mapping[str, Any]) -> list[str]:
         "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",
         "unfollowed": "packets could not be followed, because too many were under way",
     }
-    found += [f"{about[key]} {what}" for key, what in told.items() if about[key]]
+    found = [*_unread(about), *(f"{about[key]} {what}" for key, what in told.items() if about[key])]
     length = about["to_s"] - about["from_s"]
     if about["last_s"] < about["from_s"]:
         found.append(f"nothing was measured: the last event is at {about['last_s']:g} s, before the interval begins")

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ecnlab_scenario::registry;
-use ecnlab_trace::{Analysis, Options, Told};
-use ecnlab_units::Span;
+use ecnlab_trace::check::{Finding, Rule, Tally};
+use ecnlab_trace::{Analysis, Check, Options, Told};
+use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Event, Fault, Format, Reader};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -35,6 +36,7 @@ pub struct TraceRead {
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TraceRead>()?;
     module.add_function(wrap_pyfunction!(read_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(check_trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace_columns, module)?)
 }
 
@@ -69,6 +71,13 @@ fn read_trace(
         tables.set_item(name, Py::new(py, Table(table))?)?;
     }
     Ok(TraceRead { tables: tables.unbind(), about: about.to_string() })
+}
+
+/// Checks a trace against RFC 3168; JSON with `about`, `rules` and `findings`. Arguments and exceptions as `read_trace` has them.
+#[pyfunction]
+#[pyo3(signature = (path, *, watch = None))]
+fn check_trace(py: Python<'_>, path: Option<&str>, watch: Option<Py<PyAny>>) -> PyResult<String> {
+    read(py, path, watch, judge).map(|verdict| verdict.to_string())
 }
 
 /// A file that is being read.
@@ -223,6 +232,53 @@ fn tell(input: &mut Input, options: Options) -> Result<(Told, Json), String> {
     about["left_out"] = counts.left_out.into();
     about["unfollowed"] = counts.unfollowed.into();
     Ok((told, about))
+}
+
+fn judge(input: &mut Input) -> Result<Json, String> {
+    let Some(first) = input.next() else { return Err(input.nothing()) };
+    let origin = if input.counts_from_first() { first.time } else { Time::ZERO };
+    let mut check = Check::default();
+    let mut event = Some(first);
+    while let Some(next) = event {
+        if let Some(names) = input.new_interfaces() {
+            check.interfaces(names.len());
+        }
+        check.take(&next, input.reader.records(), Time::ZERO + next.time.since(origin));
+        event = input.next();
+    }
+    let verdict = check.finish();
+    let mut about = input.about(&first);
+    about["events"] = verdict.events.into();
+    about["connections"] = verdict.connections.into();
+    let tallied = Rule::ALL.iter().zip(verdict.tallies).filter(|(_, tally)| *tally != Tally::default());
+    let rules: Vec<_> = tallied.map(|(rule, tally)| rule_told(*rule, tally)).collect();
+    let findings: Vec<_> = verdict.findings.iter().map(finding_told).collect();
+    Ok(json!({ "about": about, "rules": rules, "findings": findings }))
+}
+
+fn rule_told(rule: Rule, tally: Tally) -> Json {
+    let about = rule.about();
+    json!({
+        "name": about.name,
+        "section": about.section,
+        "asks": about.asks,
+        "departs": about.departs,
+        "violations": tally.violations,
+        "departures": tally.departures,
+    })
+}
+
+fn finding_told(finding: &Finding) -> Json {
+    json!({
+        "record": finding.record,
+        "time_s": finding.time.seconds(),
+        "source": finding.source.to_string(),
+        "destination": finding.destination.to_string(),
+        "rule": finding.rule.about().name,
+        "section": finding.rule.about().section,
+        "is_departure": finding.is_departure,
+        "found": finding.found,
+    })
 }
 
 /// A file that tells how much of it was read.

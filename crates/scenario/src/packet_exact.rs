@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Composition, Limit, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
-use ecnlab_sim::{Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation};
+use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, Touch};
+use ecnlab_sim::{
+    Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, TraceFormat, TraceSpec,
+    Tracer,
+};
 use ecnlab_transport::{Ack, Demand, Sacks, Segment, Settings, Transport, Window, profile};
 use ecnlab_units::{Ecn, Level, Rate, Span, Time, Values};
 use serde_json::Value as Json;
@@ -49,6 +52,19 @@ pub fn judge(text: &str) -> Result<Verdict, String> {
         }
     };
     Ok(Verdict { name, events: events.len(), difference })
+}
+
+/// Runs a case and traces it as ns-2 would.
+///
+/// # Errors
+/// What is missing, if the text is no case, and what is not built of what it asks for.
+pub fn trace(text: &str) -> Result<Vec<u8>, String> {
+    let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
+    let (network, options) = case(&json["scenario"])??;
+    let spec = TraceSpec { format: TraceFormat::Ns2, links: Vec::new() };
+    let (_, mut tracer) = Simulation::new(&network, &options, Tracer::new(spec)).finish();
+    tracer.finish(options.duration);
+    Ok(tracer.bytes().map(std::mem::take).unwrap_or_default())
 }
 
 type Case = Result<(Network, Options), String>;
@@ -350,7 +366,7 @@ impl Probe for Tape {
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {
         if let Some(left) = self.events.last_mut() {
             left.kind = "ackdrop";
         }

@@ -11,8 +11,9 @@ use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
 use crate::sections::{Holds, Inner, SECTIONS, Section, impair, json_of, queue, root};
+use crate::shapes::{SHAPE, SHAPES, ShapeEntry};
 
-/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, traffic sources and impairments with all their parameters.
+/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, traffic sources, impairments and shapes with all their parameters.
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
@@ -21,8 +22,9 @@ pub fn registry(known: &Registry) -> Json {
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let impairments: Vec<_> = KINDS.iter().map(|kind| impairment_text(kind)).collect();
+    let shapes: Vec<_> = SHAPES.iter().map(|shape| shape_text(shape)).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
-    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments })
+    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "shape": shapes })
 }
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
@@ -68,6 +70,16 @@ fn impairment_text(kind: &Impairment) -> Json {
     text
 }
 
+/// A shape: its tables stand among its parameters.
+fn shape_text(shape: &ShapeEntry) -> Json {
+    let mut text = entry(shape.name, shape.title, shape.summary, shape.source, shape.parameters, &[]);
+    let tables = shape.tables.iter().map(table_row);
+    text["parameters"].as_array_mut().expect("a list").extend(tables);
+    text["holds"] = json!(shape.nodes);
+    text["example"] = json!(shape.example);
+    text
+}
+
 /// The buffer's keys, of a discipline that has a buffer.
 fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.holds {
@@ -88,7 +100,11 @@ fn section_text(section: &Section) -> Json {
 
 /// A table among the keys of a section.
 fn table_row(inner: &Inner) -> Json {
-    let kind = if matches!(inner.holds, Holds::Many(_) | Holds::Impairments) { "tables" } else { "table" };
+    let kind = match inner.holds {
+        Holds::Many(_) | Holds::Impairments => "tables",
+        Holds::Deliveries => "file or list",
+        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Shape => "table",
+    };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
         "doc": inner.doc, "source": "", "read_when": "", "set": false,
@@ -152,6 +168,18 @@ fn held(holds: Holds, known: &Registry) -> Json {
             let names: Vec<_> = APPLICATIONS.iter().map(|e| e.name).collect();
             let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
+        }
+        Holds::Shape => {
+            let of = |shape: &&ShapeEntry| {
+                let named = (SHAPE, json!({ "const": shape.name }), true);
+                let tables = shape.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required));
+                table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), shape.parameters)
+            };
+            json!({ "oneOf": SHAPES.iter().map(of).collect::<Vec<_>>() })
+        }
+        Holds::Deliveries => {
+            let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
+            json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
         }
         Holds::Impairments => {
             let tables = KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
@@ -257,7 +285,8 @@ mod tests {
         let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
         let kinds = KINDS.iter().map(|kind| (kind.name, kind.parameters));
         let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
-        sections.chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
+        let shapes = SHAPES.iter().map(|shape| (shape.name, shape.parameters));
+        sections.chain(shapes).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ecnlab_queue::Registry;
 use ecnlab_sim::{Counted, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::problem::Problem;
 use crate::read::{Given, Reader};
+use crate::sections::change;
 use crate::sections::described;
 use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
@@ -41,13 +41,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario; all problems at once.
-    pub fn read(node: &Node, registry: &Registry) -> Result<Scenario, Vec<Problem>> {
-        let mut reader = Reader::new(registry);
+    /// Reads and checks a scenario; all problems at once, with those that the reader has gathered before.
+    pub(crate) fn read(node: &Node, mut reader: Reader) -> Result<Scenario, Vec<Problem>> {
         let given = Given::new(node, "");
         let top = root::read(&mut reader, &given);
         let record = record::read(&mut reader, &given);
-        let links = link::read(&mut reader, &given);
+        let mut links = link::read(&mut reader, &given);
+        let changes = change::read(&mut reader, &given, &mut links.edges, top.as_ref().map(|(keys, _)| keys.duration));
         let groups = flows::read(&mut reader, &given, &links);
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
             let flows = groups.iter().map(|group| group.count as usize).sum();
@@ -62,6 +62,9 @@ impl Scenario {
         let mut resolved = described(&top);
         resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
+        if !changes.is_empty() {
+            resolved.insert("change".to_owned(), Json::Array(changes));
+        }
         resolved.insert("record".to_owned(), Json::Object(described(&record)));
         Ok(Scenario {
             name: keys.name,

@@ -1,6 +1,8 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
 use ecnlab_queue::{Composition, Inside};
+use ecnlab_sim::impairment::Part;
+use ecnlab_transport::Traffic;
 use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Dialect, Level, Rate, Span, Time};
 
@@ -14,6 +16,7 @@ pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &
     edges.iter().for_each(|edge| shaped_links(reader, edge));
     for group in groups {
         late_starts(reader, group, duration);
+        doubtful_traffic(reader, group, duration);
         ecn_at_odds(reader, edges, group);
         levels_at_odds(reader, edges, group);
         l4s_at_odds(reader, edges, group);
@@ -83,6 +86,17 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
     }
 }
 
+/// Parameters of an application that say what the run does not let happen.
+fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
+    let Traffic::Application(spec) = &group.traffic else { return };
+    let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
+    let doubts = spec.doubts((Time::ZERO + duration).since(*start));
+    let given = group.given.node.get("app").map(|node| Given::new(node, group.given.at("app")));
+    for (parameter, why) in doubts {
+        reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
+    }
+}
+
 /// The queues on the way of a group's data, each with the name of its edge.
 fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e Composition)> {
     group.way.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
@@ -91,23 +105,34 @@ fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
 fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let marking = queues_of(edges, group).find(|(_, queue)| queue.marks().is_some());
-    let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
-    let Some(tcp) = tcp else { return };
+    let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
+    let Some(carrier) = group.given.node.get(key).map(|node| Given::new(node, group.given.at(key))) else { return };
     match marking {
-        Some((edge, _)) if !group.offers_ecn && !group.says_ecn => {
+        Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.says_ecn => {
             let message = format!(
                 "the queue of link \"{edge}\" marks, and these senders do not offer ECN, so it drops their packets: give ecn = true, or ecn = false \
                  if that is meant"
             );
-            reader.warn(&tcp, "ecn", message);
+            reader.warn(&carrier, "ecn", message);
         }
-        None if group.offers_ecn => {
+        None if group.transport.is_datagrams() && group.offers_ecn => {
+            let message =
+                "these datagrams are ECN-capable, and no queue on their route marks: give one an AQM that does, or ecn = \"not-ect\"";
+            reader.warn(&carrier, "ecn", message.to_owned());
+        }
+        None if group.offers_ecn && !marked_before_queues(edges, group) => {
             let message =
                 "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
-            reader.warn(&tcp, "ecn", message.to_owned());
+            reader.warn(&carrier, "ecn", message.to_owned());
         }
         _ => {}
     }
+}
+
+/// Whether an impairment on the route marks packets.
+fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
+    let impairments = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
+    impairments.flat_map(|impairment| &impairment.parts).any(Part::marks)
 }
 
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.

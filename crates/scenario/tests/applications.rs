@@ -1,17 +1,26 @@
 //! Every application over the network that a scenario file describes: what it sends, how long it takes, and that the same is offered whatever
 //! the queue does.
 
-use ecnlab_scenario::{Registry, Scenario};
-use ecnlab_sim::{Off, Options, Probe, Run, Simulation};
+use ecnlab_scenario::{Registry, Scenario, no_files};
+use ecnlab_sim::measures::Column;
+use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_transport::application::{APPLICATIONS, Over};
 use ecnlab_transport::{Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
 /// One group over a link of 10 Mbps and 20 ms each way.
 fn scenario(carrier: &str, app: &str, duration: &str) -> Scenario {
-    let text = format!(
-        r#"name = "one group"
-duration = "{duration}"
+    with_queue("aqm = \"droptail\", limit = 1000", carrier, app, duration)
+}
+
+fn with_queue(queue: &str, carrier: &str, app: &str, duration: &str) -> Scenario {
+    let filled = [("QUEUE", queue), ("CARRIER", carrier), ("APP", app), ("DURATION", duration)];
+    let text = filled.into_iter().fold(TEMPLATE.to_owned(), |text, (gap, filling)| text.replace(gap, filling));
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
+}
+
+const TEMPLATE: &str = r#"name = "one group"
+duration = "DURATION"
 measure_from = "0 s"
 
 [[link]]
@@ -20,18 +29,15 @@ from = "a"
 to = "b"
 rate = "10 Mbps"
 delay = "20 ms"
-queue = {{ aqm = "droptail", limit = 1000 }}
+queue = { QUEUE }
 
 [[flows]]
 name = "users"
 from = "a"
 to = "b"
-{carrier}
-app = {app}
-"#
-    );
-    Scenario::from_toml(&text, &[], &Registry::builtin()).unwrap_or_else(|problems| panic!("{app}: {problems:?}"))
-}
+CARRIER
+app = APP
+"#;
 
 fn run(scenario: &Scenario) -> Run {
     let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
@@ -101,6 +107,15 @@ fn a_pause_between_exchanges_is_no_lockout() {
 }
 
 #[test]
+fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
+    let bursts = "{ kind = \"onoff\", rate = \"1 Mbps\", on = \"500 ms\", off = \"3 s\" }";
+    assert_eq!(0.0, of(&run(&scenario(UDP, bursts, "60 s")), "lockouts"));
+    let dead = with_queue("aqm = \"droptail\", limit = 1 }\nloss = 1\nreverse = { limit = 100", UDP, "\"cbr\"", "60 s");
+    let run = run(&dead);
+    assert_eq!((1.0, 60.0), (of(&run, "lockouts"), of(&run, "lockout_s")));
+}
+
+#[test]
 fn datagrams_arrive_at_the_rate_of_their_application() {
     for (app, expected, within) in [
         ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.001),
@@ -152,5 +167,87 @@ fn a_response_is_ecn_capable_from_its_first_packet_on_once_the_handshake_agreed(
         let options = Options { seed: 1, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
         let sent = Simulation::new(&scenario.network, &options, Codepoints::default()).finish().1.0;
         assert!(sent.len() > 40 && sent.iter().all(|&found| found == expected), "ecn = {ecn}: {sent:?}");
+    }
+}
+
+#[test]
+fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
+    let read = |carrier: &str, app: &str| {
+        let text = TEMPLATE.replace("QUEUE", "aqm = \"droptail\", limit = 100").replace("CARRIER", carrier).replace("APP", app);
+        Scenario::from_toml(&text.replace("DURATION", "10 s"), &[], &Registry::builtin(), &no_files)
+    };
+    for (carrier, app, place, told) in [
+        (TCP, "{ kind = \"arrivals\", load = 1.2, rate = \"10 Mbps\" }", "flows.users.app.load", "flows pile up"),
+        (TCP, "{ kind = \"arrivals\", flows_per_second = 0.05 }", "flows.users.app.flows_per_second", "every 20 s in the mean"),
+        (TCP, "{ kind = \"replay\", times = [\"1 s\", \"11 s\"], sizes = [1, 1] }", "flows.users.app.times", "1 of 2 come after the end"),
+        ("udp = { ecn = \"ect0\" }", "\"cbr\"", "flows.users.udp.ecn", "no queue on their route marks"),
+    ] {
+        let warnings = read(carrier, app).unwrap().warnings;
+        assert!(warnings.iter().any(|said| said.place == place && said.message.contains(told)), "{app}: {warnings:?}");
+    }
+    for (carrier, app, place, told) in [
+        (UDP, "\"bulk\"", "flows.users.app", "cbr"),
+        (UDP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\" }", "flows.users.app", "waits for acknowledgements"),
+        (TCP, "{ kind = \"arrivals\" }", "flows.users.app.load", "is missing"),
+        (TCP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\", size = \"pareto 3 KB, shape 1\" }", "flows.users.app.size", "no mean"),
+        (TCP, "{ kind = \"replay\", times = [\"1 s\"], sizes = [1, 2] }", "flows.users.app.sizes", "as many as times"),
+        (TCP, "{ kind = \"video\", buffer = \"100 s\" }", "flows.users.app.cushion", "must fit into the buffer"),
+    ] {
+        let problems = read(carrier, app).map(|_| ()).unwrap_err();
+        assert!(problems.iter().any(|said| said.place == place && said.message.contains(told)), "{app}: {problems:?}");
+    }
+}
+
+/// What the recording says of each transaction: when it began, how long it took, and its size.
+fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
+    let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };
+    let recording = Recording { transfers: true, ..Recording::default() };
+    let (run, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(recording, options.duration)).finish();
+    let tables = recorder.tables(&run.names).unwrap();
+    let column = |name| tables[0].1.column(name).clone();
+    let (Column::Real(start), Column::Real(took), Column::Count(size)) = (column("start_s"), column("duration_s"), column("size_bytes"))
+    else {
+        panic!("times are real and sizes whole")
+    };
+    let rows = start.into_iter().zip(took).zip(size).map(|((start, took), size)| (start, took, size)).collect();
+    (run, rows)
+}
+
+#[test]
+fn the_same_traffic_is_offered_under_every_scheme_of_a_seed() {
+    for app in [
+        "{ kind = \"arrivals\", load = 0.9, rate = \"10 Mbps\", count = 300 }",
+        "{ kind = \"arrivals\", flows_per_second = 60, process = \"pareto\", size = \"exponential 20 KB\", count = 300 }",
+    ] {
+        let offered = |queue: &str, ecn: bool, seed: u64| {
+            let tcp = format!("tcp = {{ profile = \"linux\", ecn = {ecn} }}");
+            let (_, mut rows) = transfers(&with_queue(queue, &tcp, app, "300 s"), seed);
+            rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+            rows.into_iter().map(|(start, _, size)| (start, size)).collect::<Vec<_>>()
+        };
+        let red = "aqm = \"red\", limit = 60, min_th = 5, max_th = 15";
+        let first = offered(red, false, 1);
+        assert_eq!(300, first.len());
+        assert_eq!(first, offered(red, true, 1), "{app}: ECN");
+        assert_eq!(first, offered("aqm = \"codel\", limit = 60", true, 1), "{app}: CoDel");
+        assert_ne!(first, offered(red, false, 2), "{app}: another seed");
+    }
+}
+
+#[test]
+fn completions_by_size_are_those_of_the_transactions() {
+    let scenario = scenario(TCP, "{ kind = \"arrivals\", flows_per_second = 20, size = \"mix 3 KB: 0.5, 30 KB: 0.5\" }", "50 s");
+    let (run, rows) = transfers(&scenario, 1);
+    let of = |column| run.report.reals("completions", column);
+    assert_eq!((vec![2e3, 2e4], vec![5e3, 5e4]), (of("size_from_bytes"), of("size_to_bytes")));
+    for (at, size) in [3_000, 30_000].into_iter().enumerate() {
+        let took: Vec<_> = rows.iter().filter(|row| row.2 == size).map(|row| row.1).collect();
+        let mean = took.iter().sum::<f64>() / took.len() as f64;
+        assert_eq!(took.len() as f64, of("transactions")[at]);
+        assert!((of("transaction_mean_s")[at] / mean - 1.0).abs() < 1e-9);
+        // A full packet of 1500 bytes there and an acknowledgement of 52 back over empty links, and the data at 10 Mbps.
+        let least = 0.04 + wire(1552.0) + wire(size as f64);
+        assert!((of("slowdown_mean")[at] / (mean / least) - 1.0).abs() < 1e-6, "{} and {}", of("slowdown_mean")[at], mean / least);
+        assert!(of("slowdown_mean")[at] >= 1.0);
     }
 }

@@ -1,7 +1,8 @@
 //! Links as directed edges: what each direction is, how routes lead over them, and acknowledgements that share a queue with data.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
-use ecnlab_sim::{Buffer, Off, Options, Run, Simulation};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::{Buffer, Off, Options, Recorder, Recording, Run, Simulation};
 use ecnlab_units::Time;
 
 const TWO_WAY: &str = r#"name = "two ways"
@@ -45,7 +46,7 @@ link = [
 
 fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(text, &overrides, &Registry::builtin())
+    Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files)
 }
 
 fn sound(text: &str, overrides: &[(&str, &str)]) -> Scenario {
@@ -131,7 +132,7 @@ fn every_form_of_a_link_reads_back_as_the_same_scenario() {
     ];
     for (text, overrides) in forms.iter().map(|form| (TWO_WAY, *form)).chain([(AROUND, &[][..])]) {
         let scenario = sound(text, overrides);
-        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{overrides:?}");
     }
 }
@@ -206,5 +207,33 @@ fn where_data_is_marked_an_acknowledgement_is_dropped() {
         assert_eq!(0.0, overflow, "{queue:?}");
         let waiting = arrivals - departures - early - forced;
         assert!(waiting.abs() <= 200.0, "{queue:?}: arrived = departed + dropped + waiting, but for what waited at both ends: {waiting}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_a_queue_drops_is_an_event_and_told_from_data() {
+    let scenario = sound(TWO_WAY, &[("measure_from", "0 s")]);
+    let duration = Time::ZERO + scenario.duration;
+    let recorder = Recorder::new(Recording { events: true, ..Recording::default() }, duration);
+    let options = Options { duration, measure_from: Time::ZERO, seed: 1 };
+    let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
+    let tables = recorder.tables(&run.names).unwrap();
+    let events = &tables.iter().find(|(name, _)| *name == "events").unwrap().1;
+    let Column::Index(flows) = events.column("flow") else { panic!("numbers of flows") };
+    let [packets, kinds] = ["packet", "kind"].map(|column| words(events, column));
+    let rows =
+        |packet: &str, kind: &str| (0..packets.len()).filter(|&row| packets[row] == packet && kinds[row] == kind).collect::<Vec<_>>();
+    let [_, _, marks, early, forced, overflow] = queue_counts(&run);
+    let acks = rows("ack", "drop");
+    assert!(!acks.is_empty() && acks.iter().all(|&row| flows[row] >= 4), "only those of the flows home come to the queue");
+    assert_eq!([marks as usize, 0], [rows("data", "mark"), rows("ack", "mark")].map(|rows| rows.len()));
+    assert_eq!((early + forced + overflow) as usize, acks.len() + rows("data", "drop").len());
+}
+
+/// A column of names as words.
+fn words(table: &Table, column: &str) -> Vec<String> {
+    match table.column(column) {
+        Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect(),
+        other => panic!("{column} holds no names: {other:?}"),
     }
 }

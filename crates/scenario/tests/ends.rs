@@ -1,6 +1,6 @@
 //! The links of their own that flows have at both ends: dealt out in turn, drawn from distributions, and seen in round-trip times.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Run, Simulation};
 use ecnlab_units::Time;
 
@@ -26,7 +26,7 @@ app = { kind = "file", packets = 3 }
 
 fn read(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(ENDS, &overrides, &Registry::builtin())
+    Scenario::from_toml(ENDS, &overrides, &Registry::builtin(), &no_files)
 }
 
 fn sound(overrides: &[(&str, &str)]) -> Scenario {
@@ -110,7 +110,7 @@ fn the_smallest_round_trip_time_that_is_measured_is_that_of_the_drawn_links() {
 fn ends_read_back_as_the_same_scenario() {
     let set = [("flows.drawn.access.delay", "[\"1 ms\", \"normal 40 ms, deviation 5 ms\"]"), ("flows.drawn.exit.spread", "1 ms")];
     let scenario = sound(&set);
-    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved));
 }
 
@@ -132,7 +132,7 @@ fn one_mistake_at_an_end_is_one_problem_at_its_place() {
         assert!(problems[0].message.contains(said), "{path}: {problems:?}");
     }
     let without = ENDS.replace("exit =", "# exit =");
-    let problems = Scenario::from_toml(&without, &[], &Registry::builtin()).unwrap_err();
+    let problems = Scenario::from_toml(&without, &[], &Registry::builtin(), &no_files).unwrap_err();
     assert_eq!(("flows.drawn.to", 1), (problems[0].place.as_str(), problems.len()));
     assert!(problems[0].message.contains("is missing: give it as to = \"sink\", or give exit"), "{problems:?}");
 }

@@ -1,6 +1,6 @@
 //! Impairments as scenarios list them: how they are read, what is refused, and what they do to a run.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Run, Simulation};
 use ecnlab_units::Time;
 
@@ -30,7 +30,7 @@ tcp = {{ profile = "linux", ecn = true, max_window = 20 }}
 }
 
 fn read(link: &str) -> Result<Scenario, Vec<Problem>> {
-    Scenario::from_toml(&text(link), &[], &Registry::builtin())
+    Scenario::from_toml(&text(link), &[], &Registry::builtin(), &no_files)
 }
 
 fn run(link: &str) -> Run {
@@ -113,11 +113,11 @@ fn a_list_can_be_read_again_and_is_part_of_the_key() {
         { kind = "jitter", delay = "normal 5 ms, deviation 1 ms" },
     ]"#;
     let scenario = read(link).unwrap();
-    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin()).unwrap();
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
     assert_eq!((&scenario.resolved, scenario.hash()), (&again.resolved, again.hash()));
     assert_ne!(scenario.hash(), read("limit = 1000").unwrap().hash());
     let overrides = [("link.path.impair.2.rate".to_owned(), "0.5".to_owned())];
-    let other = Scenario::from_toml(&text(link), &overrides, &Registry::builtin()).unwrap();
+    let other = Scenario::from_toml(&text(link), &overrides, &Registry::builtin(), &no_files).unwrap();
     assert_eq!(0.5, other.resolved["link"][0]["impair"][2]["rate"]);
 }
 
@@ -141,6 +141,32 @@ fn what_is_wrong_is_told_where_it_stands() {
     assert_eq!(2, problems("impair = [{ kind = \"loss\" }, { kind = \"mark\" }]").len(), "all at once");
     let many = format!("impair = [{}]", "{ kind = \"loss\", rate = 0.1 }, ".repeat(17));
     assert!(problems(&many)[0].1.contains("at most 16"));
+}
+
+#[test]
+fn senders_that_offer_ecn_are_not_warned_of_where_an_impairment_marks() {
+    let warned = |link: &str| read(link).unwrap().warnings.iter().any(|warning| warning.place == "flows.all.tcp.ecn");
+    assert!(warned("impair = [{ kind = \"script\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"script\", deed = \"mark\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"mark\", rate = 0.01 }]"));
+}
+
+#[test]
+fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_flows() {
+    let access = "access = { to = \"a\", rate = \"100 Mbps\", delay = \"1 ms\", impair = [{ kind = \"loss\", rate = 0.02 }] }";
+    let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));
+    let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.reals("impairments", column));
+    assert_eq!((2, 2), (arrivals.len(), lost.len()), "there and back");
+    assert_eq!(run.report.reals("total", "sent")[0], arrivals[0]);
+    for way in 0..2 {
+        let error = (0.02 * 0.98 / arrivals[way]).sqrt();
+        assert!((lost[way] / arrivals[way] - 0.02).abs() < 5.0 * error, "{} of {}", lost[way], arrivals[way]);
+    }
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!(scenario.hash(), again.hash());
 }
 
 #[test]

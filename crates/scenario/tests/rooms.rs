@@ -9,11 +9,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("queue", &["units"]),
     ("transport", &["units"]),
-    ("sim", &["units", "queue", "transport"]),
-    ("scenario", &["units", "queue", "transport", "sim"]),
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
-    ("py", &["units", "queue", "transport", "sim", "scenario", "wire", "trace"]),
+    ("sim", &["units", "queue", "transport", "wire"]),
+    ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
+    ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
 ];
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];

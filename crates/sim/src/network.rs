@@ -96,6 +96,9 @@ pub struct OwnLink {
     pub limits: Vec<u32>,
 }
 
+/// What ends the shown name of a link's way back.
+pub const REVERSE: &str = ".reverse";
+
 /// Which link this is. The name, never a place in a list, names its random streams: another link shifts no draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
@@ -306,6 +309,16 @@ impl LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
 
+    /// As a trace shows it: its label, and of a flow's own link which flow's it is.
+    pub fn shown(&self) -> String {
+        let label = self.label();
+        match (self.member(), label.strip_suffix(REVERSE)) {
+            (None, _) => label,
+            (Some(member), None) => format!("{label}.{member}"),
+            (Some(member), Some(of)) => format!("{of}.{member}{REVERSE}"),
+        }
+    }
+
     /// What it is called in results, where a group's own links are one.
     pub fn label(&self) -> String {
         let (of, direction) = match self {
@@ -313,7 +326,7 @@ impl LinkName {
             LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
             LinkName::Exit { group, direction, .. } => (format!("{group}.exit"), direction),
         };
-        if *direction == Direction::Forward { of } else { format!("{of}.reverse") }
+        if *direction == Direction::Forward { of } else { of + REVERSE }
     }
 
     /// Which of its group's flows the link belongs to, if to one.

@@ -1,10 +1,12 @@
 //! What may watch a run. A probe is a type parameter of the simulation: what it does not implement costs nothing.
 
 use ecnlab_queue::Cause;
-use ecnlab_transport::{Ack, Segment, Window};
+use ecnlab_transport::{Ack, Endpoint, Sacks, Segment, Window};
 use ecnlab_units::{Span, Time};
 
 use crate::measures::Histogram;
+use crate::network::{FlowSpec, LinkSpec};
+use crate::packet::{Packet, PacketId};
 use crate::record::RecordingFull;
 
 /// A data packet was marked or dropped at a link.
@@ -15,6 +17,18 @@ pub struct Touch<'a> {
     pub queue: Option<u32>,
     pub flow: u32,
     pub segment: &'a Segment,
+    pub what: MarkOrDrop,
+}
+
+/// An acknowledgement was dropped at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct AckDrop {
+    pub link: u32,
+    /// The link's measured queue, if it has one.
+    pub queue: Option<u32>,
+    pub flow: u32,
+    /// The next segment that it expected.
+    pub next: u64,
     pub what: MarkOrDrop,
 }
 
@@ -41,8 +55,35 @@ pub enum TimesOf {
     Sojourn { queue: u32 },
 }
 
+/// Where a packet comes from that is made.
+#[derive(Clone, Copy)]
+pub struct Made<'a> {
+    /// Its flow's sender, whose plan says which data the packet's number stands for.
+    pub endpoint: &'a Endpoint,
+    /// The SACK blocks of an acknowledgement.
+    pub sacks: &'a Sacks,
+}
+
 /// Told of what happens, in the order in which it happens.
 pub trait Probe {
+    /// Whether it wants the hooks of links and packets, those from [`Probe::link_added`] to [`Probe::arrived`]. They cost nothing where it does not.
+    const LINKS: bool = false;
+
+    fn link_added(&mut self, _link: u32, _spec: &LinkSpec) {}
+    fn flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
+    /// A packet comes into the network.
+    fn made(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _made: &Made) {}
+    /// A link makes a copy of it.
+    fn copied(&mut self, _copy: PacketId, _of: PacketId) {}
+    /// It comes to a link, before anything that the link does to it.
+    fn entered(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
+    /// Its transmission begins: now or, as a pipe knows ahead, later.
+    fn began(&mut self, _now: Time, _begins: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
+    /// A link drops it.
+    fn dropped(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
+    /// It reaches the far end of a link.
+    fn arrived(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
+
     /// How often it wants [`Probe::queue_sample`], if at all.
     fn queue_interval(&self) -> Option<Span> {
         None
@@ -63,8 +104,7 @@ pub trait Probe {
     fn ack_sent(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn touched(&mut self, _now: Time, _touch: &Touch) {}
-    /// An acknowledgement was dropped at a link.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {}
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {}
     fn window(&mut self, _now: Time, _flow: u32, _window: &Window) {}
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}

@@ -13,8 +13,14 @@ use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Probe, Rec
 use ecnlab_transport::{Demand, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
-const EVERYTHING: Recording =
-    Recording { queue: Some(Span::from_millis(10)), window: Some(Span::from_millis(10)), rates: true, events: true, distributions: true };
+const EVERYTHING: Recording = Recording {
+    queue: Some(Span::from_millis(10)),
+    window: Some(Span::from_millis(10)),
+    rates: true,
+    events: true,
+    distributions: true,
+    transfers: true,
+};
 
 /// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
 fn network() -> Network {
@@ -60,7 +66,8 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(Vec::<&str>::new(), names(Recording::default()));
     assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
-    assert_eq!(7, names(EVERYTHING).len());
+    assert_eq!(vec!["transfers"], names(Recording { transfers: true, ..Recording::default() }));
+    assert_eq!(8, names(EVERYTHING).len());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A connection as a trace shows it: two directions, and what its handshake settled about ECN.
 
 use ecnlab_units::Time;
-use ecnlab_wire::{Address, Event, Flags, Kind, Packet, What};
+use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
 
 use crate::flow::{Flow, Numbers};
 use crate::links::{Hop, Links};
@@ -17,6 +17,8 @@ pub struct Connection {
     /// The number of the SYN that opened it.
     opened_by: Option<u32>,
     has_ended: [bool; 2],
+    /// Its packets are ns-2's.
+    pub is_ns2: bool,
 }
 
 /// One direction.
@@ -28,8 +30,10 @@ pub struct Half {
     /// By how many bits the windows are shifted that this end announces, once both ends have said so.
     scale: Option<u8>,
     pub flow: Option<Box<Flow>>,
-    /// Its first number of data, if the SYN was seen.
+    /// Its first number of data.
     pub base: Option<u64>,
+    /// The number of its FIN, if that was seen.
+    fin: Option<u64>,
 }
 
 /// What happened to a packet at a place, as far as its way is concerned.
@@ -76,6 +80,10 @@ impl Connection {
         if flags.has(Flags::SYN) {
             self.opens(packet, side);
         }
+        if flags.has(Flags::FIN) {
+            let half = &mut self.halves[side];
+            half.fin = Some(half.space.near(packet.tcp.seq) + u64::from(packet.payload));
+        }
         let was_closed = self.is_closed();
         self.has_ended[side] |= flags.has(Flags::FIN);
         if flags.has(Flags::RST) {
@@ -105,6 +113,16 @@ impl Connection {
         }
     }
 
+    /// What the SYN said about ECN, if it was seen.
+    pub fn offered(&self) -> Option<Flags> {
+        self.setup.offered
+    }
+
+    /// Whether an acknowledgement is that of ns-2's first packet of a direction, whose ECE agrees to ECN.
+    pub fn answers_offer(&self, side: usize, number: u64) -> bool {
+        self.halves[side].base.is_none_or(|base| number <= base + 1)
+    }
+
     fn opens(&mut self, packet: &Packet, side: usize) {
         let half = &mut self.halves[side];
         half.base = Some(half.space.unwrapped(packet.tcp.seq.wrapping_add(1)));
@@ -127,10 +145,17 @@ impl Half {
         let start = self.space.unwrapped(packet.tcp.seq);
         let count = if counts_packets(packet) { 1 } else { u64::from(packet.payload) };
         let start = start + u64::from(packet.has(Flags::SYN));
+        self.base.get_or_insert(start);
         Some((start, start + count))
     }
 
-    /// Follows a packet of this direction. What it overtook in a queue was dropped: `overtaken` gets these, with the link.
+    /// The data that an acknowledgement covers, without the FIN.
+    pub fn covered(&mut self, ack: u32) -> u64 {
+        let number = self.space.unwrapped(ack);
+        self.fin.map_or(number, |fin| number.min(fin))
+    }
+
+    /// Follows a packet of this direction. `overtaken` gets those that were overtaken long ago, and so dropped.
     pub fn pass(
         &mut self,
         event: &Event,
@@ -138,13 +163,23 @@ impl Half {
         setting: Setting,
         links: &mut Links,
         room: &mut Room,
-        overtaken: &mut Vec<(Passing, Option<u32>)>,
+        overtaken: &mut Vec<Passing>,
     ) -> Passage {
         match event.what {
             What::Seen if !setting.is_joined => Passage { role: self.path.role(event, None), ..Passage::default() },
             What::Seen => self.seen(event, numbers, setting, links, room, overtaken),
             _ => self.on_link(event, numbers, setting, links, room),
         }
+    }
+
+    /// The packets that were overtaken and never came.
+    pub fn lost(&mut self, room: &mut Room) -> Vec<Passing> {
+        self.under_way.take_all_overtaken(room)
+    }
+
+    /// Where a packet goes next that is lost on its way from a place.
+    pub fn hop_from(&self, place: Place) -> Option<Hop> {
+        self.path.last().filter(|&last| last != place).map(|to| Hop { from: place, to })
     }
 
     /// Gives its room back.
@@ -215,9 +250,12 @@ impl Half {
         setting: Setting,
         links: &mut Links,
         room: &mut Room,
-        overtaken: &mut Vec<(Passing, Option<u32>)>,
+        overtaken: &mut Vec<Passing>,
     ) -> Passage {
         let Setting { now, is_measured, .. } = setting;
+        while let Some(dropped) = self.under_way.take_dropped(now, room) {
+            overtaken.push(dropped);
+        }
         let key = key(&event.packet);
         let known = self.under_way.find(key).filter(|&at| self.under_way.at(at).place != event.place);
         let before = known.map(|at| *self.under_way.at(at));
@@ -229,7 +267,7 @@ impl Half {
             return Passage { role, ..Passage::default() };
         };
         let link = links.number(Hop { from: before.place, to: event.place });
-        let at = self.under_way.overtaken(at, |dropped| overtaken.push((dropped, link)), room);
+        self.under_way.overtakes(at, now);
         let is_marked = self.sees_mark(Some(at), &event.packet);
         if is_measured {
             links.count(link, |link| {

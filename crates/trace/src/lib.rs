@@ -5,6 +5,7 @@
 
 pub mod analysis;
 mod bins;
+pub mod check;
 pub mod columns;
 mod connection;
 mod connections;
@@ -20,6 +21,7 @@ mod space;
 mod underway;
 
 pub use analysis::{Analysis, Counts, Options, Told};
+pub use check::{Check, Verdict};
 
 use ecnlab_units::table::TableText;
 

@@ -9,6 +9,7 @@ use ecnlab_units::{Dialect, Span, Time};
 
 use crate::application::Demand;
 use crate::datagram::{self, DatagramSender};
+use crate::plan::Plan;
 use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Ack, Segment};
 use crate::sender::Sender;
@@ -135,6 +136,19 @@ impl Endpoint {
                 (u64::from(carried), carried)
             }
         }
+    }
+
+    /// Application data in a packet of this number and size, in bytes.
+    pub fn carried(&self, seq: u64, size: u32) -> u32 {
+        match self {
+            Endpoint::Tcp(sender) => sender.plan().payload(seq),
+            Endpoint::Datagrams(sender) => sender.carried(size),
+        }
+    }
+
+    /// What a connection has to send, segment by segment; nothing of datagrams.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.tcp().map(Sender::plan)
     }
 
     /// The congestion window, where there is one.

@@ -39,8 +39,9 @@ struct Ends {
     fin: Option<u64>,
     /// Segments that are not passed and carry less, with what they carry: the last ones of transfers and the FIN. The SYN needs no entry.
     short: VecDeque<(u64, u32)>,
-    /// By how much the short segments that are passed fall short of full ones, in bytes.
+    /// By how much the short segments that are passed fall short of full ones, in bytes, and how many they are.
     shortfall: u64,
+    passed: u64,
 }
 
 impl Plan {
@@ -104,6 +105,18 @@ impl Plan {
         (seq * u64::from(self.full)).saturating_sub(syn + passed + ahead.sum::<u64>())
     }
 
+    /// Segments with a full payload among all before one that is not passed.
+    pub fn full_before(&self, seq: u64) -> u64 {
+        let ahead = self.short().take_while(|&&(short, _)| short < seq).count() as u64;
+        let passed = self.ends.as_ref().map_or(0, |ends| ends.passed);
+        seq.saturating_sub(u64::from(self.syn) + passed + ahead)
+    }
+
+    /// Whether the FIN is one of the segments before this one.
+    pub fn is_closed_before(&self, seq: u64) -> bool {
+        self.ends.as_ref().and_then(|ends| ends.fin).is_some_and(|fin| fin < seq)
+    }
+
     /// What a segment does to the connection.
     pub fn role(&self, seq: u64) -> Role {
         match seq {
@@ -136,6 +149,7 @@ impl Plan {
     fn pass_short(&mut self, next: u64) {
         if let Some(ends) = &mut self.ends {
             let passed = ends.short.partition_point(|&(seq, _)| seq < next);
+            ends.passed += passed as u64;
             ends.shortfall += ends.short.drain(..passed).map(|(_, payload)| u64::from(self.full - payload)).sum::<u64>();
         }
         self.find_first_short();
@@ -183,5 +197,6 @@ mod tests {
         plan.pass(3);
         assert_eq!((2_000, 2_000), (before, plan.bytes_before(5)));
         assert_eq!((true, false), (plan.is_full_before(4), plan.is_full_before(5)));
+        assert_eq!([1, 2, 2], [3, 4, 5].map(|seq| plan.full_before(seq)));
     }
 }

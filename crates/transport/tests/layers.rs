@@ -17,9 +17,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("receiver", &["segment", "settings", "timer"]),
     ("tcb", &["segment", "settings", "application", "plan", "rtt", "window", "response"]),
     ("recovery", &["segment", "settings", "timer", "window", "response", "tcb"]),
-    ("sender", &["segment", "settings", "application", "timer", "window", "tcb", "recovery"]),
+    ("sender", &["segment", "settings", "application", "plan", "timer", "window", "tcb", "recovery"]),
     ("datagram", &["segment", "application", "tcb"]),
-    ("endpoint", &["segment", "settings", "application", "window", "receiver", "tcb", "sender", "datagram"]),
+    ("endpoint", &["segment", "settings", "application", "plan", "window", "receiver", "tcb", "sender", "datagram"]),
 ];
 
 /// A helper of the tests in the files beside it.

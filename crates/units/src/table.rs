@@ -222,6 +222,11 @@ impl<R, N: Naming> Filling<R, N> {
         self.row_bytes
     }
 
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Bytes of the rows so far.
     pub fn bytes(&self) -> u64 {
         self.rows * self.row_bytes

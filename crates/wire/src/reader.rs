@@ -129,12 +129,18 @@ fn fault(record: u64, offset: u64, why: Why, ends: bool) -> Fault {
 }
 
 /// The source of what a compressed input contains; of any other input the source itself.
+#[cfg(feature = "compressed")]
 fn uncompressed(mut source: Source<'_>) -> io::Result<Source<'_>> {
     match source.peek(4)? {
         [0x1f, 0x8b, ..] => Ok(Source::new(flate2::bufread::MultiGzDecoder::new(source))),
         [0x28, 0xb5, 0x2f, 0xfd] => Ok(Source::new(zstd::stream::read::Decoder::with_buffer(source)?)),
         _ => Ok(source),
     }
+}
+
+#[cfg(not(feature = "compressed"))]
+fn uncompressed(source: Source<'_>) -> io::Result<Source<'_>> {
+    Ok(source)
 }
 
 fn content(source: &mut Source) -> Result<Content, Stop> {

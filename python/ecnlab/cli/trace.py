@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import DISAGREES, options
 
 if TYPE_CHECKING:
     from ecnlab.traces import Trace
@@ -84,6 +85,33 @@ def read(
         told.append(one.summary_json())
     if as_json:
         output.say_json(told[0] if len(told) == 1 else told)
+
+
+@trace.command()
+@click.argument("file")
+@click.option("--all", "every", is_flag=True, help="List every known departure, not only the first of each kind and end.")
+@options.as_json
+@options.quiet
+def check(file: str, every: bool, as_json: bool, quiet: bool) -> None:
+    """Check a trace against RFC 3168, packet by packet.
+
+    A line says which record it is, when, between whom, which rule with its section, and what was found. Known departures of real hosts
+    and of ns-2 are named as such and fail nobody: the exit code is 0 without a violation and 1 with one.
+    """
+    from ecnlab import traces
+    from ecnlab.cli import output, trace_summary
+
+    verdict = traces.check(file, progress=not quiet)
+    output.warn(verdict.warnings, verdict.source)
+    if as_json:
+        output.say_json(asdict(verdict))
+    elif not quiet:
+        for finding in trace_summary.listed(verdict, every=every):
+            output.say(trace_summary.finding_line(finding))
+        output.say(trace_summary.verdict_title(verdict))
+        output.say_tables(trace_summary.verdict_tables(verdict))
+    if verdict.violations:
+        raise click.exceptions.Exit(DISAGREES)
 
 
 def _report(trace: Trace) -> None:

@@ -1,4 +1,4 @@
-"""A trace as tables: all flows together, each flow, fairness, and the links where anything happened."""
+"""A trace as tables: all flows together, each flow, fairness, and the links where anything happened; and what a check has found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ecnlab.cli.table import Table
 from ecnlab.units import shown_unit
 
 if TYPE_CHECKING:
-    from ecnlab.traces import Trace
+    from ecnlab.traces import Finding, Rule, Trace, Verdict
 
 _MOST_FLOWS, _MOST_LINKS = 100, 10
 
@@ -75,6 +75,50 @@ def title(trace: Trace) -> str:
         f"{trace.source}: {about['format']}, {about['events']} events, {flows} flow{'' if flows == 1 else 's'}; "
         f"measured from {about['from_s']:.9g} s to {about['to_s']:.9g} s"
     )
+
+
+def finding_line(finding: Finding) -> str:
+    """A packet that is not as RFC 3168 asks, as a line."""
+    what = "known departure" if finding.is_departure else "violation"
+    where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
+    return f"{where}: {what} of {finding.rule} (section {finding.section}): {finding.found}"
+
+
+def listed(verdict: Verdict, *, every: bool) -> list[Finding]:
+    """The findings to list: all violations, and of each known departure of each end the first, or `every` one."""
+    seen: set[tuple[str, str]] = set()
+
+    def is_listed(finding: Finding) -> bool:
+        what = (finding.rule, finding.source)
+        is_first = what not in seen
+        if finding.is_departure:
+            seen.add(what)
+        return every or is_first or not finding.is_departure
+
+    return [finding for finding in verdict.findings if is_listed(finding)]
+
+
+def verdict_title(verdict: Verdict) -> str:
+    """What was checked, and how much was found."""
+    connections = _counted(verdict.about["connections"], "TCP connection")
+    told = f"{_counted(verdict.violations, 'violation')}, {_counted(verdict.departures, 'known departure')}"
+    is_cut = verdict.violations + verdict.departures > len(verdict.findings)
+    return f"{verdict.source}: {connections}, {told}" + (f"; only the first {len(verdict.findings)} were kept" if is_cut else "")
+
+
+def verdict_tables(verdict: Verdict) -> list[Table]:
+    """The rules against which anything was found, with how often."""
+    header = ("rule", "section", "violations", "departures", "what RFC 3168 asks, and who departs")
+    rows = [[rule.name, rule.section, str(rule.violations), str(rule.departures), _asked(rule)] for rule in verdict.rules]
+    return [Table("", header, rows, ("rule", "section", header[-1]))] if rows else []
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+
+
+def _asked(rule: Rule) -> str:
+    return f"{rule.asks}; {rule.departs}" if rule.departures and rule.departs else rule.asks
 
 
 def _flows(flows: Mapping[str, Sequence[Any]]) -> Table:

@@ -23,7 +23,7 @@ parameters! {
         /// Unique; names the group in results, and its flows' random streams.
         #[must be given]
         pub name: String = "flows";
-        /// How many flows.
+        /// How many flows; of an application that has several flows, or lets them come and go, how many applications.
         pub count: u32 = "1", 1..=MAX_FLOWS;
         /// Node where the senders are; auto is where access leads, so it is given where there is no access.
         pub from: Option<String> = "auto";
@@ -120,7 +120,7 @@ pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Gro
     let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
     let mut graph = links.complete.then(|| Graph::new(ends));
     let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
-    let total: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
     }

@@ -2,11 +2,13 @@
 //! before it either a measured queue or a plain buffer.
 
 use ecnlab_queue::Composition;
+use ecnlab_sim::deliveries::DeliveryTrace;
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, joined};
 use ecnlab_units::{Rate, Span, Value, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::deliveries::{self, DELIVERIES};
 use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
 use super::{Holds, Inner, Section, described, members};
@@ -26,9 +28,8 @@ parameters! {
         /// Node at the far end.
         #[must be given]
         pub to: String = "sink";
-        /// Transmission rate.
-        #[must be given]
-        pub rate: Rate = "10 Mbps";
+        /// Transmission rate; it must be given unless there are deliveries, whose mean it is then.
+        pub rate: Option<Rate> = "auto";
         /// Propagation delay.
         #[must be given]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
@@ -63,6 +64,7 @@ pub const LINK: Section = Section {
     tables: &[
         QUEUED,
         IMPAIR,
+        DELIVERIES,
         Inner {
             key: "reverse",
             holds: Holds::One(&REVERSE),
@@ -78,7 +80,7 @@ pub const REVERSE: Section = Section {
     title: "The way back of a link",
     doc: "The way back, with a plain drop-tail buffer that is not measured unless it has a queue.",
     keys: &BACK_KEYS,
-    tables: &[QUEUED, IMPAIR],
+    tables: &[QUEUED, IMPAIR, DELIVERIES],
 };
 
 const QUEUED: Inner = Inner {
@@ -127,6 +129,7 @@ struct Way<'a> {
     given: Given<'a>,
     queue: Option<Queue>,
     impairments: Impairments,
+    deliveries: Option<DeliveryTrace>,
 }
 
 impl Links<'_> {
@@ -164,6 +167,9 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     if ends[1].is_some() && ends[1] == ends[2] {
         reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
     }
+    if reading.get::<Option<Rate>>("rate") == Some(None) && !given.gives(DELIVERIES.key) {
+        reader.report(&given, "rate", "is missing: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
+    }
     let reverse = reverse(reader, &given, &reading);
     let forward = way(reader, given, reading);
     warn_without_queue(reader, &forward);
@@ -192,7 +198,13 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
     let given = given.unwrap_or_else(|| Given::nothing(link.at("reverse")));
     reader.only(&given, REVERSE.names());
     let mut reading = reader.keys(&given, REVERSE.keys);
-    for key in ["rate", "delay"] {
+    if link.gives(DELIVERIES.key) && !given.gives("rate") && !given.gives(DELIVERIES.key) {
+        let message =
+            "is missing: the link follows a trace and has no rate for its way back, so give rate = \"10 Mbps\", or deliveries of its own";
+        reader.report(&given, "rate", message.to_owned());
+    }
+    let inherited = if given.gives(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
+    for &key in inherited {
         if let Value::Nothing(_) = reading.values.value(key) {
             reading.values.set(key, of_link.values.value(key).clone());
         }
@@ -201,7 +213,7 @@ fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Opti
 }
 
 /// One direction, whose keys have been read.
-fn way<'a>(reader: &mut Reader, given: Given<'a>, reading: Reading) -> Way<'a> {
+fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'a> {
     reader.warn_unheeded(&given, &reading.values, &[]);
     let table = reader.table(&given, "queue", QUEUED.example);
     let queue = table.and_then(|table| queue::read(reader, &table));
@@ -210,7 +222,25 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, reading: Reading) -> Way<'a> {
     }
     let keys = impairment::Settings::of(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
-    Way { values: reading.values, given, queue, impairments }
+    let deliveries = deliveries(reader, &given, &mut reading);
+    Way { values: reading.values, given, queue, impairments, deliveries }
+}
+
+/// When packets leave: at a rate, or at the opportunities of a trace, whose mean the rate is then.
+fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Option<DeliveryTrace> {
+    if !given.gives(DELIVERIES.key) {
+        return None;
+    }
+    if given.gives("rate") {
+        reader.report(given, "rate", "stands beside deliveries, which say when packets leave: leave one of the two out".to_owned());
+    }
+    if !given.gives("queue") {
+        let message = format!("need a queue, in which packets wait for them: give queue = {}", QUEUED.example);
+        reader.report(given, DELIVERIES.key, message);
+    }
+    let trace = deliveries::read(reader, given)?;
+    reading.values.set("rate", Value::Rate(trace.mean_rate()));
+    Some(trace)
 }
 
 /// A link that says nothing of what waits before it hardly means that.
@@ -229,12 +259,15 @@ impl<'a> Way<'a> {
     /// The edge between these nodes.
     fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
         let buffer = match &self.queue {
-            Some(queue) => Buffer::Queue(Box::new(QueueSpec::new(name.clone(), queue.of.clone()))),
+            Some(queue) => {
+                let deliveries = self.deliveries.clone();
+                Buffer::Queue(Box::new(QueueSpec { deliveries, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
+            }
             None => Buffer::Pipe { limit: self.values.get("limit") },
         };
         let spec = LinkSpec {
             name: link,
-            rate: self.values.get("rate"),
+            rate: self.values.get::<Option<Rate>>("rate").unwrap_or(Rate::MAX),
             delay: self.values.get("delay"),
             buffer,
             spread: Span::ZERO,
@@ -251,6 +284,10 @@ impl<'a> Way<'a> {
         if let Some(queue) = &self.queue {
             described.remove("limit");
             described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
+        }
+        if let Some(trace) = &self.deliveries {
+            described.remove("rate");
+            described.insert(DELIVERIES.key.to_owned(), deliveries::described(trace));
         }
         self.impairments.describe(&mut described);
         described

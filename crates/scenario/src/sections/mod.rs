@@ -1,6 +1,8 @@
 //! The sections of a scenario file. Each is declared once: from the declaration come its reader, the description of what is in force, the
 //! schema, the `show` text and the documentation.
 
+pub mod change;
+pub mod deliveries;
 pub mod flows;
 pub mod impair;
 pub mod link;
@@ -55,11 +57,25 @@ pub enum Holds {
     App,
     /// A list of impairments, each with its kind and its parameters.
     Impairments,
+    /// A shape by its name, with its parameters.
+    Shape,
+    /// A trace of delivery opportunities: a file, or a list of times.
+    Deliveries,
 }
 
 /// Every section, in the order of the documentation.
-pub const SECTIONS: &[&Section] =
-    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &way::ACCESS, &way::EXIT, &flows::UDP, &record::RECORD];
+pub const SECTIONS: &[&Section] = &[
+    &root::ROOT,
+    &link::LINK,
+    &queue::QUEUE,
+    &link::REVERSE,
+    &change::CHANGE,
+    &flows::FLOWS,
+    &way::ACCESS,
+    &way::EXIT,
+    &flows::UDP,
+    &record::RECORD,
+];
 
 impl Section {
     /// The names of all that may stand in it.

@@ -8,6 +8,7 @@ use ecnlab_units::parameter::{Parameter, joined};
 use ecnlab_units::{Rate, Span, Values, parameters};
 use serde_json::{Map, Value as Json};
 
+use super::impair::{self, IMPAIR, Impairments};
 use super::link::MAX_PACKETS;
 use super::{Holds, Inner, Section, described};
 use crate::problem::suggestion;
@@ -59,7 +60,7 @@ pub const ACCESS: Section = Section {
     title: "A private link of each flow, to its first node",
     doc: "A private link from each flow's source to the first node of its route, a plain drop-tail buffer that is not measured, alike in both directions.",
     keys: &ACCESS_KEYS,
-    tables: &[],
+    tables: &[IMPAIR],
 };
 
 pub const EXIT: Section = Section {
@@ -67,7 +68,7 @@ pub const EXIT: Section = Section {
     title: "A private link of each flow, from its last node",
     doc: "A private link from the last node of each flow's route to its sink, a plain drop-tail buffer that is not measured, alike in both directions.",
     keys: &EXIT_KEYS,
-    tables: &[],
+    tables: &[IMPAIR],
 };
 
 pub const ACCESS_TABLE: Inner = Inner {
@@ -105,6 +106,7 @@ pub struct Private {
     link: Arc<OwnLink>,
     spread: Span,
     values: Values,
+    impairments: Impairments,
 }
 
 /// One end of a group's way.
@@ -156,7 +158,9 @@ impl Way {
     /// The private links as they can be read again.
     pub fn describe(&self, described_group: &mut Map<String, Json>) {
         for private in [&self.access, &self.exit].into_iter().flatten() {
-            described_group.insert(private.end.table.key.to_owned(), Json::Object(described(&private.values)));
+            let mut described = described(&private.values);
+            private.impairments.describe(&mut described);
+            described_group.insert(private.end.table.key.to_owned(), Json::Object(described));
         }
     }
 }
@@ -166,7 +170,7 @@ impl Private {
     pub fn specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {
             let name = (self.end.name)(Arc::clone(group), member, direction);
-            LinkSpec { spread, ..LinkSpec::own(name, Arc::clone(&self.link)) }
+            LinkSpec { spread, impairment: self.impairments.spec.clone(), ..LinkSpec::own(name, Arc::clone(&self.link)) }
         })
     }
 }
@@ -187,13 +191,15 @@ impl End {
         let section = if self.node == "to" { &ACCESS } else { &EXIT };
         reader.only(&table, section.names());
         let reading = reader.keys(&table, section.keys);
-        Found { node: reading.get(self.node), key: self.table.key, private: reading.sound().map(|values| self.private(values)) }
+        let impairments = impair::read(reader, &table, None);
+        let private = reading.sound().map(|values| self.private(values, impairments));
+        Found { node: reading.get(self.node), key: self.table.key, private }
     }
 
-    fn private(&'static self, values: &Values) -> Private {
+    fn private(&'static self, values: &Values, impairments: Impairments) -> Private {
         let Own { rate, delay, spread, limit } = Own::of(values);
         let link = OwnLink { rates: rate, delays: delay, limits: limit };
-        Private { end: self, link: Arc::new(link), spread, values: values.clone() }
+        Private { end: self, link: Arc::new(link), spread, values: values.clone(), impairments }
     }
 }
 

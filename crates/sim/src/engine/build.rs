@@ -90,6 +90,7 @@ impl<P: Probe> Simulation<P> {
         let delay = spec.delay_in_run(seed);
         self.links.push(Link::new(spec.rate, delay + self.drawn_spread(spec), limit, queue, impairment, deadline));
         self.declared.push((spec.rate, delay));
+        self.probe.link_added(number as u32, spec);
         number as u32
     }
 
@@ -155,6 +156,7 @@ impl<P: Probe> Simulation<P> {
             self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
         }
         self.flows.push(Flow::new(spec, self.drawn_boot(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        self.probe.flow_added(number as u32, spec);
         number as u32
     }
 

@@ -80,7 +80,11 @@ impl<P: Probe> Simulation<P> {
         let links = self.impaired_names.iter().cloned().collect();
         let names = NetworkNames { groups, queues, bands, gauges: [].into(), links };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
-        let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
+            .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.report(
             self.flows.iter().filter(|flow| flow.counted != Counted::Nowhere).map(Flow::at_end),
@@ -96,6 +100,9 @@ impl<P: Probe> Simulation<P> {
     /// Counts what is still going on when the run ends: spells without delivery, and packets that wait.
     fn close_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
+            if flow.datagrams {
+                flow.measures.finish_datagrams(self.now);
+            }
             if let Some(since) = flow.measures.finish(self.now) {
                 self.probe.lockout(at as u32, since, self.now);
             }

@@ -70,6 +70,7 @@ impl<P: Probe> Simulation<P> {
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
                 queue.measures.departure(waited, band, Span::ZERO);
+                witness.tell_of_beginning(frame.packet, now);
                 Ok(Some(Partly { packet: frame.packet, bytes: frame.size(), began: now }))
             }
             Take::Later(time) => Err(path::later_than(time, now)),

@@ -1,14 +1,14 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
 use ecnlab_transport::application::Event;
-use ecnlab_transport::{Ack, Endpoint, Output, Role, Segment, Window};
-use ecnlab_units::Time;
+use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
+use ecnlab_units::{Rate, Time};
 
-use super::{Flow, Simulation};
-use crate::measures::Delivery;
+use super::{END, Flow, Simulation};
+use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
 use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
-use crate::probe::Probe;
+use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink. One of an earlier connection finds nobody there.
@@ -73,7 +73,9 @@ impl<P: Probe> Simulation<P> {
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
         let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
         let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
+        self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -93,7 +95,7 @@ impl<P: Probe> Simulation<P> {
                 self.probe.round_trip(self.now, flow.group, rtt);
             }
         }
-        let opens = ack.role == Role::Syn && flow.app != NONE && flow.sender.tcp().is_some_and(|sender| sender.is_opening());
+        let opens = ack.role == Role::Syn && flow.opens_for_application();
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
         if opens {
             self.tell_of(at, Event::Opened);
@@ -119,11 +121,20 @@ impl<P: Probe> Simulation<P> {
 
     /// Counts what a user waited for since it `began`.
     pub(super) fn count_transfer(&mut self, at: u32, began: Time, bytes: u64) {
+        let narrowest = self.narrowest(self.flows[at as usize].forward);
         let flow = &mut self.flows[at as usize];
         let took = self.now.since(began);
         flow.measures.transfers.record(took);
-        self.groups[flow.group as usize].transfers.record(took);
+        let group = &mut self.groups[flow.group as usize];
+        group.transfers.record(took);
+        group.completions.record(&Ended { bytes, took, ideal: Ended::ideal(bytes, flow.base_rtt, narrowest) });
         self.probe.transfer(self.now, flow.group, began, bytes);
+    }
+
+    /// The declared rate of the slowest link of a route.
+    fn narrowest(&self, route: u32) -> Rate {
+        let links = self.hops[route as usize..].iter().take_while(|&&link| link != END);
+        links.map(|&link| self.declared[link as usize].0).min().expect("a route has a link")
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
@@ -161,7 +172,18 @@ impl<P: Probe> Simulation<P> {
 
     fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
         let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+        self.tell_of_made(id, &Sacks::default());
         self.enter(self.hops[origin.cursor as usize], id);
+    }
+
+    /// Tells a probe that looks at packets of a new one.
+    #[inline(always)]
+    fn tell_of_made(&mut self, id: PacketId, sacks: &Sacks) {
+        if P::LINKS {
+            let packet = &self.packets[id];
+            let endpoint = &self.flows[packet.flow as usize].sender;
+            self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
+        }
     }
 }
 

@@ -122,6 +122,13 @@ impl Flow {
         (self.sender, self.sink) = (sender, sink);
     }
 
+    /// Whether a connection that its application opened has not been answered yet.
+    #[cold]
+    #[inline(never)]
+    pub fn opens_for_application(&self) -> bool {
+        self.app != NONE && self.sender.tcp().is_some_and(Sender::is_opening)
+    }
+
     /// What the senders of all its connections have done.
     pub fn counters(&self) -> SendCounters {
         self.past.as_ref().map_or(*self.sender.counters(), |past| sum(&past.sent, self.sender.counters()))

@@ -52,7 +52,11 @@ impl<P: Probe> Simulation<P> {
         if !packet.is_ack() {
             self.flows[packet.flow as usize].copied += 1;
         }
-        self.packets.copy(id)
+        let copy = self.packets.copy(id);
+        if P::LINKS {
+            self.probe.copied(copy, id);
+        }
+        copy
     }
 
     fn hold(&mut self, at: u32, id: PacketId, part: usize, until: Time) {

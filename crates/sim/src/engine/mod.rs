@@ -28,7 +28,7 @@ use self::schedule::Scheduled;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
-use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
+use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
 use crate::packet::Arena;
 use crate::probe::Probe;
 
@@ -94,6 +94,7 @@ pub struct Simulation<P> {
 struct GroupCounts {
     delay: Histogram<8>,
     transfers: Histogram<8>,
+    completions: Completions,
     marks: u64,
     drops: u64,
 }
@@ -109,6 +110,11 @@ impl<P: Probe> Simulation<P> {
 
     pub fn probe(&self) -> &P {
         &self.probe
+    }
+
+    /// The probe, of which what it has gathered may be taken out.
+    pub fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
     }
 
     /// Goes on until a time or the end of the run, or for so many events if that comes first. True if the time has been reached: all that

@@ -9,13 +9,16 @@ use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
 use crate::packet::{Arena, NONE, PacketId, PacketKind};
-use crate::probe::{MarkOrDrop, Probe, Touch};
+use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
-    pub(super) fn arrive(&mut self, link: u32) {
-        let link = &mut self.links[link as usize];
+    pub(super) fn arrive(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
         let (id, packet, next) = link.pop(&mut self.packets);
+        if P::LINKS {
+            self.probe.arrived(self.now, at, id, packet);
+        }
         packet.cursor += 1;
         let hop = self.hops[packet.cursor as usize];
         if let Some((due, order)) = next {
@@ -34,6 +37,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn enter(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         link.arrived += 1;
+        if P::LINKS {
+            self.probe.entered(self.now, at, id, &self.packets[id]);
+        }
         if link.plain { self.enter_pipe(at, id) } else { self.enter_special(at, id) }
     }
 
@@ -51,6 +57,9 @@ impl<P: Probe> Simulation<P> {
             return self.at_link(at).lose(id, MarkOrDrop::Dropped(Cause::Overflow));
         }
         let (begins, departs) = link.depart(self.packets[id].size, self.now);
+        if P::LINKS {
+            self.probe.began(self.now, begins, at, id, &self.packets[id]);
+        }
         launch(link, &mut self.packets, &mut self.deadlines, id, begins, departs);
     }
 
@@ -94,6 +103,7 @@ impl<P: Probe> Simulation<P> {
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));
+                witness.tell_of_beginning(frame.packet, begins);
                 queue.transmitting = true;
                 launch(link, packets, deadlines, frame.packet, begins, departs);
                 deadlines.set(queue.deadline, now, departs);
@@ -183,12 +193,24 @@ impl<P: Probe> Witness<'_, P> {
         self.probe.touched(self.now, &touch);
     }
 
+    /// Tells a probe that looks at links of a transmission.
+    #[inline(always)]
+    pub(super) fn tell_of_beginning(&mut self, id: PacketId, begins: Time) {
+        if P::LINKS {
+            self.probe.began(self.now, begins, self.link, id, &self.packets[id]);
+        }
+    }
+
     /// A packet is gone.
     pub(super) fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
+        if P::LINKS {
+            self.probe.dropped(self.now, self.link, id, &packet);
+        }
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
-            self.probe.ack_dropped(self.now, self.link, packet.flow, ack.next);
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
+            self.probe.ack_dropped(self.now, &drop);
         } else {
             self.touch(id, what);
             self.packets.release(id);

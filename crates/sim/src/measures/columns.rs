@@ -78,6 +78,15 @@ pub struct TotalRow {
     pub locked_out_flows: u64,
 }
 
+pub struct CompletionRow {
+    pub group: u32,
+    /// Least size and that of the next step, in bytes.
+    pub sizes: [u64; 2],
+    pub transactions: u64,
+    pub transaction: Times,
+    pub slowdown: f64,
+}
+
 pub struct QueueRow {
     pub queue: u32,
     pub arrivals: u64,
@@ -184,6 +193,27 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
         &[count("locked_out_flows", "flows", "Flows with at least one lockout", |row| row.locked_out_flows)],
         Shared::TRANSACTION,
     ],
+};
+
+pub static COMPLETIONS: TableSpec<CompletionRow> = TableSpec {
+    name: "completions",
+    doc: "how long transactions took by their size: a row for each group and each step of sizes, 1, 2, 5, 10, 20, ... bytes, in which one ended",
+    columns: &[&[
+        name("group", Naming::Group, "Name of the `[[flows]]` section", |row| row.group),
+        count("size_from_bytes", "bytes", "Least application data of the step", |row| row.sizes[0]),
+        count("size_to_bytes", "bytes", "Application data from which on the next step counts", |row| row.sizes[1]),
+        count("transactions", "transactions", "Transactions of that size that ended in the interval", |row| row.transactions),
+        real("transaction_mean_s", "s", "Mean time that one took", |row| row.transaction.mean_s),
+        real("transaction_p50_s", "s", "Median time that one took", |row| row.transaction.p50_s),
+        real("transaction_p95_s", "s", "95th percentile of the time that one took", |row| row.transaction.p95_s),
+        real("transaction_p99_s", "s", "99th percentile of the time that one took", |row| row.transaction.p99_s),
+        real(
+            "slowdown_mean",
+            "1",
+            "Mean of how many times as long as it has to one took: as long as its data at the narrowest link of the route and an empty round trip",
+            |row| row.slowdown,
+        ),
+    ]],
 };
 
 pub static QUEUES: TableSpec<QueueRow> = TableSpec {

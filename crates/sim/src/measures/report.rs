@@ -5,10 +5,12 @@ use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
 use super::columns::{
-    BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow,
+    BANDS, BandRow, COMPLETIONS, Common, CompletionRow, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow,
+    Sums, TOTAL, Times, TotalRow,
 };
+use super::completions::Step;
 use super::table::{Column, Filling, NetworkNames, Table};
-use super::{FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
+use super::{Completions, FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
 use crate::impairment::Losses;
 
 /// Every table of a run, by name.
@@ -34,6 +36,7 @@ pub struct FlowAtEnd<'a> {
 pub struct GroupAtEnd<'a> {
     pub delay: &'a Histogram<8>,
     pub transfers: &'a Histogram<8>,
+    pub completions: &'a Completions,
 }
 
 /// A queue when the run has ended.
@@ -68,7 +71,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total`, `queues`, `bands` and `impairments`.
+/// Makes the tables `flows`, `groups`, `total`, `completions`, `queues`, `bands` and `impairments`.
 pub struct Reporter<'a> {
     names: &'a NetworkNames,
     to: Time,
@@ -113,6 +116,7 @@ impl<'a> Reporter<'a> {
                 (FLOWS.name, rows.finish(self.names)),
                 (GROUPS.name, GROUPS.table(self.names, group_rows)),
                 (TOTAL.name, TOTAL.table(self.names, [total.row(groups, fairness, gap)])),
+                (COMPLETIONS.name, COMPLETIONS.table(self.names, completion_rows(groups))),
                 (QUEUES.name, QUEUES.table(self.names, queue_rows)),
                 (BANDS.name, BANDS.table(self.names, band_rows(queues))),
                 (IMPAIRMENTS.name, IMPAIRMENTS.table(self.names, impairments)),
@@ -147,6 +151,18 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
         completion_s: measures.completed.map_or(f64::NAN, |at| at.since(at_end.started).seconds()),
         common: Common { sums, delay: times(&measures.delay), transaction: times(&measures.transfers) },
     }
+}
+
+/// The sizes of each group that transfers had, one group after another.
+fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
+    let row = |group: u32, (from, to, step): (u64, u64, &Step)| CompletionRow {
+        group,
+        sizes: [from, to],
+        transactions: step.times.count(),
+        transaction: times(&step.times),
+        slowdown: step.mean_slowdown(),
+    };
+    (0..).zip(groups).flat_map(|(group, at_end)| at_end.completions.steps().map(move |step| row(group, step))).collect()
 }
 
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {

@@ -18,14 +18,14 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
-    /// A link with impairments.
+    /// A link with impairments, or of a trace.
     Link,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
 /// The names of a network's groups and queues, and of what queues have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
     pub groups: Names,
     pub queues: Names,
@@ -33,7 +33,7 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
-    /// The links with impairments.
+    /// The links with impairments, or those of a trace.
     pub links: Names,
 }
 

@@ -72,8 +72,6 @@ impl Settings {
         }
     }
 
-    /// # Panics
-    /// If [`check`](Self::check) has something to say.
     pub fn plan(self) -> Arrivals {
         let mean = match self.rate {
             Some(rate) => self.size.mean_interval(self.load * rate.bps() as f64),
@@ -84,7 +82,7 @@ impl Settings {
             Process::Pareto => Times::pareto(mean, self.shape),
             Process::Deterministic => Times::fixed(mean),
         };
-        Arrivals { intervals, sizes: self.size, count: self.count, until: self.until }
+        Arrivals { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
     }
 }
 
@@ -92,6 +90,10 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     intervals: Times,
+    /// Mean of the intervals.
+    mean: Span,
+    /// As a share of the rate; 0 if flows_per_second is given.
+    load: f64,
     sizes: Sizes,
     count: u64,
     until: Option<Span>,
@@ -104,6 +106,25 @@ impl ApplicationSpec for Arrivals {
 
     fn grows(&self) -> bool {
         true
+    }
+
+    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+        let coming = self.until.unwrap_or(lasting).min(lasting);
+        let mut doubts = Vec::new();
+        if self.load >= 1.0 {
+            let told =
+                format!("{} is as much as rate carries or more, so that flows pile up as long as they come: give less than 1", self.load);
+            doubts.push(("load", told));
+        }
+        if self.mean > coming {
+            let parameter = if self.load > 0.0 { "load" } else { "flows_per_second" };
+            let (mean, coming) = (self.mean.seconds(), coming.seconds());
+            doubts.push((
+                parameter,
+                format!("lets a flow come every {mean} s in the mean, and they come for {coming} s: give more, or run longer"),
+            ));
+        }
+        doubts
     }
 
     fn start(&self, rng: Rng) -> Box<dyn Application> {
@@ -123,7 +144,7 @@ struct Bounded {
 
 impl Bounded {
     fn new(plan: Arrivals, rng: &Rng) -> Bounded {
-        let Arrivals { intervals, sizes, count, until } = plan;
+        let Arrivals { intervals, sizes, count, until, .. } = plan;
         Bounded { renewal: Renewal::new(intervals, sizes, rng), count, until, came: 0, at: Span::ZERO }
     }
 }

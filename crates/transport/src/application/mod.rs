@@ -29,7 +29,7 @@ mod web;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ecnlab_units::{Parameter, Rng, Time, Values, parameters, words};
+use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 
 pub use transactions::Transactions;
 
@@ -139,6 +139,11 @@ pub trait ApplicationSpec: Debug + Send + Sync {
         false
     }
 
+    /// What was hardly meant in a run that lasts so long after the start: the parameter's name and why, with the remedy.
+    fn doubts(&self, _lasting: Span) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// One that runs, with its random stream.
     fn start(&self, rng: Rng) -> Box<dyn Application>;
 }
@@ -160,6 +165,16 @@ pub enum Traffic {
     Once(Demand),
     /// An application says what to send.
     Application(Arc<dyn ApplicationSpec>),
+}
+
+impl Traffic {
+    /// How many flows there are of it at the start: those of one application, or the one that sends by itself.
+    pub fn flows(&self) -> u64 {
+        match self {
+            Traffic::Once(_) => 1,
+            Traffic::Application(spec) => (spec.members().len() as u64).max(1),
+        }
+    }
 }
 
 words! {

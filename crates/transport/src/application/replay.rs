@@ -67,6 +67,12 @@ impl ApplicationSpec for Replay {
         self.each == Each::Flow
     }
 
+    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+        let late = self.list.iter().filter(|(time, _)| *time >= lasting).count();
+        let told = |of: usize| format!("{late} of {of} come after the end: run longer than that, or leave them out");
+        (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
+    }
+
     fn start(&self, _rng: Rng) -> Box<dyn Application> {
         let reading = Reading { list: Arc::clone(&self.list), at: 0, last: Span::ZERO };
         match self.each {

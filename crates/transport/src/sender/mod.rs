@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ecnlab_units::{Span, Time};
 
 use crate::application::Demand;
+use crate::plan::Plan;
 use crate::recovery::{Algorithm, Recovery};
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{Handshake, Settings};
@@ -150,6 +151,11 @@ impl Sender {
     #[inline]
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         self.tcb.brought(segment, delivered, next)
+    }
+
+    /// What there is to send, segment by segment.
+    pub fn plan(&self) -> &Plan {
+        self.tcb.plan()
     }
 
     pub fn window(&self) -> &Window {

@@ -137,6 +137,11 @@ impl Tcb {
         self.plan.add(demand);
     }
 
+    /// What there is to send, segment by segment.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// What an arriving segment brings; see [`crate::Endpoint::brought`].
     #[inline]
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {

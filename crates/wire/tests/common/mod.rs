@@ -65,7 +65,7 @@ fn tcp_length(tcp: &Tcp) -> u32 {
     let words = [
         (tcp.mss.is_some(), 4),
         (tcp.window_scale.is_some(), 4),
-        (tcp.sack_permitted, 4),
+        (tcp.sack_permitted && tcp.timestamps.is_none(), 4),
         (tcp.timestamps.is_some(), 12),
         (runs > 0, 4 + 8 * runs),
     ];

@@ -1,0 +1,261 @@
+//! Traces of runs: they change nothing, ns-2's own are met line by line, and what they show is what the run has counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::{Off, Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_units::{Ecn, Time};
+use ecnlab_wire::{Event, Flags, Kind, Place, Reader, What, ns2};
+
+/// Marks and drops at one queue, by hosts that shake hands, close, time-stamp and report blocks, beside ones that do none of it.
+const NETWORK: &str = r#"name = "traced"
+duration = "8 s"
+measure_from = "0 s"
+
+[[link]]
+name = "bottleneck"
+from = "router"
+to = "sink"
+rate = "5 Mbps"
+delay = "5 ms"
+queue = { aqm = "ecn", limit = 40, min_th = 5, max_th = 15 }
+
+[[flows]]
+name = "hosts"
+count = 3
+to = "sink"
+access = { to = "router", rate = "10 Mbps", delay = "10 ms" }
+tcp = { profile = "linux", ecn = true }
+app = "transactions"
+
+[[flows]]
+name = "simulated"
+count = 6
+to = "sink"
+access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
+tcp = { profile = "ns2", variant = "sack", ecn = true, max_window = 64 }
+
+[[flows]]
+name = "deaf"
+count = 4
+to = "sink"
+access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
+tcp = { profile = "rfc", ecn = false }
+"#;
+
+const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535 };
+
+fn scenario() -> (Scenario, Options) {
+    let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    (scenario, options)
+}
+
+fn traced(format: TraceFormat, links: &[&str]) -> (Run, Tracer) {
+    let (scenario, options) = scenario();
+    let spec = TraceSpec { format, links: links.iter().map(|&name| name.to_owned()).collect() };
+    let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
+    tracer.finish(options.duration);
+    (run, tracer)
+}
+
+fn events(bytes: &[u8]) -> Vec<Event> {
+    Reader::open(bytes).unwrap().map(Result::unwrap).collect()
+}
+
+fn count(run: &Run, table: &str, column: &str) -> u64 {
+    let (_, table) = run.report.tables.iter().find(|(name, _)| *name == table).unwrap();
+    match table.column(column) {
+        Column::Count(values) => values.iter().sum(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+/// The words in a column of names, row by row.
+fn words(table: &Table, column: &str) -> Vec<String> {
+    match table.column(column) {
+        Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+#[test]
+fn a_trace_changes_nothing_about_the_run() {
+    let (scenario, options) = scenario();
+    let (plain, Off) = Simulation::new(&scenario.network, &options, Off).finish();
+    for format in [TraceFormat::Ns2, WHOLE, TraceFormat::Table] {
+        let (run, _) = traced(format, &[]);
+        assert_eq!((plain.fingerprint, plain.events), (run.fingerprint, run.events), "{format:?}");
+        assert_eq!(format!("{:?}", plain.report), format!("{:?}", run.report), "{format:?}");
+    }
+}
+
+/// Every link, every event, every packet number. Events at one instant may stand in another order: where ns-2 ends a transmission at the
+/// time at which another packet arrives, which comes first is up to its scheduler.
+#[test]
+fn ns_2_s_trace_of_a_packet_exact_case_is_met_line_by_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["reno-overflow", "sack1-overflow"] {
+        let case = std::fs::read_to_string(folder.join(format!("../../python/ecnlab/reference/ns2/packet-exact/{name}.json"))).unwrap();
+        let theirs = std::fs::read(folder.join(format!("tests/ns2/{name}.tr.gz"))).unwrap();
+        let ours = packet_exact::trace(&case).unwrap();
+        let (ours, theirs) = (sorted_lines(&ours), sorted_lines(&theirs));
+        assert!(theirs.len() > 10_000, "{name}: {} lines", theirs.len());
+        let first = ours.iter().zip(&theirs).find(|(our, their)| our != their);
+        assert_eq!((None, theirs.len()), (first, ours.len()), "{name}");
+    }
+}
+
+fn sorted_lines(bytes: &[u8]) -> Vec<String> {
+    let mut events = events(bytes);
+    events.sort_by_key(|event| event.time);
+    let mut lines: Vec<_> = events.iter().map(|event| (event.time, line(event))).collect();
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn line(event: &Event) -> String {
+    let mut out = Vec::new();
+    assert!(ns2::line(event, ns2::DECIMALS, &mut out));
+    String::from_utf8(out).unwrap()
+}
+
+/// A packet's identification is counted modulo 2^16 over the run; with its connection and its numbers it is the only one.
+fn key(event: &Event) -> impl Ord + use<> {
+    let packet = &event.packet;
+    (packet.source, packet.destination, packet.id, packet.tcp.seq, packet.tcp.ack)
+}
+
+#[test]
+fn a_capture_shows_what_the_queue_has_counted() {
+    let (run, mut tracer) = traced(WHOLE, &[]);
+    let events = events(tracer.bytes().unwrap());
+    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.place == Place::Interface(0));
+    let is_marked = |event: &&&Event| event.packet.ecn == Ecn::Ce;
+    let marked_before = before.iter().filter(is_marked).count();
+    let marked_after: Vec<_> = after.iter().filter(is_marked).collect();
+    let sent: BTreeSet<_> = before.iter().map(|event| key(event)).collect();
+    assert_eq!(before.len(), sent.len(), "no two packets are alike");
+    assert!(after.iter().all(|event| sent.contains(&key(event))), "nothing comes out that has not come in");
+    let counted = ["marks", "drops"].map(|column| count(&run, "queues", column));
+    assert!(counted.iter().all(|&count| count > 20), "{counted:?} marks and drops");
+    assert_eq!((0, count(&run, "queues", "arrivals")), (marked_before, before.len() as u64));
+    assert_eq!(count(&run, "queues", "departures"), after.len() as u64);
+    let reactions = before.iter().filter(|event| event.packet.has(Flags::CWR | Flags::ACK)).count() as u64;
+    assert!(reactions > 0 && reactions <= count(&run, "flows", "ecn_reactions") + count(&run, "flows", "drops"), "{reactions} reactions");
+    let waiting = before.len() - after.len() - count(&run, "queues", "drops") as usize;
+    assert!(waiting <= 40, "{waiting} wait when the run ends");
+    let still_waiting = count(&run, "queues", "marks") as usize - marked_after.len();
+    assert!(still_waiting <= waiting, "{still_waiting} packets were marked and did not leave, of {waiting} that wait");
+}
+
+/// In the table of events too, for all links and by flow.
+#[test]
+fn rows_of_events_agree_with_what_flows_and_queues_have_counted() {
+    let (run, mut tracer) = traced(TraceFormat::Table, &[]);
+    let table = tracer.rows(0).unwrap();
+    let (happened, kinds, links) = (words(&table, "event"), words(&table, "kind"), words(&table, "link"));
+    let rows = |event: &str, kind: &str, link: &str| {
+        let alike = |at: &usize| happened[*at] == event && kinds[*at] == kind && link.is_empty() | (links[*at] == link);
+        (0..table.height()).filter(alike).count() as u64
+    };
+    assert_eq!(count(&run, "flows", "drops"), rows("dropped", "data", ""));
+    assert_eq!(count(&run, "queues", "arrivals"), rows("enqueued", "data", "bottleneck"));
+    assert_eq!(count(&run, "queues", "departures"), rows("dequeued", "data", "bottleneck"));
+    assert_eq!(run.packet_hops, happened.iter().filter(|event| *event == "received").count() as u64);
+    let Column::Real(times) = table.column("time_s") else { panic!("times are real numbers") };
+    assert!(times.is_sorted(), "events stand in the order in which they happen");
+}
+
+#[test]
+fn only_the_links_that_were_chosen_are_in_a_trace() {
+    let (_, mut tracer) = traced(WHOLE, &["hosts.access.1", "hosts.access.1.reverse"]);
+    let bytes = std::mem::take(tracer.bytes().unwrap());
+    let mut reader = Reader::open(&bytes[..]).unwrap();
+    let sources: BTreeSet<_> = reader.by_ref().map(|event| event.unwrap().packet.source.address).collect();
+    assert_eq!(2, sources.len(), "one host and the sink");
+    let names: Vec<_> = reader.interfaces().iter().map(|interface| interface.name.clone().unwrap()).collect();
+    let ends = ["before hosts.access.1", "after hosts.access.1", "before hosts.access.1.reverse", "after hosts.access.1.reverse"];
+    let (mut expected, mut names): (Vec<_>, Vec<_>) = (ends.map(str::to_owned).to_vec(), names);
+    expected.sort();
+    names.sort();
+    assert_eq!(expected, names);
+}
+
+/// At a host's own link: what it sends begins with a SYN that offers ECN and ends with a FIN, numbers follow each other without a gap, and
+/// the other side acknowledges exactly them.
+#[test]
+fn a_host_s_connection_reads_as_tcp_has_it() {
+    let (_, mut tracer) = traced(WHOLE, &["hosts.access.0", "hosts.access.0.reverse"]);
+    let events = events(tracer.bytes().unwrap());
+    let out: Vec<_> = events.iter().filter(|event| event.place == Place::Interface(0)).map(|event| event.packet).collect();
+    let first = out.first().unwrap();
+    assert_eq!((Flags::SYN | Flags::ECE | Flags::CWR, 0), (first.tcp.flags, first.tcp.seq));
+    assert!(first.tcp.sack_permitted && first.tcp.mss.is_some() && first.tcp.timestamps.is_some());
+    let mut connections: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+    out.iter().for_each(|packet| connections.entry(packet.source.port).or_default().push(packet));
+    assert!(connections.len() > 2, "{} connections", connections.len());
+    for (port, packets) in &connections {
+        let mut next = 0;
+        for packet in packets {
+            assert!(packet.tcp.seq <= next, "port {port}: a gap before {}", packet.tcp.seq);
+            let takes = u32::from(packet.has(Flags::SYN)) + u32::from(packet.has(Flags::FIN)) + packet.payload;
+            next = next.max(packet.tcp.seq + takes);
+        }
+        let answers = events.iter().filter(|event| event.packet.destination.port == *port).map(|event| event.packet.tcp.ack);
+        assert!(answers.max().is_none_or(|ack| ack <= next), "port {port}: nothing is acknowledged that was not sent");
+    }
+    let closed = connections.values().filter(|packets| packets.iter().any(|packet| packet.has(Flags::FIN))).count();
+    assert!(closed + 1 >= connections.len(), "all but the last connection are closed");
+    assert!(events.iter().any(|event| event.packet.kind == Kind::Ack && event.packet.has(Flags::ECE)));
+}
+
+/// Every checksum and length; and its count of each ECN field at each interface is ours.
+#[test]
+fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
+    let (_, mut tracer) = traced(WHOLE, &[]);
+    let bytes = std::mem::take(tracer.bytes().unwrap());
+    let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
+    let Some(complaints) = tshark(&bytes, &["-Y", bad]) else {
+        eprintln!("tshark is not installed; the tests of the crate wire judge headers and checksums by other parsers");
+        return;
+    };
+    assert_eq!("", complaints);
+    let shown = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", "ip.dsfield.ecn", "-e", "tcp.flags"]).unwrap();
+    let ours: String = events(&bytes)
+        .iter()
+        .map(|event| {
+            let Place::Interface(interface) = event.place else { panic!("a capture has interfaces") };
+            format!("{interface}\t{}\t{:#06x}\n", event.packet.ecn as u8, event.packet.tcp.flags.0)
+        })
+        .collect();
+    assert_eq!(shown.lines().count(), ours.lines().count());
+    assert_eq!(None, shown.lines().zip(ours.lines()).find(|(theirs, ours)| theirs != ours));
+}
+
+/// What tshark prints of a capture with all checksums verified; nothing if it is not installed.
+fn tshark(bytes: &[u8], arguments: &[&str]) -> Option<String> {
+    let checked = ["-r", "-", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+    let mut command = Command::new("tshark");
+    let mut tshark =
+        command.args(checked).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let (mut input, bytes) = (tshark.stdin.take().unwrap(), bytes.to_vec());
+    let writer = std::thread::spawn(move || input.write_all(&bytes));
+    let output = tshark.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn an_event_ahead_is_written_when_its_time_has_come() {
+    let (_, mut tracer) = traced(TraceFormat::Ns2, &[]);
+    let events = events(tracer.bytes().unwrap());
+    assert!(events.is_sorted_by_key(|event| event.time));
+    let of = |what| events.iter().filter(|event| event.what == what).count();
+    assert!(of(What::Enqueued) >= of(What::Dequeued) && of(What::Dequeued) >= of(What::Received));
+}

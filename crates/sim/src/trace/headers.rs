@@ -1,0 +1,214 @@
+//! What the headers of each packet in the network say, kept beside it: addresses, numbers, options. A packet has many events, so they are
+//! written once, when it is made.
+//!
+//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers. Each flow has a port of its own at its sink, and each of its
+//! connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their agents.
+
+use core::net::Ipv4Addr;
+
+use ecnlab_transport::{Endpoint, Role, Transport};
+use ecnlab_units::Time;
+use ecnlab_wire::ns2::Lines;
+use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp};
+
+use super::TraceFormat;
+use super::connection::Connection;
+use super::nodes::Host;
+use crate::packet::{Packet, PacketId, PacketKind};
+use crate::probe::Made;
+
+/// Ports above those whose protocols are told by their number.
+const SINK_PORTS: u32 = 32_768;
+const SOURCE_PORTS: u32 = 49_152;
+const PORTS: u32 = 16_384;
+
+/// The headers of all packets in the network.
+pub struct Headers {
+    format: TraceFormat,
+    notes: Vec<Note>,
+    flows: Vec<Flow>,
+    /// Packets made so far.
+    made: u64,
+}
+
+/// What is kept of a packet beside what is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pub written: Written,
+    /// The clock that it shows.
+    clock: Option<u32>,
+    /// Its flags but for those of ECN.
+    flags: Flags,
+    /// Which of its flow's connections it belongs to.
+    pub connection: u32,
+    /// Application data as the simulation counts them, in bytes.
+    pub payload: u32,
+    /// Its number in the run.
+    pub number: u64,
+}
+
+/// What is the same in all events of a packet, in the trace's form.
+#[derive(Clone, Copy, Debug)]
+pub enum Written {
+    Lines(Lines),
+    Headers(ecnlab_wire::Headers),
+    /// Rows of a table hold what the packet itself says.
+    Row,
+}
+
+/// A flow's hosts and its present connection.
+struct Flow {
+    hosts: [Host; 2],
+    /// How many connections there were before, and the number of the present one in its packets.
+    connections: u32,
+    connection: u8,
+    tcp: Option<Connection>,
+}
+
+impl Headers {
+    pub fn new(format: TraceFormat) -> Headers {
+        Headers { format, notes: Vec::new(), flows: Vec::new(), made: 0 }
+    }
+
+    pub fn add_flow(&mut self, transport: &Transport, hosts: [Host; 2]) {
+        let tcp = match transport {
+            Transport::Tcp(settings) => Some(Connection::new(settings)),
+            Transport::Datagrams(_) => None,
+        };
+        self.flows.push(Flow { hosts, connections: 0, connection: 0, tcp });
+    }
+
+    #[inline]
+    pub fn note(&self, id: PacketId) -> &Note {
+        &self.notes[id as usize]
+    }
+
+    /// A packet comes into the network.
+    pub fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.turn_to(packet.connection);
+        let payload = carried(packet, made.endpoint);
+        let (written, clock, flags) = match self.format {
+            TraceFormat::Ns2 => (flow.lines(packet, self.made), None, Flags::default()),
+            TraceFormat::Table => (Written::Row, None, Flags::default()),
+            TraceFormat::Pcapng { .. } => flow.headers(now, packet, made, payload, self.made),
+        };
+        let note = Note { written, clock, flags, connection: flow.connections, payload, number: self.made };
+        self.made += 1;
+        self.keep(id, note);
+    }
+
+    /// A copy of a packet comes into the network; it says what that one says.
+    pub fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.keep(copy, *self.note(of));
+    }
+
+    /// An acknowledgement has reached its source.
+    pub fn heard(&mut self, id: PacketId, flow: u32) {
+        if let (Some(clock), Some(connection)) = (self.note(id).clock, &mut self.flows[flow as usize].tcp) {
+            connection.hear(clock);
+        }
+    }
+
+    fn keep(&mut self, id: PacketId, note: Note) {
+        match self.notes.get_mut(id as usize) {
+            Some(place) => *place = note,
+            None => self.notes.resize(id as usize + 1, note),
+        }
+    }
+}
+
+impl Flow {
+    /// A packet of this connection is made, which may be a new one.
+    fn turn_to(&mut self, connection: u8) {
+        if connection != self.connection {
+            self.connections += u32::from(connection.wrapping_sub(self.connection));
+            self.connection = connection;
+            self.tcp.iter_mut().for_each(Connection::begin_anew);
+        }
+    }
+
+    /// The lines of a packet, as ns-2 writes them: numbers count segments.
+    fn lines(&self, packet: &Packet, number: u64) -> Written {
+        let packet = self.packet(packet, self.agents(), number, packet.size, of_segment(packet));
+        Lines::of(&packet).map_or(Written::Row, Written::Lines)
+    }
+
+    /// The headers of a packet in a capture, with the clock and the flags that they show.
+    fn headers(&mut self, now: Time, packet: &Packet, made: &Made, payload: u32, number: u64) -> (Written, Option<u32>, Flags) {
+        let (tcp, payload) = match &mut self.tcp {
+            Some(connection) => connection.header(now, packet, made, payload),
+            None => (Tcp::default(), payload),
+        };
+        let packet = self.packet(packet, self.ports(), number, payload, tcp);
+        (Written::Headers(ecnlab_wire::Headers::of(&packet)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
+    }
+
+    fn packet(&self, packet: &Packet, ends: [End; 2], number: u64, payload: u32, tcp: Tcp) -> ecnlab_wire::Packet {
+        let [source, destination] = if packet.is_ack() { [ends[1], ends[0]] } else { ends };
+        let tcp = Tcp { flags: tcp.flags | ecn_flags(packet), ..tcp };
+        ecnlab_wire::Packet {
+            kind: kind(packet),
+            source,
+            destination,
+            flow: Some(packet.flow),
+            id: Some(number),
+            size: packet.size,
+            payload,
+            ecn: packet.ecn,
+            tcp,
+            state: State::Whole,
+        }
+    }
+
+    fn agents(&self) -> [End; 2] {
+        self.hosts.map(|host| End { address: Address::Node(host.node), port: host.agent })
+    }
+
+    fn ports(&self) -> [End; 2] {
+        let [source, sink] = self.hosts;
+        let ports = [SOURCE_PORTS + (self.connections + sink.agent / PORTS) % PORTS, SINK_PORTS + sink.agent % PORTS];
+        let end = |host: Host, port| End { address: Address::V4(Ipv4Addr::from(10 << 24 | (host.node + 1) & 0x00ff_ffff)), port };
+        [end(source, ports[0]), end(sink, ports[1])]
+    }
+}
+
+impl Note {
+    /// A packet's flags now; an impairment may have changed those of ECN since it was made.
+    #[inline]
+    pub fn flags(&self, packet: &Packet) -> Flags {
+        self.flags | ecn_flags(packet)
+    }
+}
+
+/// The flags by which the two sides of a connection speak of ECN.
+#[inline]
+fn ecn_flags(packet: &Packet) -> Flags {
+    Flags::default().with(Flags::ECE, packet.bits.ece()).with(Flags::CWR, packet.bits.cwr())
+}
+
+fn kind(packet: &Packet) -> Kind {
+    match packet.kind() {
+        PacketKind::Data if packet.role == Role::Pure => Kind::Ack,
+        PacketKind::Data => Kind::Data,
+        PacketKind::Ack => Kind::Ack,
+        PacketKind::Datagram => Kind::Datagram,
+    }
+}
+
+/// Application data in a packet, in bytes.
+fn carried(packet: &Packet, endpoint: &Endpoint) -> u32 {
+    match (packet.kind(), packet.role) {
+        (PacketKind::Ack, _) | (_, Role::Pure | Role::Fin) => 0,
+        _ => endpoint.carried(packet.seq, packet.size),
+    }
+}
+
+/// What of TCP's header ns-2's lines show: numbers count segments.
+fn of_segment(packet: &Packet) -> Tcp {
+    match kind(packet) {
+        Kind::Ack if packet.is_ack() => Tcp { ack: packet.seq as u32, flags: Flags::ACK, ..Tcp::default() },
+        Kind::Ack => Tcp { ack: 1, flags: Flags::ACK, ..Tcp::default() },
+        _ => Tcp { seq: packet.seq as u32, ..Tcp::default() },
+    }
+}

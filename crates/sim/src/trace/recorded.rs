@@ -1,0 +1,106 @@
+//! A run that is recorded and traced at once.
+
+use ecnlab_transport::Ack;
+use ecnlab_transport::Window;
+use ecnlab_units::{Span, Time};
+
+use super::Tracer;
+use crate::measures::Histogram;
+use crate::network::{FlowSpec, LinkSpec};
+use crate::packet::{Packet, PacketId};
+use crate::probe::{Bin, Made, Probe, TimesOf, Touch};
+use crate::record::{Recorder, RecordingFull};
+
+/// A recorder and a tracer, each told what it listens to.
+pub struct Recorded {
+    pub recorder: Recorder,
+    pub tracer: Tracer,
+}
+
+impl Probe for Recorded {
+    const LINKS: bool = true;
+
+    fn link_added(&mut self, link: u32, spec: &LinkSpec) {
+        self.tracer.link_added(link, spec);
+    }
+
+    fn flow_added(&mut self, flow: u32, spec: &FlowSpec) {
+        self.tracer.flow_added(flow, spec);
+    }
+
+    fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
+        self.tracer.made(now, id, packet, made);
+    }
+
+    fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.tracer.copied(copy, of);
+    }
+
+    fn entered(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.tracer.entered(now, link, id, packet);
+    }
+
+    fn began(&mut self, now: Time, begins: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.tracer.began(now, begins, link, id, packet);
+    }
+
+    fn dropped(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.tracer.dropped(now, link, id, packet);
+    }
+
+    fn arrived(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
+        self.tracer.arrived(now, link, id, packet);
+    }
+
+    fn ack_received(&mut self, now: Time, flow: u32, ack: &Ack) {
+        self.tracer.ack_received(now, flow, ack);
+    }
+
+    fn queue_interval(&self) -> Option<Span> {
+        self.recorder.queue_interval()
+    }
+
+    fn window_interval(&self) -> Option<Span> {
+        self.recorder.window_interval()
+    }
+
+    fn full(&self) -> Option<RecordingFull> {
+        self.recorder.full()
+    }
+
+    fn touched(&mut self, now: Time, touch: &Touch) {
+        self.recorder.touched(now, touch);
+    }
+
+    fn round_trip(&mut self, now: Time, group: u32, rtt: Span) {
+        self.recorder.round_trip(now, group, rtt);
+    }
+
+    fn queue_sample(&mut self, now: Time, queue: u32, packets: u32, average: Option<f64>) {
+        self.recorder.queue_sample(now, queue, packets, average);
+    }
+
+    fn gauge_sample(&mut self, now: Time, queue: u32, gauge: &'static str, value: f64) {
+        self.recorder.gauge_sample(now, queue, gauge, value);
+    }
+
+    fn window_sample(&mut self, now: Time, flow: u32, window: &Window, alpha: Option<f64>) {
+        self.recorder.window_sample(now, flow, window, alpha);
+    }
+
+    fn measuring_begins(&mut self, now: Time) {
+        self.recorder.measuring_begins(now);
+    }
+
+    fn rates(&mut self, now: Time, group: u32, bin: &Bin) {
+        self.recorder.rates(now, group, bin);
+    }
+
+    fn lockout(&mut self, flow: u32, from: Time, to: Time) {
+        self.recorder.lockout(flow, from, to);
+    }
+
+    fn distribution(&mut self, of: TimesOf, times: &Histogram<8>) {
+        self.recorder.distribution(of, times);
+    }
+}

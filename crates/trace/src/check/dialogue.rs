@@ -1,0 +1,247 @@
+//! The data of one direction, and what comes back for it: when CWR is due and allowed, and when ECE is.
+
+use std::collections::VecDeque;
+
+use crate::room::Room;
+use crate::runs::Runs;
+
+/// Marks that are remembered to compare acknowledgements with; a window has fewer.
+const MOST_MARKS: usize = 4096;
+
+/// A segment `[start, end)`.
+pub type Segment = (u64, u64);
+
+/// What was seen of one direction's data.
+#[derive(Debug)]
+pub struct Dialogue {
+    /// What the source has sent, and what has come to the sink.
+    sent: Runs,
+    arrived: Runs,
+    /// All from here on was never sent; all below `una` is acknowledged.
+    high: u64,
+    una: u64,
+    /// The last new segment with CWR.
+    cwr: Option<Segment>,
+    has_resent: bool,
+    /// An echo that waits for its answer.
+    asked: Option<Asked>,
+    /// The first mark that is to be echoed, and whether it was.
+    owed: Option<Segment>,
+    has_echoed: bool,
+    /// A CWR that came to the sink: when it is acknowledged only marks from `after` on are owed.
+    cleared: Option<Segment>,
+    after: Option<Segment>,
+    /// Data that the sink had already came with CE; it may echo that, but need not (section 6.1.5).
+    may_echo: bool,
+    marks: VecDeque<Segment>,
+    /// Every acknowledgement so far echoed just what it acknowledged (DCTCP).
+    pub echoes_each: bool,
+}
+
+/// Until when data goes that was sent before the source could answer an echo: two windows, for it may be far from here.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    until: u64,
+    is_second: bool,
+}
+
+/// How an acknowledgement stands to the marks that came before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    Right,
+    /// A mark was never echoed.
+    Missing(Segment),
+    /// A mark was echoed, but not until CWR.
+    Stopped(Segment),
+    /// No mark is to be echoed.
+    Unasked,
+}
+
+impl Default for Dialogue {
+    fn default() -> Dialogue {
+        Dialogue {
+            sent: Runs::default(),
+            arrived: Runs::default(),
+            high: 0,
+            una: 0,
+            cwr: None,
+            has_resent: false,
+            asked: None,
+            owed: None,
+            has_echoed: false,
+            cleared: None,
+            after: None,
+            may_echo: false,
+            marks: VecDeque::new(),
+            echoes_each: true,
+        }
+    }
+}
+
+impl Dialogue {
+    /// Whether a segment was sent before.
+    pub fn was_sent(&self, (start, end): Segment) -> bool {
+        self.sent.holds(start, end)
+    }
+
+    /// The source sends a segment.
+    pub fn sends(&mut self, segment: Segment, is_again: bool, room: &mut Room) {
+        // What was lost before it came here may have had CWR.
+        let is_incomplete = self.high > 0 && segment.0 > self.high;
+        self.sent.arrived(segment.0, segment.1, 0, room);
+        self.high = self.high.max(segment.1);
+        if is_again || is_incomplete {
+            (self.has_resent, self.asked) = (true, None);
+        }
+        if is_again {
+            self.owed = self.owed.filter(|&mark| !overlaps(mark, segment));
+            self.after = self.after.filter(|&mark| !overlaps(mark, segment));
+            self.cleared = self.cleared.filter(|&cwr| !overlaps(cwr, segment));
+        }
+    }
+
+    /// The source sends a new segment with CWR; returns whether it may: what was sent before the last one is acknowledged by now, or a loss
+    /// came in between.
+    pub fn reduces(&mut self, segment: Segment) -> bool {
+        let may = self.has_resent || self.cwr.is_none_or(|(start, _)| start <= self.una);
+        (self.cwr, self.has_resent, self.asked) = (Some(segment), false, None);
+        may
+    }
+
+    /// The source sets CWR on a retransmission, as it should not; it has reduced its window all the same.
+    pub fn reduces_again(&mut self) {
+        (self.cwr, self.asked) = (Some((self.high, self.high)), None);
+    }
+
+    /// A segment comes to the sink.
+    pub fn arrives(&mut self, segment: Segment, has_ce: bool, has_cwr: bool, room: &mut Room) {
+        if has_cwr {
+            (self.cleared, self.after, self.may_echo) = (Some(segment), None, false);
+        }
+        if self.arrived.holds(segment.0, segment.1) {
+            self.may_echo |= has_ce;
+            return;
+        }
+        self.arrived.arrived(segment.0, segment.1, 0, room);
+        if has_ce {
+            self.owed.get_or_insert(segment);
+            if self.cleared.is_some_and(|cwr| cwr.0 <= segment.0) {
+                self.after.get_or_insert(segment);
+            }
+            if self.marks.len() < MOST_MARKS {
+                self.marks.push_back(segment);
+            }
+        }
+    }
+
+    /// The sink acknowledges all below `number`, with ECE or without. `is_exact` if the file shows what came to it and when: otherwise a
+    /// CWR may be on its way until it is acknowledged, and an acknowledgement before that may be either.
+    pub fn echoes(&mut self, number: u64, has_ece: bool, is_exact: bool) -> Echo {
+        self.compare(number, has_ece);
+        if self.cleared.is_some_and(|(_, end)| is_exact || end <= number) {
+            (self.owed, self.after, self.cleared, self.has_echoed) = (self.after, None, None, false);
+        }
+        match self.owed {
+            None if has_ece && !self.may_echo => Echo::Unasked,
+            Some(_) if self.cleared.is_some() => Echo::Right,
+            Some(mark) if mark.1 <= number && !has_ece && self.has_echoed => Echo::Stopped(mark),
+            Some(mark) if mark.1 <= number && !has_ece => Echo::Missing(mark),
+            _ => {
+                self.has_echoed |= has_ece;
+                Echo::Right
+            }
+        }
+    }
+
+    /// An acknowledgement comes to the source; returns whether an earlier echo has gone without an answer for too long.
+    pub fn acknowledged(&mut self, number: u64, has_ece: bool) -> bool {
+        self.una = self.una.max(number);
+        if has_ece && self.cwr.is_none_or(|(_, end)| end < number) && self.asked.is_none() {
+            self.asked = Some(Asked { until: self.high, is_second: false });
+        }
+        let Some(asked) = self.asked.filter(|asked| asked.until <= self.una) else { return false };
+        let has_sent = self.high > asked.until;
+        self.asked = (has_sent && !asked.is_second).then_some(Asked { until: self.high, is_second: true });
+        asked.is_second
+    }
+
+    pub fn clear(&mut self, room: &mut Room) {
+        self.sent.clear(room);
+        self.arrived.clear(room);
+    }
+
+    /// Compares an acknowledgement of something new with the marks of just that.
+    fn compare(&mut self, number: u64, has_ece: bool) {
+        let before = self.marks.len();
+        while self.marks.front().is_some_and(|mark| mark.1 <= number) {
+            self.marks.pop_front();
+        }
+        self.echoes_each &= has_ece == (self.marks.len() < before) || number <= self.una;
+    }
+}
+
+fn overlaps(one: Segment, other: Segment) -> bool {
+    one.0 < other.1 && other.0 < one.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments are sent and come to the sink, those named with CE.
+    fn marked(marks: &[u64]) -> Dialogue {
+        let (mut dialogue, mut room) = (Dialogue::default(), Room::default());
+        for start in 0..10 {
+            dialogue.sends((start, start + 1), false, &mut room);
+            dialogue.arrives((start, start + 1), marks.contains(&start), false, &mut room);
+        }
+        dialogue
+    }
+
+    #[test]
+    fn an_echo_begins_with_the_mark_and_ends_with_cwr() {
+        let (mut dialogue, mut room) = (marked(&[2]), Room::default());
+        let echoes = [(1, false), (3, true), (4, true)].map(|(number, echo)| dialogue.echoes(number, echo, false));
+        assert_eq!([Echo::Right; 3], echoes);
+        dialogue.sends((10, 11), false, &mut room);
+        dialogue.arrives((10, 11), false, true, &mut room);
+        assert_eq!(Echo::Right, dialogue.echoes(10, true, false));
+        assert_eq!(Echo::Right, dialogue.echoes(11, false, false));
+        assert_eq!(Echo::Unasked, dialogue.echoes(12, true, false));
+    }
+
+    #[test]
+    fn a_mark_without_an_echo_is_found_and_so_is_an_echo_that_stops_early() {
+        assert_eq!(Echo::Missing((2, 3)), marked(&[2]).echoes(3, false, false));
+        let mut dialogue = marked(&[2]);
+        dialogue.echoes(3, true, false);
+        assert_eq!(Echo::Stopped((2, 3)), dialogue.echoes(4, false, false));
+    }
+
+    #[test]
+    fn a_mark_on_the_packet_with_cwr_is_echoed_anew() {
+        let (mut dialogue, mut room) = (marked(&[2]), Room::default());
+        dialogue.echoes(3, true, false);
+        dialogue.arrives((10, 11), true, true, &mut room);
+        assert_eq!(Echo::Missing((10, 11)), dialogue.echoes(11, false, false));
+    }
+
+    #[test]
+    fn a_second_cwr_has_to_wait_until_what_was_sent_before_the_first_is_acknowledged() {
+        let mut dialogue = marked(&[]);
+        assert!(dialogue.reduces((10, 11)));
+        assert!(!dialogue.reduces((12, 13)));
+        dialogue.acknowledged(12, false);
+        assert!(dialogue.reduces((14, 15)));
+    }
+
+    #[test]
+    fn an_echo_wants_an_answer_within_two_windows() {
+        let (mut dialogue, mut room) = (marked(&[]), Room::default());
+        assert!(!dialogue.acknowledged(3, true));
+        dialogue.sends((10, 20), false, &mut room);
+        assert!(!dialogue.acknowledged(10, false));
+        dialogue.sends((20, 30), false, &mut room);
+        assert!(dialogue.acknowledged(20, false));
+    }
+}

@@ -1,0 +1,216 @@
+//! What RFC 3168 asks of hosts and routers, as far as packets show it.
+
+/// A rule, or a known departure from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    EctOnSyn,
+    EctOnSynAck,
+    HalfOffer,
+    AnswerWithoutOffer,
+    Reflected,
+    EctWithoutAgreement,
+    FlagsWithoutAgreement,
+    EctOnAck,
+    EctOnRetransmission,
+    EctOnProbe,
+    CwrOnProbe,
+    CwrOnRetransmission,
+    CwrWithoutData,
+    CwrTwice,
+    NoCwr,
+    EchoMissing,
+    EchoStopped,
+    EchoWithoutMark,
+    MarkOnNotEct,
+    Cleared,
+    Ect1,
+    AccurateEcn,
+    OfferInData,
+}
+
+/// What a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    pub name: &'static str,
+    /// The section of RFC 3168.
+    pub section: &'static str,
+    /// What the section asks.
+    pub asks: &'static str,
+    /// Who departs from it knowingly, and where that is written; nothing if nobody is known to.
+    pub departs: &'static str,
+}
+
+impl Rule {
+    pub const ALL: [Rule; 23] = [
+        Rule::EctOnSyn,
+        Rule::EctOnSynAck,
+        Rule::HalfOffer,
+        Rule::AnswerWithoutOffer,
+        Rule::Reflected,
+        Rule::EctWithoutAgreement,
+        Rule::FlagsWithoutAgreement,
+        Rule::EctOnAck,
+        Rule::EctOnRetransmission,
+        Rule::EctOnProbe,
+        Rule::CwrOnProbe,
+        Rule::CwrOnRetransmission,
+        Rule::CwrWithoutData,
+        Rule::CwrTwice,
+        Rule::NoCwr,
+        Rule::EchoMissing,
+        Rule::EchoStopped,
+        Rule::EchoWithoutMark,
+        Rule::MarkOnNotEct,
+        Rule::Cleared,
+        Rule::Ect1,
+        Rule::AccurateEcn,
+        Rule::OfferInData,
+    ];
+
+    pub const fn about(self) -> About {
+        match self {
+            Rule::EctOnSyn => About {
+                name: "ect-on-syn",
+                section: "6.1.1",
+                asks: "a host must not set ECT on a SYN",
+                departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+            },
+            Rule::EctOnSynAck => About {
+                name: "ect-on-syn-ack",
+                section: "6.1.1",
+                asks: "a host must not set ECT on a SYN-ACK",
+                departs: "ECN was agreed to: RFC 5562 sets ECT on the SYN-ACK",
+            },
+            Rule::HalfOffer => About {
+                name: "half-offer",
+                section: "6.1.1",
+                asks: "a SYN that does not offer ECN should have neither ECE nor CWR",
+                departs: "",
+            },
+            Rule::AnswerWithoutOffer => About {
+                name: "answer-without-offer",
+                section: "6.1.1",
+                asks: "a SYN-ACK must not agree to ECN that the SYN did not offer",
+                departs: "",
+            },
+            Rule::Reflected => About {
+                name: "reflected",
+                section: "6.1.1.2",
+                asks: "a SYN-ACK that does not agree to ECN should have neither ECE nor CWR",
+                departs: "a host that reflects the reserved bits of the SYN, which the handshake is made to withstand",
+            },
+            Rule::EctWithoutAgreement => About {
+                name: "ect-without-agreement",
+                section: "6.1.1",
+                asks: "a host must not set ECT on data unless both hosts have agreed to ECN",
+                departs: "",
+            },
+            Rule::FlagsWithoutAgreement => About {
+                name: "flags-without-agreement",
+                section: "6.1",
+                asks: "ECE and CWR mean nothing unless both hosts have agreed to ECN",
+                departs: "",
+            },
+            Rule::EctOnAck => About {
+                name: "ect-on-ack",
+                section: "6.1.4",
+                asks: "a pure acknowledgement must be Not-ECT",
+                departs: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+            },
+            Rule::EctOnRetransmission => About {
+                name: "ect-on-retransmission",
+                section: "6.1.5",
+                asks: "a retransmission must be Not-ECT",
+                departs: "the host sets ECT on all that it sends, as ns-2 does and RFC 8311, section 4.3, lets experiments do",
+            },
+            Rule::EctOnProbe => About {
+                name: "ect-on-probe",
+                section: "6.1.6",
+                asks: "a window probe must be Not-ECT",
+                departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do",
+            },
+            Rule::CwrOnProbe => About { name: "cwr-on-probe", section: "6.1.6", asks: "a window probe must not have CWR", departs: "" },
+            Rule::CwrOnRetransmission => About {
+                name: "cwr-on-retransmission",
+                section: "6.1.2",
+                asks: "a retransmission should not have CWR",
+                departs: "ns-2 sets CWR on the next packet, whatever it is",
+            },
+            Rule::CwrWithoutData => About {
+                name: "cwr-without-data",
+                section: "6.1.2",
+                asks: "CWR goes on the first new data packet after a reduction",
+                departs: "",
+            },
+            Rule::CwrTwice => About {
+                name: "cwr-twice",
+                section: "6.1.2",
+                asks: "a source should not reduce its window more than once for a window of data, and CWR goes on one packet only",
+                departs: "",
+            },
+            Rule::NoCwr => About {
+                name: "no-cwr",
+                section: "6.1.2",
+                asks: "a source answers ECE by reducing its window and setting CWR on the first new data packet",
+                departs: "",
+            },
+            Rule::EchoMissing => About {
+                name: "echo-missing",
+                section: "6.1.3",
+                asks: "an acknowledgement of a packet that came with CE has ECE",
+                departs: "ns-2's sink echoes no mark of a packet that it takes for a retransmission",
+            },
+            Rule::EchoStopped => About {
+                name: "echo-stopped",
+                section: "6.1.3",
+                asks: "ECE is set on all acknowledgements until a packet with CWR comes",
+                departs: "every acknowledgement echoes just the packets that it acknowledges, as DCTCP does (RFC 8257, section 3.2)",
+            },
+            Rule::EchoWithoutMark => About {
+                name: "echo-without-mark",
+                section: "6.1.3",
+                asks: "ECE is set from the first packet with CE until one with CWR comes, and not otherwise",
+                departs: "",
+            },
+            Rule::MarkOnNotEct => {
+                About { name: "mark-on-not-ect", section: "5", asks: "a router must not set CE on a packet that is Not-ECT", departs: "" }
+            }
+            Rule::Cleared => {
+                About { name: "cleared", section: "18.1", asks: "a router must not clear or change a codepoint but to CE", departs: "" }
+            }
+            Rule::Ect1 => About {
+                name: "ect-1",
+                section: "6.1.2",
+                asks: "a source that needs one codepoint should use ECT(0)",
+                departs: "ECT(1) is L4S's (RFC 9331), and was the nonce's (RFC 3540)",
+            },
+            Rule::AccurateEcn => About {
+                name: "accurate-ecn",
+                section: "6.1",
+                asks: "ECE and CWR are flags",
+                departs: "both hosts agreed to Accurate ECN (RFC 9768), in which they count; what RFC 3168 says of them is not judged",
+            },
+            Rule::OfferInData => About {
+                name: "offer-in-data",
+                section: "6.1.1",
+                asks: "ECN is offered and agreed to by SYN and SYN-ACK",
+                departs: "ns-2's one-way agents have no handshake: the first packet offers ECN by ECE",
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_stands_in_the_list_once_in_its_order() {
+        let places: Vec<usize> = Rule::ALL.iter().map(|&rule| rule as usize).collect();
+        assert_eq!((0..Rule::ALL.len()).collect::<Vec<_>>(), places);
+        let mut names: Vec<_> = Rule::ALL.iter().map(|rule| rule.about().name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(Rule::ALL.len(), names.len());
+    }
+}
