@@ -157,7 +157,9 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("section, AQM, discipline, TCP profile or variant, traffic source, or impairment", name, {entry.name for entry in _all()})
+        raise UnknownName(
+            "section, AQM, discipline, TCP profile or variant, traffic source, or impairment", name, {entry.name for entry in _all()}
+        )
     return found
 
 

@@ -74,6 +74,7 @@ def page() -> str:
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
     parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
+    parts += ["## Shapes (`network.shape`)\n", *_entries(catalog.entries("shape"))]
     return "\n".join(parts)
 
 
