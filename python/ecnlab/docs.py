@@ -5,7 +5,8 @@ docs/queues/duties.md is written from runs: what the conformance suite measures 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
 In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
 of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/queues the parameters and gauges of an AQM or a
-discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing.
+discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing; so in docs/traffic.md
+those of an application.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ SCENARIO_PAGE = PAGE.with_name("scenario.md")
 MEASURES_PAGE = PAGE.with_name("measures.md")
 QUEUES = PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES / "duties.md"
+TRAFFIC_PAGE = PAGE.with_name("traffic.md")
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -72,7 +74,7 @@ def page() -> str:
     parts += ["## Queueing disciplines (`discipline`)\n", *_entries(catalog.entries("discipline"))]
     parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
-    parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
+    parts += ["## Applications (`app`)\n", *_entries(catalog.entries("app"))]
     parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
     parts += ["## Shapes (`network.shape`)\n", *_entries(catalog.entries("shape"))]
     return "\n".join(parts)
@@ -94,10 +96,21 @@ def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
 
 def queue_page(text: str) -> str:
     """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
+    return _with_parameters(text, _queue)
+
+
+def traffic_page(text: str) -> str:
+    """The page of applications with their parameters."""
+    known = {entry.name: entry for entry in catalog.entries("app")}
+    return _with_parameters(text, known.__getitem__)
+
+
+def _with_parameters(text: str, entry: Callable[[str], Entry]) -> str:
+    """A page with the parameters of the entries that it names."""
     owners: dict[Parameter, str] = {}
 
     def written(part: re.Match[str]) -> str:
-        tables = "\n".join(_declared(_queue(part[2]), owners))
+        tables = "\n".join(_declared(entry(part[2]), owners))
         return f"{part[1]}\n{tables}\n<!-- end of parameters -->\n"
 
     return _PARAMETERS.sub(written, text)
@@ -269,6 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.file is None:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
+        pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
         pages[DUTIES_PAGE] = duties_page()
     if not chosen.check:

@@ -76,6 +76,14 @@ class Scenario:
         return dict(self._core.brought)
 
     @cached_property
+    def link_names(self) -> list[str]:
+        """Names by which a trace chooses links; what ends in `.reverse` is the way back.
+
+        A link that flows share has its own name. `GROUP.access` stands for all own links of a group's flows, `GROUP.access.0` for one.
+        """
+        return self._core.links
+
+    @cached_property
     def record(self) -> dict[str, Any]:
         """What is recorded besides the measures."""
         record: dict[str, Any] = json.loads(self._core.record)

@@ -309,7 +309,7 @@ def opened(path: str, read: Any, *, progress: bool) -> Any:
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted while {name} was read") from None
         except OSError as error:
-            raise TraceError(f"cannot read {name}: {error.strerror or error}") from None
+            raise TraceError(f"cannot read {name}: {os.strerror(error.errno) if error.errno else error}") from None
 
 
 def _check(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:

@@ -9,6 +9,7 @@ mod parquet;
 mod scenario;
 mod table;
 mod trace;
+mod tracing;
 mod watch;
 
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
 use ecnlab_queue::{Composition, Inside};
+use ecnlab_sim::impairment::Part;
 use ecnlab_transport::Traffic;
 use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Dialect, Level, Rate, Span, Time};
@@ -119,13 +120,19 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
                 "these datagrams are ECN-capable, and no queue on their route marks: give one an AQM that does, or ecn = \"not-ect\"";
             reader.warn(&carrier, "ecn", message.to_owned());
         }
-        None if group.offers_ecn => {
+        None if group.offers_ecn && !marked_before_queues(edges, group) => {
             let message =
                 "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
             reader.warn(&carrier, "ecn", message.to_owned());
         }
         _ => {}
     }
+}
+
+/// Whether an impairment on the route marks packets.
+fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
+    let impairments = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
+    impairments.flat_map(|impairment| &impairment.parts).any(Part::marks)
 }
 
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.

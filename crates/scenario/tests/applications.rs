@@ -107,6 +107,15 @@ fn a_pause_between_exchanges_is_no_lockout() {
 }
 
 #[test]
+fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
+    let bursts = "{ kind = \"onoff\", rate = \"1 Mbps\", on = \"500 ms\", off = \"3 s\" }";
+    assert_eq!(0.0, of(&run(&scenario(UDP, bursts, "60 s")), "lockouts"));
+    let dead = with_queue("aqm = \"droptail\", limit = 1 }\nloss = 1\nreverse = { limit = 100", UDP, "\"cbr\"", "60 s");
+    let run = run(&dead);
+    assert_eq!((1.0, 60.0), (of(&run, "lockouts"), of(&run, "lockout_s")));
+}
+
+#[test]
 fn datagrams_arrive_at_the_rate_of_their_application() {
     for (app, expected, within) in [
         ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.001),

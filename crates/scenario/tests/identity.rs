@@ -36,7 +36,8 @@ fn what_is_in_force_reads_as_the_same_scenario() {
     let examples = crates().join("../examples");
     let files = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
-        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin(), &no_files).unwrap();
+        let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).map_err(|why| why.to_string());
+        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin(), &beside).unwrap();
         let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files)
             .unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{}", path.display());

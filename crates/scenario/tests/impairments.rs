@@ -144,6 +144,14 @@ fn what_is_wrong_is_told_where_it_stands() {
 }
 
 #[test]
+fn senders_that_offer_ecn_are_not_warned_of_where_an_impairment_marks() {
+    let warned = |link: &str| read(link).unwrap().warnings.iter().any(|warning| warning.place == "flows.all.tcp.ecn");
+    assert!(warned("impair = [{ kind = \"script\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"script\", deed = \"mark\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"mark\", rate = 0.01 }]"));
+}
+
+#[test]
 fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_flows() {
     let access = "access = { to = \"a\", rate = \"100 Mbps\", delay = \"1 ms\", impair = [{ kind = \"loss\", rate = 0.02 }] }";
     let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));

@@ -151,6 +151,7 @@ impl<P: Probe> Caller<'_, P> {
         simulation.deadlines.clear(timer);
         simulation.deadlines.clear(sink);
         if datagrams {
+            flow.measures.send_datagram(simulation.now);
             return simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         }
         flow.measures.begin_transfer(simulation.now);
@@ -180,7 +181,11 @@ impl<P: Probe> Calls for Caller<'_, P> {
     fn produce(&mut self, member: Member, demand: Demand) {
         let at = self.flow(member);
         let now = self.simulation.now;
-        self.simulation.flows[at as usize].started = true;
+        let flow = &mut self.simulation.flows[at as usize];
+        flow.started = true;
+        if flow.datagrams {
+            flow.measures.send_datagram(now);
+        }
         self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
         if !flow.datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {

@@ -100,6 +100,9 @@ impl<P: Probe> Simulation<P> {
     /// Counts what is still going on when the run ends: spells without delivery, and packets that wait.
     fn close_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
+            if flow.datagrams {
+                flow.measures.finish_datagrams(self.now);
+            }
             if let Some(since) = flow.measures.finish(self.now) {
                 self.probe.lockout(at as u32, since, self.now);
             }

@@ -212,6 +212,15 @@ impl Part {
         Part::Periodic(Periodic::new(every))
     }
 
+    /// Whether it writes marks.
+    pub fn marks(&self) -> bool {
+        match self {
+            Part::Mark(_) => true,
+            Part::Script(script) => script.marks(),
+            _ => false,
+        }
+    }
+
     fn entry(&self) -> &'static Entry {
         match self {
             Part::Ecn(_) => &ecn::ENTRY,

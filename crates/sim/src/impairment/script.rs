@@ -123,6 +123,12 @@ impl Script {
         }
     }
 
+    /// Whether it marks packets.
+    pub fn marks(&self) -> bool {
+        let listed = self.numbered.deeds.iter().map(|(_, deed)| deed).chain(self.timed.deeds.iter().map(|(_, deed)| deed));
+        listed.chain(self.segments.iter().map(|scripted| &scripted.deed)).any(|deed| matches!(deed, Deed::Mark(_)))
+    }
+
     /// Decides about a packet that comes now.
     pub fn meet(&mut self, packet: &Packet, now: Time) -> Deed {
         let number = self.passed;
