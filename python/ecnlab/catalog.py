@@ -1,4 +1,4 @@
-"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, traffic sources, impairments.
+"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, applications, impairments.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -158,7 +158,7 @@ def find(name: str) -> list[Entry]:
     found = [entry for entry in _all() if entry.name == name]
     if not found:
         raise UnknownName(
-            "section, AQM, discipline, TCP profile or variant, traffic source, or impairment", name, {entry.name for entry in _all()}
+            "section, AQM, discipline, TCP profile or variant, application, impairment, or shape", name, {entry.name for entry in _all()}
         )
     return found
 
