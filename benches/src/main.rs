@@ -30,22 +30,15 @@ fn main() {
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
-<<<<<<< HEAD
-    let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    println!(
-        "{}",
-        match (queue_alone, with_traces) {
-            (true, _) => queue(&scenario.network.links[0]),
-            (_, true) => traces::traces(&scenario),
-            _ => network(&scenario, start),
-        }
-    );
-=======
     let beside = |name: &str| std::fs::read_to_string(std::path::Path::new(&file).with_file_name(name)).map_err(|why| why.to_string());
     let read = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &beside);
     let scenario = read.unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    println!("{}", if queue_alone { queue(&scenario.network.links[0]) } else { network(&scenario, start) });
->>>>>>> main
+    let told = match (queue_alone, with_traces) {
+        (true, _) => queue(&scenario.network.links[0]),
+        (_, true) => traces::traces(&scenario),
+        _ => network(&scenario, start),
+    };
+    println!("{told}");
 }
 
 /// Times a whole network; `start` is when its file began to be read.
