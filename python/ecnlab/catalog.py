@@ -1,4 +1,4 @@
-"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, traffic sources, impairments.
+"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, applications, impairments.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -157,7 +157,9 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("section, AQM, discipline, TCP profile or variant, traffic source, or impairment", name, {entry.name for entry in _all()})
+        raise UnknownName(
+            "section, AQM, discipline, TCP profile or variant, application, or impairment", name, {entry.name for entry in _all()}
+        )
     return found
 
 

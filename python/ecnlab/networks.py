@@ -1,4 +1,5 @@
-"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic.
+"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic,
+and those of the study of when ECN helps RED.
 
 A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
 
@@ -110,3 +111,26 @@ def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
 
 def _hosts(node: str, delay: str) -> tuple[str, Tree]:
     return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
+
+
+def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int = 0, tcp: Tree | None = None) -> Tree:
+    """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
+
+    They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
+    with pauses of as much. The paper leaves the bottleneck's rate, TCP's flavour, the duration and the number of these sources open: these
+    here are what ns-2's table of it was measured with.
+    """
+    long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
+    link = bottleneck("1.5 Mbps", "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_window": 10_000, **(tcp or {})}
+    flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
+    if bursts:
+        app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
+        datagrams = {"packet_size": 1000, "header": 0}
+        flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
+    return {"name": title, "duration": "100 s", "link": [long, link], "flows": flows}
+
+
+def _red_ecn_hosts(rate: str) -> Tree:
+    source = {"to": "r1", "rate": rate, "delay": "10 ms", "spread": "1 ns", "limit": 25}
+    return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}

@@ -116,7 +116,10 @@ class Trace:
         import polars as pl
 
         if name not in self._frames:
-            self._frames[name] = pl.DataFrame(self.columns(name))
+            columns = self.columns(name)
+            declared = next(table for table in catalog.trace_tables() if table.name == name)
+            types = {"real": pl.Float64, "count": pl.UInt64, "index": pl.UInt32, "name": pl.String}
+            self._frames[name] = pl.DataFrame(columns, schema={column.name: types[column.kind] for column in declared.columns})
         return self._frames[name]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
@@ -309,7 +312,7 @@ def opened(path: str, read: Any, *, progress: bool) -> Any:
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted while {name} was read") from None
         except OSError as error:
-            raise TraceError(f"cannot read {name}: {error.strerror or error}") from None
+            raise TraceError(f"cannot read {name}: {os.strerror(error.errno) if error.errno else error}") from None
 
 
 def _check(from_s: float | None, to_s: float | None, bin_s: float, flows: Sequence[int], header: int) -> None:

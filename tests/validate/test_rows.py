@@ -63,6 +63,14 @@ def test_a_queue_of_two_way_traffic_is_counted_with_its_acknowledgements(tmp_pat
     assert values["arrivals"][0] > 1.5 * data_alone
 
 
+def test_an_experiment_of_red_ecn_says_whether_bursts_of_datagrams_are_beside_the_flows(tmp_path: Path) -> None:
+    header = "experiment,delay_ms,scheme,seeds"
+    alone, beside = (row.tree for row in _table(tmp_path / "any.csv", header, "1,250,ecn,8", "2,25,red,8").rows)
+    assert [group["name"] for group in alone["flows"]] == ["bulk"]
+    assert [(group["name"], group["count"]) for group in beside["flows"]] == [("bulk", 10), ("bursts", 8)]
+    assert (alone["link"][0]["delay"], alone["link"][1]["queue"]["aqm"], alone["flows"][0]["tcp"]["ecn"]) == ("250.0 ms", "ecn", True)
+
+
 HEADERS = {
     "": "mine-ch4.csv:1: the file is empty",
     RED: "mine-ch4.csv:1: there is nothing below the header",

@@ -12,7 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("wire", &["units"]),
     ("trace", &["units", "wire"]),
     ("sim", &["units", "queue", "transport", "wire"]),
-    ("scenario", &["units", "queue", "transport", "wire", "sim"]),
+    ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
     ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
 ];
 

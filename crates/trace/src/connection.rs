@@ -1,7 +1,7 @@
 //! A connection as a trace shows it: two directions, and what its handshake settled about ECN.
 
 use ecnlab_units::Time;
-use ecnlab_wire::{Address, Event, Flags, Kind, Packet, What};
+use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
 
 use crate::flow::{Flow, Numbers};
 use crate::links::{Hop, Links};
@@ -155,7 +155,7 @@ impl Half {
         self.fin.map_or(number, |fin| number.min(fin))
     }
 
-    /// Follows a packet of this direction. What it overtook in a queue was dropped: `overtaken` gets these, with the link.
+    /// Follows a packet of this direction. `overtaken` gets those that were overtaken long ago, and so dropped.
     pub fn pass(
         &mut self,
         event: &Event,
@@ -163,13 +163,23 @@ impl Half {
         setting: Setting,
         links: &mut Links,
         room: &mut Room,
-        overtaken: &mut Vec<(Passing, Option<u32>)>,
+        overtaken: &mut Vec<Passing>,
     ) -> Passage {
         match event.what {
             What::Seen if !setting.is_joined => Passage { role: self.path.role(event, None), ..Passage::default() },
             What::Seen => self.seen(event, numbers, setting, links, room, overtaken),
             _ => self.on_link(event, numbers, setting, links, room),
         }
+    }
+
+    /// The packets that were overtaken and never came.
+    pub fn lost(&mut self, room: &mut Room) -> Vec<Passing> {
+        self.under_way.take_all_overtaken(room)
+    }
+
+    /// Where a packet goes next that is lost on its way from a place.
+    pub fn hop_from(&self, place: Place) -> Option<Hop> {
+        self.path.last().filter(|&last| last != place).map(|to| Hop { from: place, to })
     }
 
     /// Gives its room back.
@@ -240,9 +250,12 @@ impl Half {
         setting: Setting,
         links: &mut Links,
         room: &mut Room,
-        overtaken: &mut Vec<(Passing, Option<u32>)>,
+        overtaken: &mut Vec<Passing>,
     ) -> Passage {
         let Setting { now, is_measured, .. } = setting;
+        while let Some(dropped) = self.under_way.take_dropped(now, room) {
+            overtaken.push(dropped);
+        }
         let key = key(&event.packet);
         let known = self.under_way.find(key).filter(|&at| self.under_way.at(at).place != event.place);
         let before = known.map(|at| *self.under_way.at(at));
@@ -254,7 +267,7 @@ impl Half {
             return Passage { role, ..Passage::default() };
         };
         let link = links.number(Hop { from: before.place, to: event.place });
-        let at = self.under_way.overtaken(at, |dropped| overtaken.push((dropped, link)), room);
+        self.under_way.overtakes(at, now);
         let is_marked = self.sees_mark(Some(at), &event.packet);
         if is_measured {
             links.count(link, |link| {

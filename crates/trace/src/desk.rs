@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{Address, End, Kind, Packet};
+use ecnlab_wire::{End, Kind, Packet};
 
 use crate::bins::{Bins, keep};
 use crate::columns::{EventRow, LockoutRow, PointRow, ReactionRow, seconds};
+use crate::connection::counts_packets;
 use crate::reaction::Reaction;
 use crate::room::Room;
+
+/// The length of ns-2's SYN.
+const SYN_BYTES: u32 = 40;
 
 /// Times over all flows.
 #[derive(Clone, Debug, Default)]
@@ -82,10 +86,13 @@ impl Desk {
         self.is_measured && self.drawn.contains(&flow)
     }
 
-    /// The bytes of data in a packet; ns-2's lines do not tell them from the header's.
+    /// The bytes of data in a packet. ns-2's lines do not tell them from the header's; its SYN is the packet 0, and as long as a header.
     pub fn payload(&self, packet: &Packet) -> u32 {
-        let hides_header = packet.kind == Kind::Data && matches!(packet.source.address, Address::Node(_)) && packet.payload == packet.size;
-        if hides_header { packet.payload.saturating_sub(self.header) } else { packet.payload }
+        match packet.kind {
+            Kind::Data if counts_packets(packet) && packet.tcp.seq == 0 && packet.size <= SYN_BYTES => 0,
+            Kind::Data if counts_packets(packet) => packet.payload.saturating_sub(self.header),
+            _ => packet.payload,
+        }
     }
 
     pub fn point(&mut self, point: PointRow) {

@@ -208,7 +208,9 @@ impl Flow {
             desk.bins.share(&mut self.bin, self.number).drops += 1;
             desk.event(self.number, link, 1, at);
         }
-        self.point_at(DROP, numbers, desk);
+        if let Some((from, to)) = numbers.filter(|_| desk.draws(self.number)) {
+            desk.point(self.point(DROP, from, to, at));
+        }
     }
 
     /// What arrived so far had not come to the sink: it is farther away.

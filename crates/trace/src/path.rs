@@ -42,6 +42,10 @@ impl Path {
         self.is_whole || self.unsure >= SURE
     }
 
+    pub fn last(&self) -> Option<Place> {
+        self.last
+    }
+
     /// Whether a place is the last and not the first.
     pub fn ends_at(&self, place: Place) -> bool {
         self.has_length() && self.last == Some(place)

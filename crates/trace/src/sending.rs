@@ -36,7 +36,7 @@ pub enum Cause {
 pub enum Sent {
     New,
     Again(Cause),
-    /// It fills a gap that it did not leave: it was overtaken before it was seen.
+    /// It was overtaken before it was seen.
     Late,
 }
 
@@ -68,11 +68,15 @@ pub struct Sending {
     high: u64,
     duplicates: u32,
     has_sacks: bool,
+    /// What was sent before duplicates or blocks last called for a retransmission.
+    called_below: u64,
     last_ack: Option<Time>,
     /// Until when retransmissions have the cause of the first.
     episode: Option<(Cause, u64)>,
     pub timeouts: u64,
     last_timeout: Option<Time>,
+    /// The latest timestamp that a segment had.
+    stamp: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,11 +97,17 @@ impl Sending {
     /// Takes a segment `[start, end)` in.
     pub fn sent(&mut self, (start, end): (u64, u64), tcp: &Tcp, now: Time, view: View, room: &mut Room) -> Sent {
         let stamp = tcp.timestamps.map(|stamps| stamps.value);
+        if !self.was_overtaken(stamp) {
+            self.stamp = stamp;
+        }
         if self.high == 0 || start >= self.high {
             self.push(Segment { start, end, sent: now, stamp, was_again: false }, room);
             self.una = if self.high == 0 { start } else { self.una };
             self.high = end;
             return Sent::New;
+        }
+        if !view.is_exact && self.was_overtaken(stamp) {
+            return Sent::Late;
         }
         let at = self.outstanding.partition_point(|segment| segment.end <= start);
         let known = self.outstanding.get(at).is_some_and(|segment| segment.start < end);
@@ -122,6 +132,9 @@ impl Sending {
             let is_duplicate = ack == self.una && is_pure && self.is_outstanding();
             self.duplicates += u32::from(is_duplicate);
             self.has_sacks |= !blocks.is_empty();
+            if self.has_sacks || self.duplicates >= DUPLICATES {
+                self.called_below = self.high;
+            }
             return Acknowledged { arrived_twice, ..Acknowledged::default() };
         }
         (self.una, self.duplicates, self.has_sacks) = (ack, 0, !blocks.is_empty());
@@ -137,6 +150,11 @@ impl Sending {
     pub fn clear(&mut self, room: &mut Room) {
         room.give(self.outstanding.len());
         self.outstanding.clear();
+    }
+
+    /// Whether a segment was sent before one that has been seen already, by its timestamp.
+    fn was_overtaken(&self, stamp: Option<u32>) -> bool {
+        matches!((stamp, self.stamp), (Some(stamp), Some(latest)) if (stamp.wrapping_sub(latest) as i32) < 0)
     }
 
     fn push(&mut self, segment: Segment, room: &mut Room) {
@@ -161,19 +179,18 @@ impl Sending {
     /// Whether a segment that was not seen before was overtaken, rather than sent again after its first copy was lost on the way here.
     fn is_late(&self, at: usize, stamp: Option<u32>, now: Time, view: View) -> bool {
         let Some(beyond) = self.outstanding.get(at) else { return false };
-        match (stamp, beyond.stamp) {
-            (Some(stamp), Some(beyond)) if stamp != beyond => (stamp.wrapping_sub(beyond) as i32) < 0,
-            _ => self.duplicates < DUPLICATES && now.since(beyond.sent) < view.min_rtt,
-        }
+        let is_later = matches!((stamp, beyond.stamp), (Some(stamp), Some(beyond)) if stamp != beyond);
+        !is_later && self.duplicates < DUPLICATES && now.since(beyond.sent) < view.min_rtt
     }
 
     fn cause(&mut self, start: u64, now: Time, view: View) -> Cause {
-        let is_called_for = self.duplicates >= DUPLICATES || self.has_sacks;
+        let is_called_for = self.has_sacks || start < self.called_below;
         let pause = if view.is_exact { SAME_INSTANT } else { SHORTEST_TIMEOUT + view.min_rtt };
         let by_timer = self.last_ack.is_none_or(|last| now.since(last) > pause);
         let cause = match self.episode {
             _ if by_timer => Cause::Timeout,
-            _ if self.duplicates == DUPLICATES => Cause::Duplicates,
+            // Going back after a timeout moves on with each acknowledgement; the segment that is asked for comes out of turn.
+            _ if self.duplicates == DUPLICATES && start == self.una => Cause::Duplicates,
             Some((cause, until)) if start < until => cause,
             _ if is_called_for => Cause::Duplicates,
             _ => Cause::Timeout,

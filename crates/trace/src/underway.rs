@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{Kind, Packet, Place};
 
 use crate::flow::Numbers;
@@ -13,6 +13,9 @@ const MOST: usize = 1 << 16;
 
 /// Packets that are looked at to find one that was seen before, where their keys do not ascend.
 const LOOKED_AT: usize = 4096;
+
+/// A packet that is not seen within this time after later ones of its direction was dropped; until then it may have been overtaken.
+const LATEST: Span = Span::from_secs(1);
 
 /// A packet that is under way.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,8 @@ pub struct Passing {
     pub is_data: bool,
     pub is_again: bool,
     pub numbers: Numbers,
+    /// Since when packets of this direction that were sent later have been seen farther on.
+    overtaken: Option<Time>,
 }
 
 /// The packets under way, in the order in which they were sent.
@@ -41,7 +46,17 @@ impl Passing {
     /// A packet that comes to a place; `sent` if its source has sent it just now.
     pub fn new(key: u64, place: Place, now: Time, packet: &Packet, numbers: Numbers, is_sent: bool) -> Passing {
         let is_data = matches!(packet.kind, Kind::Data | Kind::Datagram);
-        Passing { key, place, since: now, sent: is_sent.then_some(now), ecn: packet.ecn, is_data, is_again: false, numbers }
+        Passing {
+            key,
+            place,
+            since: now,
+            sent: is_sent.then_some(now),
+            ecn: packet.ecn,
+            is_data,
+            is_again: false,
+            numbers,
+            overtaken: None,
+        }
     }
 }
 
@@ -85,23 +100,29 @@ impl UnderWay {
         self.packets.remove(at)
     }
 
-    /// Takes away the packets before one that were last seen where it was: a queue keeps the order of one direction's packets, so they
-    /// were dropped.
-    pub fn overtaken(&mut self, at: usize, mut dropped: impl FnMut(Passing), room: &mut Room) -> usize {
+    /// A packet is seen farther on: those before it that were last seen where it was have been overtaken.
+    pub fn overtakes(&mut self, at: usize, now: Time) {
         let place = self.packets[at].place;
-        let mut index = 0;
-        let mut left = at;
-        while index < left {
-            if self.packets[index].place == place {
-                dropped(self.packets[index]);
-                self.packets.remove(index);
-                room.give(1);
-                left -= 1;
-            } else {
-                index += 1;
-            }
+        for packet in self.packets.range_mut(..at).filter(|packet| packet.place == place) {
+            packet.overtaken.get_or_insert(now);
         }
-        left
+    }
+
+    /// Takes away a packet that was overtaken so long ago that it was dropped.
+    pub fn take_dropped(&mut self, now: Time, room: &mut Room) -> Option<Passing> {
+        let since = self.packets.front()?.overtaken?;
+        if now.since(since) < LATEST {
+            return None;
+        }
+        self.remove(0, room)
+    }
+
+    /// Takes away all that were overtaken, at the end.
+    pub fn take_all_overtaken(&mut self, room: &mut Room) -> Vec<Passing> {
+        let gone: Vec<Passing> = self.packets.iter().filter(|packet| packet.overtaken.is_some()).copied().collect();
+        self.packets.retain(|packet| packet.overtaken.is_none());
+        room.give(gone.len());
+        gone
     }
 
     /// Gives its room back.

@@ -22,7 +22,7 @@ _KINDS = {
     "discipline": "queueing disciplines: how packets wait and in which order they leave",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
-    "app": "traffic sources",
+    "app": "applications",
     "impairment": "impairments: what a link does to packets before its queue",
     "study": "published studies",
 }
@@ -98,7 +98,7 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, a traffic source, an impairment, a shape of networks, a study, or a
+    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a shape of networks, a study, or a
     section of a scenario file.
     """
     from ecnlab import catalog, studies
@@ -107,7 +107,7 @@ def show(name: str) -> None:
     found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
-        raise UnknownName("AQM, discipline, TCP profile or variant, traffic source, impairment, shape, study or section", name, known)
+        raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, shape, study or section", name, known)
     for entry in found:
         _show_entry(entry)
     if name in studies.TITLES:

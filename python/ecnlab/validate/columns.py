@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.networks import BOTTLENECK, GROUPS
 
@@ -53,6 +55,7 @@ _TWO_WAY = {
     "marks": (("marks",), 1.0),
     "arrivals": (("arrivals",), 1.0),
 }
+_RED_ECN = {"drops": _TWO_WAY["drops"], "marks": _TWO_WAY["marks"]}
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,25 @@ def values_by_column(result: Result) -> dict[str, list[float]]:
     return total | queue | groups
 
 
-def _two_way(result: Result) -> dict[str, list[float]]:
+def _of_queue(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
     """The queue's own values, acknowledgements counted; several columns of ours are added up."""
     found = {}
-    for column, (ours, factor) in _TWO_WAY.items():
+    for column, (ours, factor) in wanted.items():
         parts = (result.values(name, queue=BOTTLENECK) for name in ours)
         found[column] = [factor * sum(values) for values in zip(*parts, strict=True)]
     return found
+
+
+def _red_ecn(result: Result) -> dict[str, list[float]]:
+    """Of the TCP flows alone what they got; of the queue what it did to all packets."""
+    flows = result.flows.filter(pl.col("group") == "bulk").group_by("seed", maintain_order=True)
+    rates = [part["goodput_bps"].to_numpy() for _, part in flows]
+    bulk = {
+        "goodput_kbps": [float(each.mean()) / 1e3 for each in rates],
+        "jain": [float(each.sum() ** 2 / (each.size * (each**2).sum())) for each in rates],
+        "timeouts": result.values("timeouts", group="bulk"),
+    }
+    return bulk | _of_queue(result, _RED_ECN)
 
 
 def _scaled(values: list[float], factor: float) -> list[float]:
@@ -94,4 +109,5 @@ THESIS = Columns(
     frozenset(["locked_out_flows"]),
     values_by_column,
 )
-TWO_WAY = Columns(frozenset(_TWO_WAY), frozenset(["final_average", "final_max_p"]), _two_way)
+TWO_WAY = Columns(frozenset(_TWO_WAY), frozenset(["final_average", "final_max_p"]), lambda result: _of_queue(result, _TWO_WAY))
+RED_ECN = Columns(frozenset(["goodput_kbps", "jain", "timeouts", *_RED_ECN]), frozenset(), _red_ecn)

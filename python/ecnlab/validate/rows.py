@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecnlab.errors import ScenarioError
-from ecnlab.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, thesis, two_way
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, red_ecn, thesis, two_way
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.validate import sheets
-from ecnlab.validate.columns import THESIS, TWO_WAY, Columns
+from ecnlab.validate.columns import RED_ECN, THESIS, TWO_WAY, Columns
 from ecnlab.validate.sheets import Line, Sheet
 
 # What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
@@ -108,6 +108,8 @@ def _kind(sheet: Sheet) -> _Kind | None:
     header, stem = sheet.header, sheet.path.stem
     if "workload" in header:
         return _TWO_WAY
+    if "experiment" in header:
+        return _RED_ECN
     if "count" in header:
         return _AECN
     if "minth" in header or "ch4" in stem:
@@ -119,6 +121,7 @@ def _kind(sheet: Sheet) -> _Kind | None:
             None,
             None,
             "cannot tell which network it was measured on; a column `workload` means two-way traffic, "
+            "a column `experiment` the networks of red-ecn, "
             "a column `count` means AECN on the chapter 5 network, "
             "a column `minth` the chapter 4 network, else the file's name has to contain ch4 or ch5",
         )
@@ -224,4 +227,27 @@ _TWO_WAY = _Kind(
     (),
     _two_way_tree,
     TWO_WAY,
+)
+
+# Bursts of datagrams beside the TCP flows, by the number of the experiment.
+_BURSTS = {"1": 0, "2": 8}
+
+
+def _red_ecn_tree(line: Line) -> Tree:
+    """A row of RED or RED with ECN behind a link whose delay varies."""
+    scheme, experiment, delay = (line.cell(column) for column in ("scheme", "experiment", "delay_ms"))
+    thresholds: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1}
+    queue = {"aqm": scheme, **thresholds, **ERAS["235"]["red"]}
+    title = f"{scheme}, experiment {experiment}, {delay} ms"
+    return red_ecn(title, queue, float(delay), ecn=scheme == "ecn", bursts=_BURSTS[experiment])
+
+
+_RED_ECN = _Kind(
+    None,
+    {"experiment": tuple(_BURSTS), "scheme": ("red", "ecn")},
+    (),
+    ("delay_ms",),
+    (),
+    _red_ecn_tree,
+    RED_ECN,
 )

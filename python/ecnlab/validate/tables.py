@@ -20,7 +20,7 @@ from ecnlab.validate.samples import Sample, agree, allowed_difference, from_row,
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
 _REFERENCE = Path(__file__).parent.parent / "reference" / "ns2"
-OWN_TABLES = [_REFERENCE / f"{name}.csv" for name in ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn", "two-way")]
+OWN_TABLES = [_REFERENCE / f"{name}.csv" for name in ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn", "two-way", "red-ecn")]
 
 
 @dataclass(frozen=True)

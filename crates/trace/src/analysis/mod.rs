@@ -59,7 +59,8 @@ pub struct Analysis {
     next_flow: u32,
     rows: Vec<FlowRow>,
     total: Total,
-    overtaken: Vec<(Passing, Option<u32>)>,
+    /// Packets that have just turned out to be dropped.
+    lost: Vec<Passing>,
     counts: Counts,
 }
 
@@ -131,7 +132,7 @@ impl Analysis {
             next_flow: 0,
             rows: Vec::new(),
             total: Total::default(),
-            overtaken: Vec::new(),
+            lost: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -214,8 +215,12 @@ impl Analysis {
         let closes = connection.note(&event.packet, side);
         let half = &mut connection.halves[side];
         let numbers = half.numbers(&event.packet);
-        let passage = half.pass(event, numbers, setting, &mut self.links, &mut self.desk.room, &mut self.overtaken);
-        self.lose(at, side);
+        let passage = half.pass(event, numbers, setting, &mut self.links, &mut self.desk.room, &mut self.lost);
+        if !self.lost.is_empty() {
+            let mut half = std::mem::take(&mut self.connections.at(at).halves[side]);
+            self.lose(&mut half);
+            self.connections.at(at).halves[side] = half;
+        }
         if numbers.is_some() || !event.packet.is_tcp() {
             self.begin_flow(at, side, &event.packet, numbers);
             self.forward(at, side, event, numbers, passage);
@@ -228,14 +233,18 @@ impl Analysis {
         }
     }
 
-    /// Counts the packets that were overtaken, and so dropped.
-    fn lose(&mut self, at: u32, side: usize) {
-        for (dropped, link) in self.overtaken.drain(..) {
-            if self.desk.is_measured {
+    /// Counts packets that were overtaken and did not come, at the time at which they were seen last.
+    fn lose(&mut self, half: &mut Half) {
+        for dropped in self.lost.drain(..) {
+            let is_measured = self.desk.from <= dropped.since && dropped.since < self.desk.to;
+            let link = half.hop_from(dropped.place).and_then(|hop| self.links.number(hop));
+            if is_measured {
                 self.links.count(link, |link| (link.arrivals, link.drops) = (link.arrivals + 1, link.drops + 1));
             }
-            if let Some(flow) = self.connections.at(at).halves[side].flow.as_mut().filter(|_| dropped.is_data) {
+            if let Some(flow) = half.flow.as_mut().filter(|_| dropped.is_data) {
+                let now = std::mem::replace(&mut self.desk.is_measured, is_measured);
                 flow.dropped(link, dropped.numbers, dropped.since, &mut self.desk);
+                self.desk.is_measured = now;
             }
         }
     }
@@ -319,6 +328,8 @@ impl Analysis {
     fn fold(&mut self, connection: Connection) {
         let ecn = connection.ecn();
         for mut half in connection.halves {
+            self.lost = half.lost(&mut self.desk.room);
+            self.lose(&mut half);
             half.clear(&mut self.desk.room);
             let Some(flow) = half.flow else { continue };
             let (is_chosen, is_open) = (flow.is_chosen, flow.closed.is_none());
