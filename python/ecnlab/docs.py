@@ -76,6 +76,7 @@ def page() -> str:
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Applications (`app`)\n", *_entries(catalog.entries("app"))]
     parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
+    parts += ["## Shapes (`network.shape`)\n", *_entries(catalog.entries("shape"))]
     return "\n".join(parts)
 
 

@@ -116,7 +116,10 @@ class Trace:
         import polars as pl
 
         if name not in self._frames:
-            self._frames[name] = pl.DataFrame(self.columns(name))
+            columns = self.columns(name)
+            declared = next(table for table in catalog.trace_tables() if table.name == name)
+            types = {"real": pl.Float64, "count": pl.UInt64, "index": pl.UInt32, "name": pl.String}
+            self._frames[name] = pl.DataFrame(columns, schema={column.name: types[column.kind] for column in declared.columns})
         return self._frames[name]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
