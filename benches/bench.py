@@ -7,7 +7,8 @@ Builds `target/release/ecnlab-bench`, runs each network N times in a process of 
 without the set-up. A packet-hop is one data or ACK packet that crosses one link.
 
 Bytes a flow are (peak - peak with one flow) / flows: the packets in flight and the growth of vectors are in it, so it is more than
-a flow's own state. For ns-2's ratio see `cpu_ratio`: ns-2's CPU time over ours for the same simulated time of the same network.
+a flow's own state. Where flows come and go they are those that came, so it falls as the run goes on. For ns-2's ratio see `cpu_ratio`:
+ns-2's CPU time over ours for the same simulated time of the same network.
 """
 
 import argparse
@@ -37,13 +38,14 @@ class Network:
     file: str
     overrides: tuple[str, ...]
     one_flow: tuple[str, ...]
-    ns2: tuple[str, ...]
+    ns2: tuple[str, ...] | None  # None: ns-2 has no script for it
     must_ns: int | None  # None: no bound was set
     aim_ns: int | None
     ns2_runs: int | None = None  # None: as many as ours
 
 
 ONE_OF_EACH = ("flows.*.count=1",)
+ONE_ARRIVAL = ("flows.*.app.count=1",)
 # Linux' transport as profile `linux` has it (RACK-TLP, HyStart++), with the packets and the ACK for each packet of the other rows.
 CUBIC_SACK = ('flows.*.tcp.profile="linux"', 'flows.*.tcp.packet_size="1000 B"', "flows.*.tcp.delayed_ack=false")
 
@@ -61,6 +63,9 @@ NETWORKS = (
     Network("1 Gbps, 1 000 flows", "1g.toml", (), ONE_OF_EACH, ("net=1g",), 130, 60),
     Network("1 Gbps, CUBIC + SACK", "1g.toml", CUBIC_SACK, (*ONE_OF_EACH, *CUBIC_SACK), ("net=1g", "tcp=cubic"), None, None),
     Network("10 Gbps, 10 000 flows", "10g.toml", (), ONE_OF_EACH, ("net=10g",), 300, 100, ns2_runs=1),
+    # A tenth of the flows in a tenth of the time: the memory is that of the flows alive, so it is the same, and a tenth for each that came.
+    Network("arrivals, 10 000 flows", "arrivals.toml", ('duration="10 s"',), ONE_ARRIVAL, None, None, None),
+    Network("arrivals, 100 000 flows", "arrivals.toml", (), ONE_ARRIVAL, None, None, None),
 )
 
 
@@ -115,7 +120,7 @@ def measure(network: Network, binary: Path, ns2: str | None, runs: int) -> Row:
     for at in range(runs):
         progress(f"{network.name}: run {at + 1} of {runs}")
         own.append(ours(binary, network.file, network.overrides))
-        if ns2 and at < limit:
+        if ns2 and network.ns2 and at < limit:
             progress(f"{network.name}: ns-2, run {at + 1} of {limit}")
             other.append(ns2_run(ns2, network.ns2))
     progress("")

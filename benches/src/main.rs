@@ -3,11 +3,13 @@
 //! ```text
 //! ecnlab-bench FILE.toml [path=value ...]          the whole network, one line of JSON
 //! ecnlab-bench --queue FILE.toml [path=value ...]  the queue of its first link, in turn with plain drop-tail
+//! ecnlab-bench --trace FILE.toml [path=value ...]  the whole network with a trace of each kind, in turn with none
 //! ```
 //!
 //! Set-up and run are timed apart; the run's time is that of this process's CPU, so that other load on the machine counts less.
 
 mod alone;
+mod traces;
 
 use ecnlab_queue::{Composition, Inside, Limit};
 use ecnlab_scenario::{Registry, Scenario};
@@ -15,7 +17,7 @@ use ecnlab_sim::{Buffer, LinkSpec, Off, Options, Simulation};
 use ecnlab_units::{Time, Values};
 use serde_json::{Value, json};
 
-const USAGE: &str = "usage: ecnlab-bench [--queue] FILE.toml [path=value ...]";
+const USAGE: &str = "usage: ecnlab-bench [--queue | --trace] FILE.toml [path=value ...]";
 /// How often a queue and drop-tail take turns, and how many packets each takes in at a time.
 const TURNS: usize = 7;
 const PACKETS: u64 = 1_000_000;
@@ -23,12 +25,22 @@ const PACKETS: u64 = 1_000_000;
 fn main() {
     let mut arguments = std::env::args().skip(1).peekable();
     let queue_alone = arguments.next_if_eq("--queue").is_some();
+    let with_traces = arguments.next_if_eq("--trace").is_some();
     let file = arguments.next().expect(USAGE);
     let overrides: Vec<_> = arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let text = std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{file}: {why}"));
     let start = cpu_seconds();
-    let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    println!("{}", if queue_alone { queue(&scenario.network.links[0]) } else { network(&scenario, start) });
+    let beside = |name: &str| std::fs::read_to_string(std::path::Path::new(&file).with_file_name(name)).map_err(|why| why.to_string());
+    let read = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &beside);
+    let scenario = read.unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+    println!(
+        "{}",
+        match (queue_alone, with_traces) {
+            (true, _) => queue(&scenario.network.links[0]),
+            (_, true) => traces::traces(&scenario),
+            _ => network(&scenario, start),
+        }
+    );
 }
 
 /// Times a whole network; `start` is when its file began to be read.
@@ -41,7 +53,9 @@ fn network(scenario: &Scenario, start: f64) -> Value {
     simulation.advance_to(duration);
     let run_s = cpu_seconds() - start;
     let (finished, _) = simulation.finish();
-    let flows = scenario.network.flows.len();
+    let grows = scenario.network.apps.iter().any(|app| app.more.is_some());
+    let came = if grows { finished.report.reals("total", "transactions")[0] } else { 0.0 };
+    let flows = scenario.network.flows.len() + came as usize;
     let of_queue = |column| finished.report.reals("queues", column)[0];
     json!({
         "flows": flows, "simulated_s": scenario.duration.seconds(), "hops": finished.packet_hops, "events": finished.events,
@@ -80,7 +94,7 @@ fn limit(of: &Composition) -> Limit {
 }
 
 /// CPU time of this process.
-fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     cpu_time::ProcessTime::now().as_duration().as_secs_f64()
 }
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import scenario as scenario
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
+    from ecnlab.tracing import TraceTo as TraceTo
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ _HOMES = {
     "Scenario": "scenarios",
     "ScenarioError": "errors",
     "Trace": "traces",
+    "TraceTo": "tracing",
     "TraceError": "errors",
     "UnknownName": "errors",
     "UsageError": "errors",

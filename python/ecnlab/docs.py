@@ -6,7 +6,8 @@ docs/queues/duties.md is written from runs: what the conformance suite measures 
 In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and
 docs/traces.md the columns of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/traces.md the rules of a
 check between `<!-- rules -->` and `<!-- end of rules -->`, in docs/queues the parameters and gauges of an AQM or a
-discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing.
+discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing;
+so in docs/traffic.md those of an application.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ MEASURES_PAGE = PAGE.with_name("measures.md")
 TRACES_PAGE = PAGE.with_name("traces.md")
 QUEUES = PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES / "duties.md"
+TRAFFIC_PAGE = PAGE.with_name("traffic.md")
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -75,7 +77,8 @@ def page() -> str:
     parts += ["## Queueing disciplines (`discipline`)\n", *_entries(catalog.entries("discipline"))]
     parts += ["## TCP profiles (`profile`)\n", *_profiles(catalog.entries("tcp"))]
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
-    parts += ["## Traffic sources (`app`)\n", *_entries(catalog.entries("app"))]
+    parts += ["## Applications (`app`)\n", *_entries(catalog.entries("app"))]
+    parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
     return "\n".join(parts)
 
 
@@ -95,10 +98,21 @@ def queue_pages(folder: Path = QUEUES) -> dict[Path, str]:
 
 def queue_page(text: str) -> str:
     """A page about AQMs or disciplines with their parameters and gauges; what an earlier one on the page has is not said again."""
+    return _with_parameters(text, _queue)
+
+
+def traffic_page(text: str) -> str:
+    """The page of applications with their parameters."""
+    known = {entry.name: entry for entry in catalog.entries("app")}
+    return _with_parameters(text, known.__getitem__)
+
+
+def _with_parameters(text: str, entry: Callable[[str], Entry]) -> str:
+    """A page with the parameters of the entries that it names."""
     owners: dict[Parameter, str] = {}
 
     def written(part: re.Match[str]) -> str:
-        tables = "\n".join(_declared(_queue(part[2]), owners))
+        tables = "\n".join(_declared(entry(part[2]), owners))
         return f"{part[1]}\n{tables}\n<!-- end of parameters -->\n"
 
     return _PARAMETERS.sub(written, text)
@@ -208,7 +222,7 @@ def _given(key: Parameter) -> str:
 
 
 def _allowed(key: Parameter) -> str:
-    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate") else key.bounds
+    return f"{key.kind}, as in {_code(key.example)}" if key.kind in ("table", "tables", "rate", "file or list") else key.bounds
 
 
 def _entries(entries: Iterable[Entry]) -> list[str]:
@@ -283,6 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
+        pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
         pages[DUTIES_PAGE] = duties_page()
     if not chosen.check:

@@ -1,4 +1,5 @@
-"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, and the two networks of the AECN thesis.
+"""Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic,
+and those of the study of when ECN helps RED.
 
 A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
 
@@ -88,3 +89,48 @@ def _thesis_group(network: Thesis, name: str, flows: int, sender: Tree) -> Tree:
     rate, delay = f"{network.access_mbps / flows!r} Mbps", f"{network.delays_ms[name]} ms"
     access = {"rate": rate, "delay": delay, "spread": "1 ns"}
     return group(name, flows // len(GROUPS), access, sender, app="bulk", start=["0 s", "2 s"])
+
+
+def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
+    """Two long flows one way and one the other, joined at 25 s by 20 more, one every 0.1 s; the same queue before both directions.
+
+    It is Figure 5's workload of the AMECN paper (Durresi et al. 2007), which leaves the delay of the sources and the windows of the long
+    flows open: 1 ms and no limit are what ns-2's table of it was measured with.
+    """
+    left, right = (_hosts(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
+    there, back = ({"access": {"to": a[0]} | a[1], "exit": {"from": b[0]} | b[1]} for a, b in ((left, right), (right, left)))
+    link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
+    starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
+    groups = [
+        {"name": "long", "count": 2, **there, "tcp": {**tcp, "max_window": 1000}},
+        {"name": "back", "count": 1, **back, "tcp": {**tcp, "max_window": 1000}},
+        {"name": "more", "count": 20, **there, "tcp": {**tcp, "max_window": 25}, "start": starts},
+    ]
+    return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
+
+
+def _hosts(node: str, delay: str) -> tuple[str, Tree]:
+    return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
+
+
+def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int = 0, tcp: Tree | None = None) -> Tree:
+    """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
+
+    They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
+    with pauses of as much. The paper leaves the bottleneck's rate, TCP's flavour, the duration and the number of these sources open: these
+    here are what ns-2's table of it was measured with.
+    """
+    long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
+    link = bottleneck("1.5 Mbps", "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_window": 10_000, **(tcp or {})}
+    flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
+    if bursts:
+        app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
+        datagrams = {"packet_size": 1000, "header": 0}
+        flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
+    return {"name": title, "duration": "100 s", "link": [long, link], "flows": flows}
+
+
+def _red_ecn_hosts(rate: str) -> Tree:
+    source = {"to": "r1", "rate": rate, "delay": "10 ms", "spread": "1 ns", "limit": 25}
+    return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}

@@ -31,6 +31,7 @@ _ASKED_BY = {
     "events": "record.events = true",
     "lockouts": "record.events = true",
     "distributions": "record.distributions = true",
+    "transfers": "record.transfers = true",
 }
 _TABLES = {"queue": "series_queue", "gauge": "series_gauge", "rate": "series_rate", "window": "series_window"}
 _ALIKE = (
@@ -82,6 +83,11 @@ class Series:
     def distributions(self) -> pl.DataFrame:
         """Distributions of delay and round-trip time by group, and of the wait by queue."""
         return self["distributions"]
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Each transaction: its group, when it began, how long it took and how large it was."""
+        return self["transfers"]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """The series of that name. Raises UnknownName, ResultsError."""
@@ -181,6 +187,11 @@ class Result:
         return self.table("groups")
 
     @cached_property
+    def completions(self) -> pl.DataFrame:
+        """A row per seed, group and step of sizes: how long its transactions took."""
+        return self.table("completions")
+
+    @cached_property
     def queues(self) -> pl.DataFrame:
         """A row per seed and queue."""
         return self.table("queues")
@@ -189,6 +200,11 @@ class Result:
     def bands(self) -> pl.DataFrame:
         """A row per seed and band, of the queues that serve their packets in several."""
         return self.table("bands")
+
+    @cached_property
+    def impairments(self) -> pl.DataFrame:
+        """A row per seed and impairment of a link, in the order in which packets meet them."""
+        return self.table("impairments")
 
     @cached_property
     def total(self) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
 from ecnlab.store import Batch, Folder, chosen, folder_path, header_of
 from ecnlab.tables import Kept
+from ecnlab.tracing import TraceTo, Tracing, checked
 
 _TICK_S = 0.1
 _SHORT_TICK_S = 0.002
@@ -28,11 +29,12 @@ _MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """A scenario to run over seeds, kept in the folder `out` or in memory only."""
+    """A scenario to run over seeds, kept in the folder `out` or in memory only. With traces each seed is run, stored or not."""
 
     scenario: Scenario
     seeds: Sequence[int]
     out: Path | None = None
+    tracing: Tracing | None = None
 
 
 def run(
@@ -43,6 +45,7 @@ def run(
     out: str | Path | None = None,
     threads: int | None = None,
     progress: bool = False,
+    trace: str | Path | TraceTo | None = None,
 ) -> Result:
     """Run a scenario once for each seed.
 
@@ -61,6 +64,8 @@ def run(
         How many runs go on at a time; as many as there are cores that the process may use unless given.
     progress : bool
         Show a bar on standard error.
+    trace : str, Path or TraceTo, optional
+        A file into which each packet's events are written; see `TraceTo`. Seeds that are stored already are run again for it.
 
     Returns
     -------
@@ -72,7 +77,7 @@ def run(
     UsageError
         An argument is out of its range or of a wrong type.
     ResultsError
-        The folder cannot be written, holds something else, or is damaged.
+        The folder cannot be written, holds something else, or is damaged; a trace cannot be written.
     AqmError
         An AQM of the user's own raised; its cause is what it raised.
     EngineFault
@@ -82,7 +87,9 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
-    request = Request(scenario, chosen_seeds(seeds, seed), None if out is None else folder_path("out", out))
+    chosen = chosen_seeds(seeds, seed)
+    tracing = None if trace is None else checked(trace, scenario, chosen)
+    request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing)
     return run_all([request], threads=threads, progress=progress)[0]
 
 
@@ -121,6 +128,10 @@ class _Home:
         """The seeds that have to be run."""
         return list(self.request.seeds)
 
+    def keep(self, run: _core.RunResult) -> None:
+        """Take a finished run in."""
+        self.runs.append(run)
+
     def flush(self) -> None:
         """Put what has finished where it is to stay."""
 
@@ -139,7 +150,11 @@ class _FolderHome(_Home):
         self.stored = chosen(self.folder.batches(), request.scenario.record)
 
     def missing(self) -> list[int]:
-        return [seed for seed in self.request.seeds if seed not in self.stored]
+        return [seed for seed in self.request.seeds if seed not in self.stored or self.request.tracing]
+
+    def keep(self, run: _core.RunResult) -> None:
+        if run.seed not in self.stored:
+            super().keep(run)
 
     def flush(self) -> None:
         if self.runs:
@@ -181,13 +196,18 @@ class _Job:
         self.done = 0.0
 
     def run(self, stop: Event) -> _core.RunResult:
-        scenario = self.home.request.scenario
+        scenario, tracing = self.home.request.scenario, self.home.request.tracing
 
         def watch(simulated_s: float) -> bool:
             self.done = simulated_s / scenario.duration_s
             return stop.is_set()
 
-        return scenario._core.run(self.seed, watch)
+        if tracing is None:
+            return scenario._core.run(self.seed, watch)
+        try:
+            return scenario._core.run(self.seed, watch, tracing.file(self.seed))
+        except OSError as error:
+            raise tracing.refusal(self.seed, error) from None
 
 
 class _Pool:
@@ -246,7 +266,7 @@ class _Pool:
             return
         self._left -= 1
         if isinstance(outcome, _core.RunResult):
-            job.home.runs.append(outcome)
+            job.home.keep(outcome)
         elif isinstance(outcome, _core.EngineFault):
             self.faults.append(outcome)
         elif isinstance(outcome, _core.ScenarioError):  # told by the run only: the recording does not fit

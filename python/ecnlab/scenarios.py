@@ -76,6 +76,14 @@ class Scenario:
         return dict(self._core.brought)
 
     @cached_property
+    def link_names(self) -> list[str]:
+        """Names by which a trace chooses links; what ends in `.reverse` is the way back.
+
+        A link that flows share has its own name. `GROUP.access` stands for all own links of a group's flows, `GROUP.access.0` for one.
+        """
+        return self._core.links
+
+    @cached_property
     def record(self) -> dict[str, Any]:
         """What is recorded besides the measures."""
         record: dict[str, Any] = json.loads(self._core.record)
@@ -154,7 +162,7 @@ def _checked(form: str, text: str, changes: Mapping[str, str], source: str | Non
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _brought(aqms)
     try:
-        core = _interruptible(lambda: build(text, list(changes.items()), entries))
+        core = _interruptible(lambda: build(text, list(changes.items()), entries, _folder(source)))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     except ValueError as error:  # a name that is taken
@@ -162,6 +170,11 @@ def _checked(form: str, text: str, changes: Mapping[str, str], source: str | Non
     made = Scenario(core, form, text, changes, source, classes)
     made.warnings += _unused(made, entries)
     return made
+
+
+def _folder(source: str | None) -> Path:
+    """Where the files lie that a scenario names: beside its own, or in the working directory."""
+    return Path(source).parent if source else Path()
 
 
 def _brought(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], list[_core.BroughtAqm]]:

@@ -206,7 +206,7 @@ def folder_path(argument: str, value: object) -> Path:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
-    partial = _partial(path)
+    partial = partial_path(path)
     try:
         _write(partial, data)
         partial.replace(path)
@@ -282,13 +282,14 @@ def _writer() -> str:
     return f"{os.getpid()}-{_WORD}-{next(_NUMBERS)}-{_host()}"
 
 
-def _partial(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it is whole: beside its place, hidden, under a name of this process's own."""
     return path.with_name(f".{path.name}.{_writer()}.partial")
 
 
 def _write_first(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole, unless another process has put something there. Raises OSError, leaving no trace."""
-    partial = _partial(path)
+    partial = partial_path(path)
     try:
         _write(partial, data)
         try:

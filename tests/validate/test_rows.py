@@ -14,7 +14,7 @@ AECN = "count,sweep,flows,base_max_p,alpha,beta,robust_min_th,max_th,population,
 @pytest.mark.parametrize("path", OWN_TABLES, ids=lambda path: path.stem)
 def test_every_row_of_our_own_tables_is_a_sound_scenario(path: Path) -> None:
     (table,) = read_tables([path])
-    assert len(table.rows) >= 22
+    assert len(table.rows) >= 9
     assert {row.scenario.duration_s for row in table.rows} == {100.0}
 
 
@@ -23,6 +23,7 @@ def test_a_row_is_named_by_the_columns_that_tell_it_in_the_file_s_order() -> Non
     assert named["thesis-ch4"] == "era=21b7 mode=ecn n=120 maxp=0.1"
     assert named["thesis-ch4-maxp"] == "era=21b7 mode=ecn n=120 maxp=0.1 minth=10 maxth=30"
     assert named["thesis-aecn"].startswith("count=group sweep=aecn3_minth flows=120 ")
+    assert named["two-way"] == "workload=fig5 adaptive=0 mode=ecn gentle=1"
 
 
 def test_an_era_chooses_the_profile(tmp_path: Path) -> None:
@@ -44,6 +45,30 @@ def test_an_aecn_row_sets_count_balance_and_thresholds(tmp_path: Path) -> None:
     queue = _table(tmp_path / "any.csv", AECN, "router,x,60,0.5,2.0,3.0,9,50,1,5").rows[0].tree["link"][0]["queue"]
     assert (queue["count"], queue["balance"], queue["ratios"]) == ("router", "population", "whole")
     assert (queue["robust_min_th"], queue["max_th"], queue["alpha"], queue["beta"]) == (9.0, 50.0, 2.0, 3.0)
+
+
+def test_a_row_of_two_way_traffic_has_its_queue_before_both_directions(tmp_path: Path) -> None:
+    lines = ["workload,adaptive,mode,gentle,seeds,drops", "fig5,0,red,0,5,4545", "fig5,1,ecnstock,1,5,4406"]
+    red, ared = (row.tree["link"][0] for row in _table(tmp_path / "any.csv", *lines).rows)
+    assert red["queue"] == red["reverse"]["queue"]
+    assert (red["queue"]["aqm"], red["queue"]["gentle"]) == ("red", False)
+    assert (ared["queue"]["aqm"], ared["queue"]["adapt"], ared["queue"]["mark_limit"]) == ("ared", "arrivals", 0.1)
+
+
+def test_a_queue_of_two_way_traffic_is_counted_with_its_acknowledgements(tmp_path: Path) -> None:
+    table = _table(tmp_path / "any.csv", "workload,adaptive,mode,gentle,seeds", "fig5,0,red,0,5")
+    values = table.columns.values(ecnlab.run(table.rows[0].scenario, [1]))
+    assert set(values) == table.columns.compared
+    data_alone = 1.5e6 / 8000 * 100
+    assert values["arrivals"][0] > 1.5 * data_alone
+
+
+def test_an_experiment_of_red_ecn_says_whether_bursts_of_datagrams_are_beside_the_flows(tmp_path: Path) -> None:
+    header = "experiment,delay_ms,scheme,seeds"
+    alone, beside = (row.tree for row in _table(tmp_path / "any.csv", header, "1,250,ecn,8", "2,25,red,8").rows)
+    assert [group["name"] for group in alone["flows"]] == ["bulk"]
+    assert [(group["name"], group["count"]) for group in beside["flows"]] == [("bulk", 10), ("bursts", 8)]
+    assert (alone["link"][0]["delay"], alone["link"][1]["queue"]["aqm"], alone["flows"][0]["tcp"]["ecn"]) == ("250.0 ms", "ecn", True)
 
 
 HEADERS = {

@@ -11,6 +11,7 @@ from ecnlab.validate.rows import read_tables
 from ecnlab.validate.samples import Sample, allowed_difference
 from ecnlab.validate.tables import Comparison, compare_files, totals
 
+OWN = more_seeds.OWN.parent
 HEADER = "era,mode,n,maxp,seeds"
 ROW = "21b7,ecn,30,0.5,5"
 
@@ -94,6 +95,15 @@ def test_an_explanation_holds_only_where_it_says() -> None:
     assert not explanation.covers("thesis-ch5", "delay_mean_ms", {"era": "21b7"})
     assert not explanation.covers("thesis-ch4", "delay_mean_ms", {"era": "235"})
     assert not explanation.covers("thesis-ch5", "drops", {"era": "235"})
+
+
+def test_ten_flows_and_bursts_of_datagrams_do_what_ns_2_s_do(tmp_path: Path) -> None:
+    lines = (OWN / "red-ecn.csv").read_text().splitlines()
+    path = tmp_path / "red-ecn.csv"
+    path.write_text("\n".join([lines[0], *(line for line in lines if ",50,ecn," in line)]) + "\n")
+    found = compare_files([path], range(1, 9), [])
+    assert [(c.row, c.column, c.difference, c.allowed) for c in found if c.verdict != "agrees"] == []
+    assert {c.column for c in found} == {"goodput_kbps", "jain", "drops", "marks", "timeouts"}
 
 
 def _written(path: Path, row: dict[str, str]) -> Path:

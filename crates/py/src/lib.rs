@@ -4,10 +4,12 @@ mod aqm;
 mod conformance;
 mod errors;
 mod fault;
+mod files;
 mod parquet;
 mod scenario;
 mod table;
 mod trace;
+mod tracing;
 mod watch;
 
 use std::borrow::Cow;

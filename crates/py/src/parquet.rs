@@ -4,6 +4,7 @@
 //! not have is NaN. Names are dictionary-encoded text, counts and indices unsigned integers.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::Arc;
 
 use ecnlab_sim::measures::{Column, Table};
@@ -58,11 +59,47 @@ fn alike(one: &Table, other: &Table) -> bool {
 }
 
 fn schema(table: &Table) -> Result<TypePtr> {
-    let mut fields = vec![field("seed", &Column::Count(Vec::new()))?];
-    for (name, column) in &table.columns {
-        fields.push(field(name, column)?);
-    }
+    let seed = field("seed", &Column::Count(Vec::new()));
+    schema_of(std::iter::once(seed).chain(fields(table)).collect::<Result<_>>()?)
+}
+
+fn schema_of(fields: Vec<TypePtr>) -> Result<TypePtr> {
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
+}
+
+fn fields(table: &Table) -> impl Iterator<Item = Result<TypePtr>> {
+    table.columns.iter().map(|(name, column)| field(name, column))
+}
+
+/// A file of one table that grows by a row group at a time.
+pub struct RowGroups<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> RowGroups<W> {
+    /// Begins a file of tables with the columns of this one.
+    pub fn begin(like: &Table, out: W) -> Result<RowGroups<W>> {
+        let schema = schema_of(fields(like).collect::<Result<_>>()?)?;
+        let properties = properties(like, FEWEST_COMPRESSED, Vec::new());
+        Ok(RowGroups { writer: SerializedFileWriter::new(out, schema, properties)? })
+    }
+
+    /// Appends a table as a row group.
+    pub fn push(&mut self, table: &Table) -> Result<()> {
+        let mut rows = self.writer.next_row_group()?;
+        for (_, column) in &table.columns {
+            if let Some(mut writer) = rows.next_column()? {
+                write_column(writer.untyped(), column)?;
+                writer.close()?;
+            }
+        }
+        rows.close().map(drop)
+    }
+
+    /// Ends the file; hands over what it was written to.
+    pub fn finish(self) -> Result<W> {
+        self.writer.into_inner()
+    }
 }
 
 fn field(name: &str, column: &Column) -> Result<TypePtr> {

@@ -1,9 +1,13 @@
 //! A sound scenario, and one run of it under a seed.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
 use cpu_time::ThreadTime;
 use ecnlab_scenario::{Problem, Scenario as Sound};
 use ecnlab_sim::measures;
-use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, RecordingFull, Run, Simulation};
+use ecnlab_sim::{Off, Options, Probe, Recorded, Recorder, Recording, RecordingFull, Run, Simulation, Tracer};
 use ecnlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,12 +17,16 @@ use crate::aqm::failure::{self, Failure};
 use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{Interrupted, engine_fault, scenario_error};
 use crate::fault::caught;
+use crate::files;
 use crate::table::Table;
+use crate::tracing::TraceTo;
 use crate::watch::Watch;
 
 /// Events between two looks at the clock, and fewer where a user's AQM may fail at any of them.
 const SLICE: u64 = 1 << 16;
 const SHORT_SLICE: u64 = 1 << 8;
+/// With a trace, which waits in memory meanwhile.
+const TRACED_SLICE: u64 = 1 << 13;
 
 /// A scenario that is known to be sound.
 #[pyclass(frozen)]
@@ -38,17 +46,29 @@ pub struct RunResult {
 #[pymethods]
 impl Scenario {
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
-    fn from_toml(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    fn from_toml(
+        py: Python<'_>,
+        text: &str,
+        overrides: Vec<(String, String)>,
+        aqms: Vec<Py<BroughtAqm>>,
+        folder: PathBuf,
+    ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry))
+        Scenario::made(py, || Sound::from_toml(text, &overrides, &registry, &|name| files::text(&folder, name)))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (text, overrides, aqms = Vec::new()))]
-    fn from_json(py: Python<'_>, text: &str, overrides: Vec<(String, String)>, aqms: Vec<Py<BroughtAqm>>) -> PyResult<Scenario> {
+    #[pyo3(signature = (text, overrides, aqms = Vec::new(), folder = PathBuf::new()))]
+    fn from_json(
+        py: Python<'_>,
+        text: &str,
+        overrides: Vec<(String, String)>,
+        aqms: Vec<Py<BroughtAqm>>,
+        folder: PathBuf,
+    ) -> PyResult<Scenario> {
         let registry = registry_with(&aqms)?;
-        Scenario::made(py, || Sound::from_json(text, &overrides, &registry))
+        Scenario::made(py, || Sound::from_json(text, &overrides, &registry, &|name| files::text(&folder, name)))
     }
 
     #[getter]
@@ -104,20 +124,29 @@ impl Scenario {
         self.0.warnings.iter().map(|warning| (warning.place.clone(), warning.line, warning.message.clone())).collect()
     }
 
-    /// Runs it; `watch` is told the simulated seconds every 50 ms or so and answers whether to stop.
-    #[pyo3(signature = (seed, watch = None))]
-    fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>) -> PyResult<RunResult> {
+    /// The names by which a trace chooses links: each link's, and of flows' own links also each group's.
+    #[getter]
+    fn links(&self) -> Vec<String> {
+        let names = self.0.network.links.iter().flat_map(|link| [link.name.shown(), link.name.label()]);
+        names.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Runs it; `watch` is told the simulated seconds every 50 ms or so and answers whether to stop. Raises OSError if the trace cannot be
+    /// written.
+    #[pyo3(signature = (seed, watch = None, trace = None))]
+    fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceTo>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
         let mut watch = Watch::new(watch);
         let (outcome, cpu_s) = py.detach(|| {
             let began = ThreadTime::now();
-            let outcome = caught(|| self.finish(seed, &mut watch));
+            let outcome = caught(|| self.finish(seed, &mut watch, trace.as_ref()));
             (outcome, began.elapsed().as_secs_f64())
         });
         match outcome {
             Ok(Ok((run, more))) => RunResult::new(py, seed, run, more, cpu_s),
             Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
             Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, *failure)),
+            Ok(Err(Ended::Untraced(error))) => Err(error.into()),
             Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
             Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
         }
@@ -128,11 +157,13 @@ impl Scenario {
 enum Ended {
     Stopped,
     Full(RecordingFull),
+    /// Its trace could not be written.
+    Untraced(io::Error),
     /// A user's AQM has failed.
     Failed(Box<Failure>),
 }
 
-type Recorded = Vec<(&'static str, measures::Table)>;
+type Tables = Vec<(&'static str, measures::Table)>;
 
 impl Scenario {
     /// Reads it without the interpreter's lock: a large file takes seconds, and other threads are to hear Ctrl-C.
@@ -140,21 +171,42 @@ impl Scenario {
         py.detach(read).map(Scenario).map_err(|problems| scenario_error(py, problems))
     }
 
-    fn finish(&self, seed: u64, watch: &mut Watch) -> Result<(Run, Recorded), Ended> {
+    fn finish(&self, seed: u64, watch: &mut Watch, trace: Option<&TraceTo>) -> Result<(Run, Tables), Ended> {
         let recording = self.0.record.recording();
-        if recording == Recording::default() {
-            let (run, Off) = self.execute(seed, Off, watch)?;
+        if trace.is_none() && recording == Recording::default() {
+            let (run, Off) = self.execute(seed, Off, watch, SLICE, |_| Ok(()))?;
             return Ok((run, Vec::new()));
         }
         let recorder = Recorder::new(recording, Time::ZERO + self.0.duration);
-        let (run, recorder) = self.execute(seed, recorder, watch)?;
+        let (run, recorder) = match trace {
+            None => self.execute(seed, recorder, watch, SLICE, |_| Ok(()))?,
+            Some(to) => self.traced(seed, recorder, watch, to)?,
+        };
         let more = recorder.tables(&run.names).map_err(Ended::Full)?;
         Ok((run, more))
     }
 
-    fn execute<P: Probe>(&self, seed: u64, probe: P, watch: &mut Watch) -> Result<(Run, P), Ended> {
+    /// Runs it with its packets written into a file.
+    fn traced(&self, seed: u64, recorder: Recorder, watch: &mut Watch, to: &TraceTo) -> Result<(Run, Recorder), Ended> {
+        let mut file = to.create().map_err(Ended::Untraced)?;
+        let probe = Recorded { recorder, tracer: Tracer::new(to.spec()) };
+        let (run, mut probe) = self.execute(seed, probe, watch, TRACED_SLICE, |probe| file.take(&mut probe.tracer))?;
+        probe.tracer.finish(Time::ZERO + self.0.duration);
+        file.finish(&mut probe.tracer).map_err(Ended::Untraced)?;
+        Ok((run, probe.recorder))
+    }
+
+    /// Runs it in slices of so many events; `between` two of them the probe may be emptied.
+    fn execute<P: Probe>(
+        &self,
+        seed: u64,
+        probe: P,
+        watch: &mut Watch,
+        slice: u64,
+        mut between: impl FnMut(&mut P) -> io::Result<()>,
+    ) -> Result<(Run, P), Ended> {
         let (duration, measure_from) = (Time::ZERO + self.0.duration, Time::ZERO + self.0.measure_from);
-        let slice = if self.0.brought.is_empty() { SLICE } else { SHORT_SLICE };
+        let slice = if self.0.brought.is_empty() { slice } else { SHORT_SLICE };
         drop(failure::take());
         let mut simulation = Simulation::new(&self.0.network, &Options { duration, measure_from, seed }, probe);
         loop {
@@ -162,6 +214,7 @@ impl Scenario {
             if let Some(failure) = failure::take() {
                 return Err(Ended::Failed(Box::new(failure)));
             }
+            between(simulation.probe_mut()).map_err(Ended::Untraced)?;
             if over {
                 return Ok(simulation.finish());
             }
@@ -176,7 +229,7 @@ impl Scenario {
 }
 
 impl RunResult {
-    fn new(py: Python<'_>, seed: u64, run: Run, more: Recorded, cpu_s: f64) -> PyResult<RunResult> {
+    fn new(py: Python<'_>, seed: u64, run: Run, more: Tables, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables.into_iter().chain(more) {
             tables.set_item(name, Py::new(py, Table(table))?)?;

@@ -10,35 +10,63 @@ pub mod registry;
 mod route;
 mod scenario;
 mod sections;
+mod shapes;
 mod tree;
 mod warnings;
 
 pub use ecnlab_queue::Registry;
 pub use problem::Problem;
+use read::Reader;
 pub use scenario::{BUILD, Scenario};
 pub use sections::record::Record;
+use shapes::NETWORK;
 use tree::Node;
 
+/// Gives the text of a file that a scenario names, or says why it cannot.
+pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
+
+/// For scenarios that name no files.
+///
+/// # Errors
+/// Always.
+pub fn no_files(_name: &str) -> Result<String, String> {
+    Err("no file can be read here: give what is in it as a list".to_owned())
+}
+
 impl Scenario {
-    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`; the registry says what it may name.
+    /// Reads a TOML scenario with overrides such as `("flows.fragile.count", "40")`; the registry says what it may name, and `files` gives the
+    /// text of files that it names.
     ///
     /// # Errors
     /// Every problem at once, with its place and line.
-    pub fn from_toml(text: &str, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_toml(text), overrides, registry)
+    pub fn from_toml(text: &str, overrides: &[(String, String)], registry: &Registry, files: Files<'_>) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_toml(text), overrides, registry, files)
     }
 
     /// As [`Scenario::from_toml`], from JSON.
     ///
     /// # Errors
     /// Every problem at once, with its place.
-    pub fn from_json(text: &str, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
-        Scenario::with(Node::from_json(text), overrides, registry)
+    pub fn from_json(text: &str, overrides: &[(String, String)], registry: &Registry, files: Files<'_>) -> Result<Scenario, Vec<Problem>> {
+        Scenario::with(Node::from_json(text), overrides, registry, files)
     }
 
-    fn with(root: Result<Node, Problem>, overrides: &[(String, String)], registry: &Registry) -> Result<Scenario, Vec<Problem>> {
+    fn with(
+        root: Result<Node, Problem>,
+        overrides: &[(String, String)],
+        registry: &Registry,
+        files: Files<'_>,
+    ) -> Result<Scenario, Vec<Problem>> {
         let mut root = root.map_err(|problem| vec![problem])?;
-        let problems = overrides::write(&mut root, overrides);
-        if problems.is_empty() { Scenario::read(&root, registry) } else { Err(problems) }
+        let mut reader = Reader::new(registry, files);
+        let (of_shape, others): (Vec<_>, Vec<_>) = overrides.iter().cloned().partition(|(path, _)| path.split('.').next() == Some(NETWORK));
+        let mut problems = overrides::write(&mut root, &of_shape);
+        let hosts = shapes::expand(&mut root, &mut reader);
+        problems.extend(overrides::write(&mut root, &others));
+        shapes::settle_hosts(&mut root, &hosts);
+        if problems.is_empty() && !(reader.problems.is_empty() || root.get("link").is_some()) {
+            return Err(reader.problems);
+        }
+        if problems.is_empty() { Scenario::read(&root, reader) } else { Err(problems) }
     }
 }

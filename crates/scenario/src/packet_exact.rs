@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ecnlab_queue::{Composition, Limit, Registry};
 use ecnlab_sim::Direction::{Back, Forward};
-use ecnlab_sim::probe::{MarkOrDrop, Probe, Touch};
+use ecnlab_sim::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 use ecnlab_sim::{
     Buffer, Counted, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, QueueSpec, Script, Simulation, TraceFormat, TraceSpec,
     Tracer,
@@ -80,6 +80,7 @@ fn case(scenario: &Json) -> Result<Case, String> {
             buffer: droptail(limit),
             spread: Span::ZERO,
             impairment,
+            own: None,
         })
     };
     let drops = pairs(scenario, "drops_seq_nth")?;
@@ -159,7 +160,7 @@ fn demand(scenario: &Json, settings: &Settings) -> Demand {
 fn droptail(limit: u32) -> Buffer {
     let aqm = Registry::builtin().aqm("droptail").expect("drop-tail is registered");
     let of = Composition::fifo(aqm, Values::defaults(aqm.parameters), Limit::Packets(limit));
-    Buffer::Queue(Box::new(QueueSpec { name: String::new(), of }))
+    Buffer::Queue(Box::new(QueueSpec::new("", of)))
 }
 
 /// The settings that a case's ns-2 variables amount to, or what of them is not built.
@@ -355,17 +356,17 @@ impl Probe for Tape {
 
     fn touched(&mut self, now: Time, touch: &Touch) {
         let kind = match touch.what {
-            MarkOrDrop::ScriptMarked => "mark",
-            MarkOrDrop::ScriptDropped => "drop",
+            MarkOrDrop::PathMarked => "mark",
+            MarkOrDrop::Lost => "drop",
             MarkOrDrop::Dropped(_) => "qdrop",
-            MarkOrDrop::Lost | MarkOrDrop::EcnRefused => "lost",
+            MarkOrDrop::EcnRefused => "refused",
             MarkOrDrop::Marked(_) => "queue mark",
         };
         self.note(now, kind, touch.segment);
     }
 
     /// The script drops an acknowledgement as it leaves K, which for ns-2's files is instead of leaving.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {
         if let Some(left) = self.events.last_mut() {
             left.kind = "ackdrop";
         }

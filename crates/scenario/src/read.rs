@@ -4,6 +4,7 @@ use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{Condition, Typed};
 use ecnlab_units::{Kind, Parameter, Value, Values};
 
+use crate::Files;
 use crate::problem::{Problem, listed, suggestion};
 use crate::tree::{Form, Node, Scalar};
 
@@ -11,6 +12,8 @@ use crate::tree::{Form, Node, Scalar};
 pub struct Reader<'r> {
     /// What the scenario may name.
     pub registry: &'r Registry,
+    /// Gives the text of files that it names.
+    files: Files<'r>,
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
@@ -65,8 +68,13 @@ impl Reading {
 }
 
 impl<'r> Reader<'r> {
-    pub fn new(registry: &'r Registry) -> Reader<'r> {
-        Reader { registry, problems: Vec::new(), warnings: Vec::new() }
+    pub fn new(registry: &'r Registry, files: Files<'r>) -> Reader<'r> {
+        Reader { registry, files, problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// The text of a file that a member names.
+    pub fn file(&mut self, given: &Given, key: &str, name: &str) -> Option<String> {
+        (self.files)(name).map_err(|why| self.report(given, key, format!("cannot read \"{name}\": {why}"))).ok()
     }
 
     /// Notes a problem of a member, at its line if it stands there.

@@ -2,15 +2,18 @@
 
 use ecnlab_queue::Registry;
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Gauge, Holds as Inside};
+use ecnlab_sim::impairment::{Entry as Impairment, KINDS};
 use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_transport::application::APPLICATIONS;
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::distribution::Measure;
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sections::{Holds, Inner, SECTIONS, Section, json_of, queue, root};
+use crate::sections::{Holds, Inner, SECTIONS, Section, impair, json_of, queue, root};
+use crate::shapes::{SHAPE, SHAPES, ShapeEntry};
 
-/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants and traffic sources with all their parameters.
+/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and shapes with all their parameters.
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
@@ -18,8 +21,10 @@ pub fn registry(known: &Registry) -> Json {
         profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
+    let impairments: Vec<_> = KINDS.iter().map(|kind| impairment_text(kind)).collect();
+    let shapes: Vec<_> = SHAPES.iter().map(|shape| shape_text(shape)).collect();
     let sections: Vec<_> = SECTIONS.iter().map(|section| section_text(section)).collect();
-    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps })
+    json!({ "section": sections, "aqm": aqms, "discipline": disciplines, "tcp": tcp, "variant": variants, "app": apps, "impairment": impairments, "shape": shapes })
 }
 
 /// Every table that a run can give: its name, what a row stands for, and its columns, each with name, kind, unit, meaning, and the words
@@ -59,6 +64,22 @@ fn discipline_text(discipline: &DisciplineEntry) -> Json {
     text
 }
 
+fn impairment_text(kind: &Impairment) -> Json {
+    let mut text = entry(kind.name, kind.title, kind.summary, kind.source, kind.parameters, &[]);
+    text["example"] = json!(impair::example_of(kind));
+    text
+}
+
+/// A shape: its tables stand among its parameters.
+fn shape_text(shape: &ShapeEntry) -> Json {
+    let mut text = entry(shape.name, shape.title, shape.summary, shape.source, shape.parameters, &[]);
+    let tables = shape.tables.iter().map(table_row);
+    text["parameters"].as_array_mut().expect("a list").extend(tables);
+    text["holds"] = json!(shape.nodes);
+    text["example"] = json!(shape.example);
+    text
+}
+
 /// The buffer's keys, of a discipline that has a buffer.
 fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
     match discipline.holds {
@@ -79,7 +100,11 @@ fn section_text(section: &Section) -> Json {
 
 /// A table among the keys of a section.
 fn table_row(inner: &Inner) -> Json {
-    let kind = if matches!(inner.holds, Holds::Many(_)) { "tables" } else { "table" };
+    let kind = match inner.holds {
+        Holds::Many(_) | Holds::Impairments => "tables",
+        Holds::Deliveries => "file or list",
+        Holds::One(_) | Holds::Queue | Holds::Tcp | Holds::App | Holds::Shape => "table",
+    };
     json!({
         "name": inner.key, "kind": kind, "unit": "", "default": "", "example": inner.example, "required": inner.required, "bounds": "",
         "doc": inner.doc, "source": "", "read_when": "", "set": false,
@@ -144,6 +169,22 @@ fn held(holds: Holds, known: &Registry) -> Json {
             let tables = APPLICATIONS.iter().map(|e| table(&[("kind", json!({ "const": e.name }), true)], e.parameters));
             json!({ "oneOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
         }
+        Holds::Shape => {
+            let of = |shape: &&ShapeEntry| {
+                let named = (SHAPE, json!({ "const": shape.name }), true);
+                let tables = shape.tables.iter().map(|inner| (inner.key, described(held(inner.holds, known), inner.doc), inner.required));
+                table(&std::iter::once(named).chain(tables).collect::<Vec<_>>(), shape.parameters)
+            };
+            json!({ "oneOf": SHAPES.iter().map(of).collect::<Vec<_>>() })
+        }
+        Holds::Deliveries => {
+            let times = json!({ "type": "array", "minItems": 1, "items": bounded("integer", 0.0, f64::from(u32::MAX)) });
+            json!({ "oneOf": [{ "type": "string", "minLength": 1 }, times] })
+        }
+        Holds::Impairments => {
+            let tables = KINDS.iter().map(|kind| table(&[("kind", json!({ "const": kind.name }), true)], kind.parameters));
+            json!({ "type": "array", "items": { "oneOf": tables.collect::<Vec<_>>() } })
+        }
     }
 }
 
@@ -200,8 +241,8 @@ fn property(parameter: &Parameter) -> Json {
             json!({ "oneOf": [bounded("integer", min as f64, max as f64), { "type": "string" }] })
         }
         Kind::Count { min, max, .. } => bounded("integer", min as f64, max as f64),
-        Kind::Amount => json!({ "type": ["string", "number"] }),
-        Kind::Span { .. } | Kind::Rate => json!({ "type": "string" }),
+        Kind::Amount | Kind::Distribution { measure: Measure::Bytes | Measure::Count, .. } => json!({ "type": ["string", "number"] }),
+        Kind::Span { .. } | Kind::Rate | Kind::Distribution { measure: Measure::Time, .. } => json!({ "type": "string" }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
@@ -210,7 +251,9 @@ fn property(parameter: &Parameter) -> Json {
         schema = json!({ "oneOf": [schema, { "type": "array", "items": schema, "minItems": 1 }] });
     }
     // A word is a text already where any text may stand.
-    if let Some(word) = parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text)) {
+    if let Some(word) =
+        parameter.word.filter(|_| !matches!(parameter.kind, Kind::Span { .. } | Kind::Rate | Kind::Text | Kind::Distribution { .. }))
+    {
         schema = json!({ "oneOf": [schema, { "const": word }] });
     }
     let source = if parameter.source.is_empty() { String::new() } else { format!(" ({})", parameter.source) };
@@ -240,8 +283,10 @@ mod tests {
         let sections = SECTIONS.iter().map(|section| (section.name, section.keys));
         let aqms = AQMS.iter().map(|entry| (entry.name, entry.parameters));
         let disciplines = DISCIPLINES.iter().map(|entry| (entry.name, entry.parameters));
+        let kinds = KINDS.iter().map(|kind| (kind.name, kind.parameters));
         let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
-        sections.chain(aqms).chain(disciplines).chain(apps).chain([("tcp", Settings::PARAMETERS)]).collect()
+        let shapes = SHAPES.iter().map(|shape| (shape.name, shape.parameters));
+        sections.chain(shapes).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
     }
 
     #[test]

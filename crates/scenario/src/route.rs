@@ -1,35 +1,39 @@
-//! Routes over the declared links.
+//! Routes over the edges of the network: the declared links and their ways back.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// The declared links as a graph. Each pair of nodes is searched once.
+/// The edges as a graph. Each pair of nodes is searched once.
 pub struct Graph<'a> {
     nodes: BTreeMap<&'a str, usize>,
     /// The nodes' names by number.
     names: Vec<&'a str>,
-    links: BTreeMap<&'a str, usize>,
-    /// From and to of each link.
+    edges: BTreeMap<&'a str, usize>,
+    /// From and to of each edge.
     ends: Vec<(usize, usize)>,
-    /// The links that leave each node, in the order of their declaration.
+    /// The edge the other way, of each that has one.
+    opposites: Vec<Option<usize>>,
+    /// The edges that leave each node, in the order of the network.
     leaving: Vec<Vec<usize>>,
     found: BTreeMap<(usize, usize), Option<Vec<usize>>>,
 }
 
 impl<'a> Graph<'a> {
-    /// Of links given as name, from and to.
-    pub fn new(links: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Graph<'a> {
+    /// Of edges given as name, from, to, and the number of the edge the other way.
+    pub fn new(edges: impl Iterator<Item = (&'a str, &'a str, &'a str, Option<usize>)>) -> Graph<'a> {
         let mut graph = Graph {
             nodes: BTreeMap::new(),
             names: Vec::new(),
-            links: BTreeMap::new(),
+            edges: BTreeMap::new(),
             ends: Vec::new(),
+            opposites: Vec::new(),
             leaving: Vec::new(),
             found: BTreeMap::new(),
         };
-        for (number, (name, from, to)) in links.enumerate() {
+        for (number, (name, from, to, opposite)) in edges.enumerate() {
             let ends = (graph.number(from), graph.number(to));
-            graph.links.entry(name).or_insert(number);
+            graph.edges.entry(name).or_insert(number);
             graph.ends.push(ends);
+            graph.opposites.push(opposite);
             graph.leaving[ends.0].push(number);
         }
         graph
@@ -53,21 +57,27 @@ impl<'a> Graph<'a> {
         self.nodes.keys().copied()
     }
 
-    pub fn link_names(&self) -> impl Iterator<Item = &'a str> {
-        self.links.keys().copied()
+    pub fn edge_names(&self) -> impl Iterator<Item = &'a str> {
+        self.edges.keys().copied()
     }
 
-    /// The number of the link with this name.
-    pub fn link(&self, name: &str) -> Option<usize> {
-        self.links.get(name).copied()
+    /// The number of the edge with this name.
+    pub fn edge(&self, name: &str) -> Option<usize> {
+        self.edges.get(name).copied()
     }
 
-    /// The nodes that a link comes from and leads to.
-    pub fn ends_of(&self, link: usize) -> (&'a str, &'a str) {
-        (self.names[self.ends[link].0], self.names[self.ends[link].1])
+    /// The nodes that an edge comes from and leads to.
+    pub fn ends_of(&self, edge: usize) -> (&'a str, &'a str) {
+        (self.names[self.ends[edge].0], self.names[self.ends[edge].1])
     }
 
-    /// The route with the fewest links from `first` to `last`, as numbers of links; among equals the one declared first.
+    /// The route over the same links the other way, if all of them have a way back.
+    pub fn back_over(&self, route: &[usize]) -> Option<Vec<usize>> {
+        route.iter().rev().map(|&edge| self.opposites[edge]).collect()
+    }
+
+    /// The route with the fewest edges from `first` to `last`, as their numbers; among equals the one whose links are declared first, and links
+    /// before ways back.
     /// `None` if there is none or it would be empty.
     pub fn shortest(&mut self, first: &str, last: &str) -> Option<Vec<usize>> {
         let pair = (*self.nodes.get(first)?, *self.nodes.get(last)?);
@@ -83,15 +93,15 @@ impl<'a> Graph<'a> {
         let mut reached_by: BTreeMap<usize, Option<usize>> = BTreeMap::from([(first, None)]);
         let mut open = VecDeque::from([first]);
         while let Some(node) = open.pop_front().filter(|_| !reached_by.contains_key(&last)) {
-            for &link in &self.leaving[node] {
-                let to = self.ends[link].1;
+            for &edge in &self.leaving[node] {
+                let to = self.ends[edge].1;
                 reached_by.entry(to).or_insert_with(|| {
                     open.push_back(to);
-                    Some(link)
+                    Some(edge)
                 });
             }
         }
-        let steps = std::iter::successors(*reached_by.get(&last)?, |&link| reached_by[&self.ends[link].0]);
+        let steps = std::iter::successors(*reached_by.get(&last)?, |&edge| reached_by[&self.ends[edge].0]);
         let mut route: Vec<usize> = steps.collect();
         route.reverse();
         Some(route).filter(|route| !route.is_empty())
@@ -102,10 +112,14 @@ impl<'a> Graph<'a> {
 mod tests {
     use super::*;
 
+    /// A graph of links without ways back.
+    fn one_way<'a>(links: &[(&'a str, &'a str, &'a str)]) -> Graph<'a> {
+        Graph::new(links.iter().map(|&(name, from, to)| (name, from, to, None)))
+    }
+
     #[test]
     fn a_chain_is_followed_and_the_shorter_way_taken() {
-        let links = [("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), ("4", "b", "d")];
-        let mut graph = Graph::new(links.into_iter());
+        let mut graph = one_way(&[("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), ("4", "b", "d")]);
         assert_eq!(Some(vec![0, 3]), graph.shortest("a", "d"));
         assert_eq!(Some(vec![0, 1]), graph.shortest("a", "c"));
         assert_eq!(None, graph.shortest("d", "a"));
@@ -115,7 +129,23 @@ mod tests {
 
     #[test]
     fn among_routes_of_equal_length_the_one_declared_first_is_taken() {
-        let links = [("1", "a", "c"), ("2", "a", "b"), ("3", "b", "d"), ("4", "c", "d")];
-        assert_eq!(Some(vec![0, 3]), Graph::new(links.into_iter()).shortest("a", "d"));
+        let mut graph = one_way(&[("1", "a", "c"), ("2", "a", "b"), ("3", "b", "d"), ("4", "c", "d")]);
+        assert_eq!(Some(vec![0, 3]), graph.shortest("a", "d"));
+    }
+
+    #[test]
+    fn a_route_leads_back_over_its_own_links_if_all_of_them_have_a_way_back() {
+        let edges = [
+            ("1", "a", "b", Some(3)),
+            ("2", "b", "c", Some(4)),
+            ("3", "c", "d", None),
+            ("1b", "b", "a", Some(0)),
+            ("2b", "c", "b", Some(1)),
+        ];
+        let mut graph = Graph::new(edges.into_iter());
+        assert_eq!(Some(vec![4, 3]), graph.back_over(&[0, 1]));
+        assert_eq!(Some(vec![0, 1]), graph.back_over(&[4, 3]));
+        assert_eq!(None, graph.back_over(&[0, 1, 2]));
+        assert_eq!(Some(vec![4, 3]), graph.shortest("c", "a"));
     }
 }

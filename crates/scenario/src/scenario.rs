@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use ecnlab_queue::Registry;
-use ecnlab_sim::{Counted, Direction, FlowSpec, Network, Template};
+use ecnlab_sim::{Counted, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::problem::Problem;
 use crate::read::{Given, Reader};
+use crate::sections::change;
 use crate::sections::described;
 use crate::sections::flows::{self, Group};
-use crate::sections::link::{self, Link, SoundLink};
+use crate::sections::link::{self, Edge};
 use crate::sections::record::{self, Extent, Record};
 use crate::sections::root;
 use crate::tree::Node;
@@ -41,28 +41,30 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario; all problems at once.
-    pub fn read(node: &Node, registry: &Registry) -> Result<Scenario, Vec<Problem>> {
-        let mut reader = Reader::new(registry);
+    /// Reads and checks a scenario; all problems at once, with those that the reader has gathered before.
+    pub(crate) fn read(node: &Node, mut reader: Reader) -> Result<Scenario, Vec<Problem>> {
         let given = Given::new(node, "");
         let top = root::read(&mut reader, &given);
         let record = record::read(&mut reader, &given);
-        let links = link::read(&mut reader, &given);
+        let mut links = link::read(&mut reader, &given);
+        let changes = change::read(&mut reader, &given, &mut links.edges, top.as_ref().map(|(keys, _)| keys.duration));
         let groups = flows::read(&mut reader, &given, &links);
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
             let flows = groups.iter().map(|group| group.count as usize).sum();
-            let gauges = links.iter().flatten().map(|link| link.gauges).sum();
-            let extent = Extent { duration: keys.duration, queues: links.len(), gauges, flows, groups: groups.len() };
+            let gauges = links.queues().map(|queue| queue.gauges()).sum();
+            let extent = Extent { duration: keys.duration, queues: links.queues().count(), gauges, flows, groups: groups.len() };
             record::check(&mut reader, &given, &Record::of(record), &extent);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };
-        warnings::of_the_whole(&mut reader, &links, &groups, keys.duration);
-        let queues = links.iter().flatten().map(|link| link.name.clone()).collect();
-        let brought = links.iter().flatten().flat_map(|link| link.brought.iter().copied()).collect();
-        let sound: Vec<SoundLink> = links.into_iter().filter_map(|link: Option<Link>| link?.sound).collect();
+        warnings::of_the_whole(&mut reader, &given, &links.edges, &groups, keys.duration);
+        let queues = links.edges.iter().filter(|edge| edge.queue.is_some()).map(|edge| edge.name.clone()).collect();
+        let brought = links.queues().flat_map(|queue| queue.brought()).collect();
         let mut resolved = described(&top);
-        resolved.insert("link".to_owned(), sound.iter().map(|link| link.described.clone()).collect());
+        resolved.insert("link".to_owned(), Json::Array(links.described));
         resolved.insert("flows".to_owned(), groups.iter().map(|group| group.described.clone()).collect());
+        if !changes.is_empty() {
+            resolved.insert("change".to_owned(), Json::Array(changes));
+        }
         resolved.insert("record".to_owned(), Json::Object(described(&record)));
         Ok(Scenario {
             name: keys.name,
@@ -70,7 +72,7 @@ impl Scenario {
             measure_from: keys.measure_from,
             record: Record::of(&record),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
-            network: assemble(sound, groups),
+            network: assemble(links.edges, groups),
             queues,
             resolved: Json::Object(resolved),
             brought,
@@ -96,39 +98,38 @@ fn fnv(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
 }
 
-/// Numbers the links: first the declared ones, then their ways back, then each flow's own two.
-fn assemble(links: Vec<SoundLink>, groups: Vec<Group>) -> Network {
+/// Numbers the links: first the edges, then each flow's own two.
+fn assemble(edges: Vec<Edge>, groups: Vec<Group>) -> Network {
     let mut network = Network { groups: groups.iter().map(|group| group.name.as_str().into()).collect(), ..Network::default() };
-    let declared = links.len() as u32;
-    let (forward, back): (Vec<_>, Vec<_>) = links.into_iter().map(|link| (link.forward, link.back)).unzip();
-    network.links.extend(forward.into_iter().chain(back));
+    network.links.extend(edges.into_iter().map(|edge| edge.spec));
     let flows: usize = groups.iter().map(|group| group.count as usize).sum();
-    let own_links: usize = groups.iter().map(|group| if group.access.is_some() { 2 * group.count as usize } else { 0 }).sum();
+    let own_links = |group: &Group| 2 * group.count as usize * [&group.way.access, &group.way.exit].into_iter().flatten().count();
+    let own_links: usize = groups.iter().map(own_links).sum();
     network.links.reserve_exact(own_links);
     network.flows.reserve_exact(flows);
     for (number, group) in groups.iter().enumerate() {
         let name = Arc::clone(&network.groups[number]);
-        (0..group.count).for_each(|member| add_flow(&mut network, declared, number as u32, group, &name, member));
+        (0..group.count).for_each(|member| add_flow(&mut network, number as u32, group, &name, member));
     }
     network.number_rows_first();
     network
 }
 
-fn add_flow(network: &mut Network, declared: u32, number: u32, group: &Group, name: &Arc<str>, member: u32) {
+fn add_flow(network: &mut Network, number: u32, group: &Group, name: &Arc<str>, member: u32) {
     let template = Template {
         flow: FlowSpec {
             group: number,
             member,
-            forward: group.route.iter().map(|&link| link as u32).collect(),
-            back: group.route.iter().rev().map(|&link| link as u32 + declared).collect(),
+            forward: group.way.routes.forward.iter().map(|&edge| edge as u32).collect(),
+            back: group.way.routes.back.iter().map(|&edge| edge as u32).collect(),
             transport: group.transport.clone(),
             opens: None,
             start: group.starts[member as usize % group.starts.len()],
             boot: None,
             counted: Counted::AsFlow,
         },
-        access: group.access.map(|access| [Direction::Forward, Direction::Back].map(|direction| access.spec(name, member, direction))),
-        exit: None,
+        access: group.way.access.as_ref().map(|links| links.specs(name, member)),
+        exit: group.way.exit.as_ref().map(|links| links.specs(name, member)),
     };
     network.add_member(&template, member, &group.traffic);
 }

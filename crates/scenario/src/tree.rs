@@ -1,5 +1,6 @@
 //! A scenario as a tree of values that remember their lines and how they were written, from TOML or JSON.
 
+use ecnlab_units::Value;
 use toml_edit::{ImDocument, Item, Table as TomlTable, Value as Toml};
 
 use crate::problem::Problem;
@@ -39,6 +40,37 @@ pub enum Form {
 impl Node {
     /// A table without members.
     pub const EMPTY: Node = Node { value: Tree::Table(Vec::new()), line: None };
+
+    pub fn table<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
+        Node::of(Tree::Table(entries.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()))
+    }
+
+    pub fn list_of(nodes: Vec<Node>) -> Node {
+        Node::of(Tree::List(nodes))
+    }
+
+    pub fn word(text: &str) -> Node {
+        Node::of(Tree::Scalar(Scalar { text: text.to_owned(), form: Form::Text }))
+    }
+
+    pub fn number(number: u32) -> Node {
+        Node::of(Tree::Scalar(Scalar { text: number.to_string(), form: Form::Number }))
+    }
+
+    /// A value as a user would write it.
+    pub fn of_value(value: &Value) -> Node {
+        let form = match value {
+            Value::List(values) => return Node::list_of(values.iter().map(Node::of_value).collect()),
+            Value::Number(_) | Value::Count(_) => Form::Number,
+            Value::Flag(_) => Form::Flag,
+            _ => Form::Text,
+        };
+        Node::of(Tree::Scalar(Scalar { text: value.to_string(), form }))
+    }
+
+    fn of(value: Tree) -> Node {
+        Node { value, line: None }
+    }
 
     /// Reads TOML.
     pub fn from_toml(text: &str) -> Result<Node, Problem> {
@@ -81,6 +113,46 @@ impl Node {
 
     pub fn list(&self) -> Option<&[Node]> {
         if let Tree::List(nodes) = &self.value { Some(nodes) } else { None }
+    }
+
+    /// The member under `key`, to change it.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let Tree::Table(entries) = &mut self.value else { return None };
+        entries.iter_mut().find(|(name, _)| name == key).map(|(_, node)| node)
+    }
+
+    /// Takes a member out of a table.
+    pub fn take(&mut self, key: &str) -> Option<Node> {
+        let Tree::Table(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|(name, _)| name == key)?;
+        Some(entries.remove(at).1)
+    }
+
+    /// Adds a member to a table that does not have it yet.
+    pub fn add(&mut self, key: &str, node: Node) {
+        if let Tree::Table(entries) = &mut self.value
+            && entries.iter().all(|(name, _)| name != key)
+        {
+            entries.push((key.to_owned(), node));
+        }
+    }
+
+    pub fn list_mut(&mut self) -> Option<&mut Vec<Node>> {
+        if let Tree::List(nodes) = &mut self.value { Some(nodes) } else { None }
+    }
+
+    pub fn into_list(self) -> Option<Vec<Node>> {
+        if let Tree::List(nodes) = self.value { Some(nodes) } else { None }
+    }
+
+    /// Says that what stands in no file stands on this line.
+    pub fn set_missing_lines(&mut self, line: Option<usize>) {
+        self.line = self.line.or(line);
+        match &mut self.value {
+            Tree::Scalar(_) => {}
+            Tree::List(nodes) => nodes.iter_mut().for_each(|node| node.set_missing_lines(line)),
+            Tree::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.set_missing_lines(line)),
+        }
     }
 
     pub fn scalar(&self) -> Option<&Scalar> {

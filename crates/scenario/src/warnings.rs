@@ -1,41 +1,68 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
 use ecnlab_queue::{Composition, Inside};
-use ecnlab_sim::Buffer;
+use ecnlab_sim::impairment::Part;
+use ecnlab_transport::Traffic;
 use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Dialect, Level, Rate, Span, Time};
 
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
-use crate::sections::link::Link;
+use crate::sections::link::Edge;
 
 /// Warns of links and groups that are at odds.
-pub fn of_the_whole(reader: &mut Reader, links: &[Option<Link>], groups: &[Group], duration: Span) {
-    let links: Vec<&Link> = links.iter().flatten().collect();
-    unused_links(reader, &links, groups);
-    links.iter().for_each(|link| shaped_links(reader, link));
+pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group], duration: Span) {
+    queues_without_use(reader, root, edges, groups);
+    edges.iter().for_each(|edge| shaped_links(reader, edge));
     for group in groups {
         late_starts(reader, group, duration);
-        ecn_at_odds(reader, &links, group);
-        levels_at_odds(reader, &links, group);
-        l4s_at_odds(reader, &links, group);
+        doubtful_traffic(reader, group, duration);
+        ecn_at_odds(reader, edges, group);
+        levels_at_odds(reader, edges, group);
+        l4s_at_odds(reader, edges, group);
     }
 }
 
-fn unused_links(reader: &mut Reader, links: &[&Link], groups: &[Group]) {
-    let mut used = vec![false; links.len()];
-    groups.iter().flat_map(|group| &group.route).for_each(|&link| used[link] = true);
-    for (link, _) in links.iter().zip(used).filter(|(_, used)| !used) {
-        reader.warn(&link.given, "name", "no flow's route leads over this link: nothing will be seen at its queue".to_owned());
+/// Queues at which nothing is seen: there are none, no route leads there, or only acknowledgements do; and links that no route uses.
+fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group]) {
+    if edges.iter().all(|edge| edge.queue.is_none()) {
+        let message =
+            "no link has a queue, so nothing is marked and no queue is measured: give one queue = { aqm = \"droptail\", limit = 100 }";
+        reader.warn(root, "link", message.to_owned());
     }
+    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward));
+    let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.back));
+    for (at, edge) in edges.iter().enumerate() {
+        let other_way = edge.opposite.is_some_and(|other| with_data[other] || with_acks[other]);
+        let is_reverse = edge.opposite.is_some_and(|other| other < at);
+        match (with_data[at], with_acks[at]) {
+            (false, false) if edge.queue.is_some() && (other_way || is_reverse) => {
+                reader.warn(&edge.given, "queue", "no flow's route leads here: nothing will be seen at this queue".to_owned());
+            }
+            (false, false) if !other_way && !is_reverse => {
+                reader.warn(&edge.given, "name", "no flow's route leads over this link".to_owned());
+            }
+            (false, true) if edge.queue.is_some() && !is_reverse => {
+                let message = "only acknowledgements come to this queue: swap from and to of the link, or give the queue to the other way";
+                reader.warn(&edge.given, "queue", message.to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which of so many edges are among these.
+fn used<'g>(edges: usize, of: impl Iterator<Item = &'g usize>) -> Vec<bool> {
+    let mut used = vec![false; edges];
+    of.for_each(|&edge| used[edge] = true);
+    used
 }
 
 /// Shapers that shape nothing.
-fn shaped_links(reader: &mut Reader, link: &Link) {
-    let Some(sound) = &link.sound else { return };
-    let Buffer::Queue(queue) = &sound.forward.buffer else { return };
-    let Some(node) = link.given.node.get("queue") else { return };
-    idle_shapers(reader, &Given::new(node, link.given.at("queue")), &queue.of, sound.forward.rate);
+fn shaped_links(reader: &mut Reader, edge: &Edge) {
+    if let (Some(queue), Some(node)) = (&edge.queue, edge.given.node.get("queue")) {
+        idle_shapers(reader, &Given::new(node, edge.given.at("queue")), queue, edge.spec.rate);
+    }
 }
 
 /// A queue, and those inside it, before a line of this rate.
@@ -59,43 +86,68 @@ fn late_starts(reader: &mut Reader, group: &Group, duration: Span) {
     }
 }
 
+/// Parameters of an application that say what the run does not let happen.
+fn doubtful_traffic(reader: &mut Reader, group: &Group, duration: Span) {
+    let Traffic::Application(spec) = &group.traffic else { return };
+    let Some(start) = group.starts.iter().min().filter(|&&start| start < Time::ZERO + duration) else { return };
+    let doubts = spec.doubts((Time::ZERO + duration).since(*start));
+    let given = group.given.node.get("app").map(|node| Given::new(node, group.given.at("app")));
+    for (parameter, why) in doubts {
+        reader.warn(given.as_ref().unwrap_or(&group.given), parameter, why);
+    }
+}
+
+/// The queues on the way of a group's data, each with the name of its edge.
+fn queues_of<'e>(edges: &'e [Edge], group: &'e Group) -> impl Iterator<Item = (&'e str, &'e Composition)> {
+    group.way.routes.forward.iter().filter_map(|&edge| Some((edges[edge].name.as_str(), edges[edge].queue.as_ref()?)))
+}
+
 /// A queue that marks needs senders that offer ECN, and they need such a queue. Who writes `ecn = false` means it.
-fn ecn_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
-    let marking = group.route.iter().map(|&link| links[link]).find(|link| link.marks.is_some());
-    let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
-    let Some(tcp) = tcp else { return };
+fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
+    let marking = queues_of(edges, group).find(|(_, queue)| queue.marks().is_some());
+    let key = if group.transport.is_datagrams() { "udp" } else { "tcp" };
+    let Some(carrier) = group.given.node.get(key).map(|node| Given::new(node, group.given.at(key))) else { return };
     match marking {
-        Some(link) if !group.offers_ecn && !group.says_ecn => {
+        Some((edge, _)) if group.tcp().is_some() && !group.offers_ecn && !group.says_ecn => {
             let message = format!(
-                "the queue of link \"{}\" marks, and these senders do not offer ECN, so it drops their packets: give ecn = true, or ecn = false if \
-                 that is meant",
-                link.name
+                "the queue of link \"{edge}\" marks, and these senders do not offer ECN, so it drops their packets: give ecn = true, or ecn = false \
+                 if that is meant"
             );
-            reader.warn(&tcp, "ecn", message);
+            reader.warn(&carrier, "ecn", message);
         }
-        None if group.offers_ecn => {
+        None if group.transport.is_datagrams() && group.offers_ecn => {
+            let message =
+                "these datagrams are ECN-capable, and no queue on their route marks: give one an AQM that does, or ecn = \"not-ect\"";
+            reader.warn(&carrier, "ecn", message.to_owned());
+        }
+        None if group.offers_ecn && !marked_before_queues(edges, group) => {
             let message =
                 "these senders offer ECN, and no queue on their route marks: give one an AQM that does, such as ecn, or ecn = false";
-            reader.warn(&tcp, "ecn", message.to_owned());
+            reader.warn(&carrier, "ecn", message.to_owned());
         }
         _ => {}
     }
 }
 
+/// Whether an impairment on the route marks packets.
+fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
+    let impairments = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
+    impairments.flat_map(|impairment| &impairment.parts).any(Part::marks)
+}
+
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.
-fn l4s_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
-    let Some(link) = group.route.iter().map(|&link| links[link]).find(|link| link.serves_l4s) else { return };
+fn l4s_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
+    let Some((edge, _)) = queues_of(edges, group).find(|(_, queue)| queue.serves_l4s()) else { return };
     let (Some(node), true) = (group.given.node.get("tcp"), group.offers_ecn) else { return };
     let Some(settings) = group.tcp() else { return };
     let message = match (settings.response, settings.codepoint) {
         (ResponseName::Dctcp, Codepoint::Ect0) => format!(
-            "these senders answer marks by DCTCP and go into the classic queue of link \"{}\": give codepoint = \"ect1\" for its low-latency queue",
-            link.name
+            "these senders answer marks by DCTCP and go into the classic queue of link \"{edge}\": give codepoint = \"ect1\" for its low-latency \
+             queue"
         ),
         (ResponseName::Halve | ResponseName::Abe, Codepoint::Ect1) => format!(
-            "the low-latency queue of link \"{}\" marks for senders that answer by DCTCP, and these would give way to all others: give \
-             variant = \"dctcp\", or codepoint = \"ect0\"",
-            link.name
+            "the low-latency queue of link \"{edge}\" marks for senders that answer by DCTCP, and these would give way to all others: give \
+             variant = \"dctcp\", or codepoint = \"ect0\""
         ),
         _ => return,
     };
@@ -103,17 +155,16 @@ fn l4s_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
 }
 
 /// A queue that marks in two levels needs senders that read two levels, and they need such a queue.
-fn levels_at_odds(reader: &mut Reader, links: &[&Link], group: &Group) {
+fn levels_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     let tcp = group.given.node.get("tcp").map(|node| Given::new(node, group.given.at("tcp")));
     let Some(tcp) = tcp.filter(|_| group.offers_ecn) else { return };
-    let marking: Vec<&&Link> = group.route.iter().map(|&link| &links[link]).filter(|link| link.marks.is_some()).collect();
-    let in_two_levels = marking.iter().find(|link| link.marks == Some(Level::Incipient));
+    let marking: Vec<_> = queues_of(edges, group).filter(|(_, queue)| queue.marks().is_some()).collect();
+    let in_two_levels = marking.iter().find(|(_, queue)| queue.marks() == Some(Level::Incipient));
     match (group.transport.dialect(), in_two_levels) {
-        (Dialect::Classic, Some(link)) => {
+        (Dialect::Classic, Some((edge, _))) => {
             let message = format!(
-                "the queue of link \"{}\" marks in two levels, and these senders read one: its incipient marks are not written on their \
-                 packets; give response = \"mecn\" and ecn_echo = \"mecn\", or the queue another AQM",
-                link.name
+                "the queue of link \"{edge}\" marks in two levels, and these senders read one: its incipient marks are not written on their \
+                 packets; give response = \"mecn\" and ecn_echo = \"mecn\", or the queue another AQM"
             );
             reader.warn(&tcp, "response", message);
         }

@@ -1,11 +1,12 @@
 //! CoDel and the fair queues through the engine, held against what RFC 8289, RFC 8290 and the deficit round robin paper promise.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Run, Simulation};
 use ecnlab_units::Time;
 
 fn run(text: &str) -> Run {
-    let scenario = Scenario::from_toml(text, &[], &Registry::builtin()).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    let scenario =
+        Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
     let [duration, measure_from] = [scenario.duration, scenario.measure_from].map(|span| Time::ZERO + span);
     Simulation::new(&scenario.network, &Options { duration, measure_from, seed: 1 }, Off).finish().0
 }

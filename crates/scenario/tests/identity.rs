@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ecnlab_scenario::{BUILD, Registry, Scenario};
+use ecnlab_scenario::{BUILD, Registry, Scenario, no_files};
 
 #[path = "../digest.rs"]
 mod digest;
@@ -19,7 +19,7 @@ fn crates() -> PathBuf {
 
 fn key(overrides: &[(&str, &str)]) -> String {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(SMALL, &overrides, &Registry::builtin()).unwrap().hash()
+    Scenario::from_toml(SMALL, &overrides, &Registry::builtin(), &no_files).unwrap().hash()
 }
 
 #[test]
@@ -36,8 +36,9 @@ fn what_is_in_force_reads_as_the_same_scenario() {
     let examples = crates().join("../examples");
     let files = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
-        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin()).unwrap();
-        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin())
+        let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).map_err(|why| why.to_string());
+        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin(), &beside).unwrap();
+        let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files)
             .unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         assert_eq!((scenario.hash(), scenario.resolved), (again.hash(), again.resolved), "{}", path.display());
     }

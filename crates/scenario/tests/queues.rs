@@ -1,7 +1,7 @@
 //! Queues in scenario files: the flat and the nested form, what is refused and how it is said, overrides, and reading back.
 
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
 const LINE: usize = 9;
 
@@ -15,7 +15,7 @@ fn text(queue: &str) -> String {
 
 fn read(queue: &str, overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(&text(queue), &overrides, &Registry::builtin())
+    Scenario::from_toml(&text(queue), &overrides, &Registry::builtin(), &no_files)
 }
 
 fn sound(queue: &str) -> Scenario {
@@ -60,7 +60,8 @@ fn every_discipline_with_every_aqm_reads_back_as_the_same_scenario() {
         for aqm in registry.aqms() {
             let queue = nested(discipline, aqm);
             let first = sound(&queue);
-            let again = Scenario::from_json(&first.resolved.to_string(), &[], &registry).unwrap_or_else(|why| panic!("{queue}: {why:?}"));
+            let again = Scenario::from_json(&first.resolved.to_string(), &[], &registry, &no_files)
+                .unwrap_or_else(|why| panic!("{queue}: {why:?}"));
             assert_eq!((first.hash(), &first.resolved), (again.hash(), &again.resolved), "{queue}");
         }
     }

@@ -1,6 +1,6 @@
 //! A run's own trace, read again, gives back what the run has measured.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::{Analysis, Told};
@@ -24,7 +24,7 @@ fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
         group("far", 60, true),
         group("deaf", 20, false),
     );
-    Scenario::from_toml(&text, &[], &Registry::builtin()).unwrap()
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap()
 }
 
 /// Runs it with a trace, and reads the trace over the measured interval.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
-use ecnlab_sim::impairment::EcnPath;
-use ecnlab_sim::{Off, Options, Simulation};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+use ecnlab_sim::impairment::{EcnPath, Part};
+use ecnlab_sim::{ImpairmentSpec, Off, Options, Simulation};
 use ecnlab_transport::Demand;
 use ecnlab_units::Time;
 
@@ -43,7 +43,7 @@ fn with(old: &str, new: &str) -> String {
 }
 
 fn problems(text: &str) -> Vec<Problem> {
-    Scenario::from_toml(text, &[], &Registry::builtin()).err().unwrap_or_default()
+    Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).err().unwrap_or_default()
 }
 
 /// Place, line and message of the only problem.
@@ -56,7 +56,7 @@ fn only_problem(text: &str) -> (String, Option<usize>, String) {
 
 fn sound(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<Problem>> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(SOUND, &overrides, &Registry::builtin())
+    Scenario::from_toml(SOUND, &overrides, &Registry::builtin(), &no_files)
 }
 
 #[test]
@@ -110,7 +110,6 @@ const MISTAKES: &[(&str, &str, &str, usize, &str)] = &[
     ("\"10 s\"", "\"200 days\"", "duration", 2, "unknown unit"),
     ("name = \"far\"", "name = \"near\"", "flows.near.name", 21, "names must be unique"),
     ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"rooter\"\nto = \"sink\"\ntcp", "flows.far.from", 23, "did you mean \"router\"?"),
-    ("from = \"router\"\nto = \"sink\"\ntcp", "from = \"sink\"\nto = \"router\"\ntcp", "flows.far.to", 24, "no links lead from"),
     ("start = [\"0 s\", \"1 s\"]", "start = [\"0 s\", 1]", "flows.far.start", 26, "needs a unit"),
     ("start = [\"0 s\", \"1 s\"]", "route = [\"bottle\"]", "flows.far.route", 26, "did you mean \"bottleneck\"?"),
     ("start = [\"0 s\", \"1 s\"]", "app = \"bulks\"", "flows.far.app", 26, "did you mean \"bulk\"?"),
@@ -232,8 +231,10 @@ fn what_a_path_does_is_on_its_own_direction_and_nothing_where_packets_pass_as_th
     let scenario =
         sound(&[("link.bottleneck.ecn", "bleach"), ("link.bottleneck.reverse.loss", "0.25"), ("link.bottleneck.loss_every", "7")]).unwrap();
     let impairments: Vec<_> = scenario.network.links.iter().map(|link| link.impairment.as_deref()).collect();
-    assert_eq!(Some((EcnPath::Bleach, 0.0, 7)), impairments[0].map(|path| (path.ecn, path.loss, path.loss_every)));
-    assert_eq!(Some((EcnPath::Keep, 0.25, 0)), impairments[1].map(|path| (path.ecn, path.loss, path.loss_every)));
+    let parts = |of: &ImpairmentSpec| format!("{:?}", of.parts);
+    let there = format!("{:?}", [Part::Ecn(EcnPath::Bleach), Part::periodic_losses(7)]);
+    let back = format!("{:?}", [Part::random_losses(0.25)]);
+    assert_eq!([Some(there), Some(back)], [0, 1].map(|at| impairments[at].map(parts)));
     assert!(impairments[2..].iter().all(Option::is_none));
     let link = &scenario.resolved["link"][0];
     assert_eq!(["bleach", "keep"], [&link["ecn"], &link["reverse"]["ecn"]]);
@@ -327,13 +328,13 @@ fn the_hash_is_that_of_the_content_and_not_of_the_text() {
     let at = SOUND.find("[[link]]").unwrap();
     let (head, rest) = SOUND.split_at(at);
     let commented = format!("# a comment\n{head}# another\n\n{rest}").replace("\"10 Mbps\"", "\"10000 kbps\"");
-    assert_eq!(original, Scenario::from_toml(&commented, &[], &Registry::builtin()).unwrap().hash());
+    assert_eq!(original, Scenario::from_toml(&commented, &[], &Registry::builtin(), &no_files).unwrap().hash());
     let reordered = with("rate = \"10 Mbps\"\ndelay = \"5 ms\"", "delay = \"5 ms\"\nrate = \"10 Mbps\"");
-    assert_eq!(original, Scenario::from_toml(&reordered, &[], &Registry::builtin()).unwrap().hash());
+    assert_eq!(original, Scenario::from_toml(&reordered, &[], &Registry::builtin(), &no_files).unwrap().hash());
     let spelled_out = with("count = 2", "count = 2\napp = \"bulk\"");
     assert_eq!(
         original,
-        Scenario::from_toml(&spelled_out, &[], &Registry::builtin()).unwrap().hash(),
+        Scenario::from_toml(&spelled_out, &[], &Registry::builtin(), &no_files).unwrap().hash(),
         "a default written out is the same scenario"
     );
 }
@@ -389,8 +390,8 @@ fn json_reads_as_toml_does() {
         link = [{name = "l", from = "a", to = "b", rate = "1 Mbps", delay = "1 ms", queue = {aqm = "droptail", limit = 10}}]
         flows = [{name = "f", from = "a", to = "b", tcp = {profile = "ns2"}}]"#;
     assert_eq!(
-        Scenario::from_json(json, &[], &Registry::builtin()).unwrap().hash(),
-        Scenario::from_toml(toml, &[], &Registry::builtin()).unwrap().hash()
+        Scenario::from_json(json, &[], &Registry::builtin(), &no_files).unwrap().hash(),
+        Scenario::from_toml(toml, &[], &Registry::builtin(), &no_files).unwrap().hash()
     );
 }
 
@@ -402,7 +403,8 @@ fn every_example_and_benchmark_reads_without_a_warning() {
         let files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with("Cargo.toml")).collect();
         assert!(!files.is_empty(), "{folder} holds no scenario");
         for path in files {
-            let read = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin());
+            let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).map_err(|why| why.to_string());
+            let read = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), &[], &Registry::builtin(), &beside);
             let warnings = read.map(|scenario| scenario.warnings);
             assert_eq!(Ok(Vec::new()), warnings, "{}", path.display());
         }

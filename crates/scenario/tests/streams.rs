@@ -1,6 +1,6 @@
 //! Random streams go by names: what stands beside a part of a network shifts none of its draws.
 
-use ecnlab_scenario::{Registry, Scenario};
+use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::{Off, Options, Probe, Recorder, Recording, Run, Simulation};
 use ecnlab_units::{Span, Time};
 
@@ -58,7 +58,7 @@ queue = { aqm = "droptail", limit = 10 }
 
 fn finished(text: &str, overrides: &[(&str, &str)], seed: u64, probe: impl Probe) -> Run {
     let overrides: Vec<_> = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::from_toml(text, &overrides, &Registry::builtin()).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let scenario = Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}"));
     let duration = Time::ZERO + scenario.duration;
     let options = Options { duration, measure_from: Time::ZERO, seed };
     Simulation::new(&scenario.network, &options, probe).finish().0

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ecnlab_scenario::{Registry, Scenario, packet_exact};
+use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Off, Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
@@ -50,7 +50,7 @@ tcp = { profile = "rfc", ecn = false }
 const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535 };
 
 fn scenario() -> (Scenario, Options) {
-    let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin()).unwrap();
+    let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     (scenario, options)
 }

@@ -1,6 +1,6 @@
 //! What a user hardly meant is said, with the remedy; what is plainly meant is not.
 
-use ecnlab_scenario::{Problem, Registry, Scenario};
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
 
 const QUIET: &str = r#"name = "quiet"
 duration = "20 s"
@@ -27,7 +27,7 @@ const SHAPED_TWICE: &str = r#"{ discipline = "cbq", rate = "2 Mbps", queue = { d
 
 fn warnings(overrides: &[(&str, &str)]) -> Vec<Problem> {
     let overrides: Vec<_> = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    Scenario::from_toml(QUIET, &overrides, &Registry::builtin()).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
+    Scenario::from_toml(QUIET, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{overrides:?}: {why:?}")).warnings
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
     let second = QUIET[QUIET.find("[[link]]").unwrap()..QUIET.find("[[flows]]").unwrap()]
         .replace("bottleneck", "aside")
         .replace("\"sink\"", "\"end\"");
-    let found = Scenario::from_toml(&format!("{QUIET}\n{second}"), &[], &Registry::builtin()).unwrap().warnings;
+    let found = Scenario::from_toml(&format!("{QUIET}\n{second}"), &[], &Registry::builtin(), &no_files).unwrap().warnings;
     assert_eq!(vec![("link.aside.name", Some(21))], found.iter().map(|w| (w.place.as_str(), w.line)).collect::<Vec<_>>());
 }
 

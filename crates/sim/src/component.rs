@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component(u32);
 
-/// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow.
+/// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow, that of a hold that
+/// of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ComponentKind {
@@ -26,6 +27,10 @@ pub enum ComponentKind {
     App,
     /// What a measured queue does at its own times.
     QueueTimer,
+    /// What a link holds before its queue.
+    Hold,
+    /// A change of a link.
+    Schedule,
 }
 
 /// Bits of the index.
@@ -48,7 +53,9 @@ impl Component {
             3 => ComponentKind::Sink,
             4 => ComponentKind::Clock,
             5 => ComponentKind::App,
-            _ => ComponentKind::QueueTimer,
+            6 => ComponentKind::QueueTimer,
+            7 => ComponentKind::Hold,
+            _ => ComponentKind::Schedule,
         }
     }
 
@@ -85,6 +92,8 @@ mod tests {
             ComponentKind::Clock,
             ComponentKind::App,
             ComponentKind::QueueTimer,
+            ComponentKind::Hold,
+            ComponentKind::Schedule,
         ] {
             let component = Component::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));

@@ -5,6 +5,7 @@
 
 mod component;
 pub mod deadlines;
+pub mod deliveries;
 mod engine;
 pub mod impairment;
 mod link;
@@ -13,17 +14,16 @@ pub mod network;
 mod packet;
 pub mod probe;
 pub mod record;
-pub mod script;
 pub mod trace;
 
 pub use engine::{Options, Run, Simulation};
 pub use impairment::ImpairmentSpec;
+pub use impairment::script::Script;
 pub use measures::Report;
-pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
 pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
-pub use script::Script;
 pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer};
 
 use measures::columns;
@@ -31,8 +31,9 @@ use measures::table::TableText;
 
 /// Every table that a run can give, as data: the measures, then what can be recorded.
 pub fn tables() -> Vec<TableText> {
-    let measured = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::QUEUES.text(), columns::BANDS.text()];
+    let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
+    let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
     let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
-    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text()];
-    measured.into_iter().chain(series).chain(others).collect()
+    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text()];
+    flows.into_iter().chain(queues).chain(series).chain(others).collect()
 }

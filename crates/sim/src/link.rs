@@ -8,6 +8,7 @@ use ecnlab_queue::{self as queue, Frame};
 use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
+use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::measures::QueueMeasures;
 use crate::packet::{Arena, NONE, Packet, PacketId};
@@ -115,6 +116,22 @@ impl Link {
         (begins, self.free_at)
     }
 
+    /// Transmissions that begin from now on go at this rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        let fraction = u128::from(self.fraction) * u128::from(rate.bps()) / u128::from(self.rate.bps());
+        self.fraction = fraction as u64;
+        self.rate = rate;
+        // A size that no packet has.
+        self.size = 0;
+    }
+
+    /// Takes all packets off the wire; returns the first of their chain.
+    pub fn cut(&mut self) -> PacketId {
+        self.room = self.limit;
+        self.tail = NONE;
+        std::mem::replace(&mut self.head, NONE)
+    }
+
     /// From now on packets take this long over the wire; none of them overtakes one that is there.
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
@@ -146,18 +163,21 @@ impl Link {
     /// Puts a packet on the wire. True if it is the first one there: the link's deadline is now its own.
     #[inline]
     pub fn push(&mut self, packets: &mut Arena, id: PacketId, departs: Time, order: Order) -> bool {
-        let packet = &mut packets[id];
-        packet.due = departs + self.delay;
-        packet.order = order;
-        packet.next = NONE;
         self.room -= 1;
+        let mut due = departs + self.delay;
         let last = std::mem::replace(&mut self.tail, id);
         let first = self.head == NONE;
         if first {
             self.head = id;
         } else {
-            packets[last].next = id;
+            let last = &mut packets[last];
+            last.next = id;
+            due = due.max(last.due);
         }
+        let packet = &mut packets[id];
+        packet.due = due;
+        packet.order = order;
+        packet.next = NONE;
         first
     }
 
@@ -192,7 +212,12 @@ pub struct Queue {
     pub deadline: u32,
     /// The place in the calendar of the discipline's own deadline, or `NONE` if it has none.
     pub timer: u32,
+    /// A transmission goes on, or the queue waits for an opportunity.
     pub transmitting: bool,
+    /// Its link is down.
+    pub is_down: bool,
+    /// When its link sends, if that is not at its rate.
+    pub deliveries: Option<Box<Deliveries>>,
     pub measures: QueueMeasures,
 }
 
@@ -249,5 +274,33 @@ impl Frame for Waiting {
 
     fn rtt(&self) -> Span {
         Span::from_micros(u64::from(self.rtt_us))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_transport::{Ack, Segment};
+
+    use super::*;
+    use crate::packet::{Bits, Origin};
+
+    #[test]
+    fn a_queue_tells_directions_and_connections_apart_and_packets_of_one_of_them_not() {
+        let origin = |flow, connection| Origin { flow, cursor: 0, connection, bits: Bits::default() };
+        let data = |seq, origin| Waiting::new(0, &Packet::of_segment(&Segment::plain(seq, 1000), origin, Time::ZERO, 0)).flow();
+        let ack = |origin| Waiting::new(0, &Packet::of_ack(&Ack::plain(1, 40), origin)).flow();
+        assert_eq!(data(1, origin(7, 0)), data(2, origin(7, 0)));
+        let mut all = vec![data(1, origin(7, 0)), ack(origin(7, 0)), data(1, origin(7, 1)), ack(origin(7, 1)), data(1, origin(8, 0))];
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(5, all.len());
+    }
+
+    #[test]
+    fn an_acknowledgement_shows_a_queue_no_round_trip_time_and_takes_no_mark() {
+        let origin = Origin { flow: 0, cursor: 0, connection: 0, bits: Bits::default() };
+        let mut waiting = Waiting::new(0, &Packet::of_ack(&Ack::plain(1, 40), origin));
+        waiting.mark(Level::Congested);
+        assert_eq!((Span::ZERO, Ecn::NotEct, false), (waiting.rtt(), waiting.ecn(), waiting.takes(Level::Congested)));
     }
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use ecnlab_queue::Composition;
 use ecnlab_transport::application::{ApplicationSpec, Heading};
 use ecnlab_transport::{Demand, Traffic, Transport};
-use ecnlab_units::{Rate, Span, Time};
+use ecnlab_units::distribution::Times;
+use ecnlab_units::{Rate, Rng, Span, Time};
 
+use crate::deliveries::DeliveryTrace;
 use crate::impairment::ImpairmentSpec;
 
 /// A network ready to run. Indices are checked when it is run.
@@ -80,6 +82,18 @@ pub struct LinkSpec {
     pub buffer: Buffer,
     /// What happens to packets before they wait, if anything.
     pub impairment: Option<Box<ImpairmentSpec>>,
+    /// Of a flow's own link: what its rate, delay and buffer follow from.
+    pub own: Option<Arc<OwnLink>>,
+}
+
+/// The links of their own that the flows of a group have at one end. Flow `n` has entry `n` of each list, which begins anew at its end.
+#[derive(Clone, Debug)]
+pub struct OwnLink {
+    pub rates: Vec<Rate>,
+    /// From a distribution each run draws each flow's own.
+    pub delays: Vec<Times>,
+    /// Packets that may wait.
+    pub limits: Vec<u32>,
 }
 
 /// What ends the shown name of a link's way back.
@@ -90,8 +104,10 @@ pub const REVERSE: &str = ".reverse";
 pub enum LinkName {
     /// A link that flows share.
     Shared { name: Arc<str>, direction: Direction },
-    /// A flow's own link, by the flow's group and its place there.
+    /// A flow's own link to the first node of its route, by the flow's group and its place there.
     Access { group: Arc<str>, member: u32, direction: Direction },
+    /// The same from the last node.
+    Exit { group: Arc<str>, member: u32, direction: Direction },
 }
 
 /// Towards the sink of the flows that a link was declared for, or back to their sources.
@@ -117,6 +133,38 @@ pub struct QueueSpec {
     pub name: String,
     /// What it is made of.
     pub of: Composition,
+    /// How its link changes while the run goes on.
+    pub changes: Vec<Change>,
+    /// When its link sends, if that is not at its rate.
+    pub deliveries: Option<DeliveryTrace>,
+}
+
+/// A change of a link. A link that changes has a measured queue: a plain buffer computes its departures as packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub at: Time,
+    /// How long after that again, and again, if at all.
+    pub every: Option<Span>,
+    pub rate: Option<Rate>,
+    pub delay: Option<Span>,
+    pub state: Option<LinkState>,
+}
+
+/// Whether a link sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    Up,
+    Down {
+        /// What is on the wire is lost, in place of arriving.
+        loses_wire: bool,
+    },
+}
+
+impl QueueSpec {
+    /// On a link that does not change and sends at its rate.
+    pub fn new(name: impl Into<String>, of: Composition) -> QueueSpec {
+        QueueSpec { name: name.into(), of, changes: Vec::new(), deliveries: None }
+    }
 }
 
 /// A flow and its routes.
@@ -219,15 +267,40 @@ impl FlowSpec {
 }
 
 impl LinkSpec {
+    /// The own link of the flow that the name tells.
+    pub fn own(name: LinkName, of: Arc<OwnLink>) -> LinkSpec {
+        let number = name.member().unwrap_or(0) as usize;
+        let delay = &of.delays[number % of.delays.len()].0;
+        LinkSpec {
+            name,
+            rate: of.rates[number % of.rates.len()],
+            delay: Span::from_secs_f64(delay.mean()).unwrap_or(Span::from_picos(u64::MAX)),
+            spread: Span::ZERO,
+            buffer: Buffer::Pipe { limit: of.limits[number % of.limits.len()] },
+            impairment: None,
+            own: Some(of),
+        }
+    }
+
     /// The same link of another flow of the group.
     pub fn of_member(&self, number: u32) -> LinkSpec {
-        let name = match &self.name {
-            LinkName::Access { group, direction, .. } => {
-                LinkName::Access { group: Arc::clone(group), member: number, direction: *direction }
-            }
-            shared @ LinkName::Shared { .. } => shared.clone(),
+        let name = self.name.of_member(number);
+        match &self.own {
+            Some(own) => LinkSpec { spread: self.spread, impairment: self.impairment.clone(), ..LinkSpec::own(name, Arc::clone(own)) },
+            None => LinkSpec { name, ..self.clone() },
+        }
+    }
+
+    /// The delay of this link in the run with a seed, without its spread: declared, or drawn from a stream of the flow whose own it is. Both
+    /// ways of a link have the same.
+    pub fn delay_in_run(&self, seed: u64) -> Span {
+        let (role, group, member) = match &self.name {
+            LinkName::Shared { .. } => return self.delay,
+            LinkName::Access { group, member, .. } => ("delay", group, *member),
+            LinkName::Exit { group, member, .. } => ("exit delay", group, *member),
         };
-        LinkSpec { name, ..self.clone() }
+        let drawn = self.own.as_ref().map(|own| &own.delays[member as usize % own.delays.len()]).filter(|delay| !delay.0.is_fixed());
+        drawn.map_or(self.delay, |delay| delay.draw(&mut Rng::for_role(seed, &format!("{role} {member} {group}"))))
     }
 }
 
@@ -236,13 +309,41 @@ impl LinkName {
         LinkName::Shared { name: name.into(), direction }
     }
 
-    /// As users are shown it: the name of a link that flows share, group and number of a flow's own; `.reverse` of the way back.
+    /// As a trace shows it: its label, and of a flow's own link which flow's it is.
     pub fn shown(&self) -> String {
-        let (name, direction) = match self {
+        let label = self.label();
+        match (self.member(), label.strip_suffix(REVERSE)) {
+            (None, _) => label,
+            (Some(member), None) => format!("{label}.{member}"),
+            (Some(member), Some(of)) => format!("{of}.{member}{REVERSE}"),
+        }
+    }
+
+    /// What it is called in results, where a group's own links are one.
+    pub fn label(&self) -> String {
+        let (of, direction) = match self {
             LinkName::Shared { name, direction } => (name.to_string(), direction),
-            LinkName::Access { group, member, direction } => (format!("{group}.access.{member}"), direction),
+            LinkName::Access { group, direction, .. } => (format!("{group}.access"), direction),
+            LinkName::Exit { group, direction, .. } => (format!("{group}.exit"), direction),
         };
-        if *direction == Direction::Back { name + REVERSE } else { name }
+        if *direction == Direction::Forward { of } else { of + REVERSE }
+    }
+
+    /// Which of its group's flows the link belongs to, if to one.
+    fn member(&self) -> Option<u32> {
+        match self {
+            LinkName::Shared { .. } => None,
+            LinkName::Access { member, .. } | LinkName::Exit { member, .. } => Some(*member),
+        }
+    }
+
+    /// The name of the same link of another flow of the group.
+    fn of_member(&self, number: u32) -> LinkName {
+        let mut name = self.clone();
+        if let LinkName::Access { member, .. } | LinkName::Exit { member, .. } = &mut name {
+            *member = number;
+        }
+        name
     }
 }
 
@@ -253,6 +354,7 @@ impl fmt::Display for LinkName {
         match self {
             LinkName::Shared { name, direction } => write!(f, "{} {name}", way(direction)),
             LinkName::Access { group, member, direction } => write!(f, "access {} {member} {group}", way(direction)),
+            LinkName::Exit { group, member, direction } => write!(f, "exit {} {member} {group}", way(direction)),
         }
     }
 }

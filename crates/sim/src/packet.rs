@@ -46,14 +46,21 @@ impl Bits {
     const ACK: u8 = 8;
     const MECN: u8 = 16;
     const DATAGRAM: u8 = 32;
+    const COPY: u8 = 64;
 
     fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
         Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
     }
 
-    /// With one more bit set.
-    fn with(self, bit: u8) -> Bits {
-        Bits(self.0 | bit)
+    /// Of all packets of a sender: what their ECN field means, and whether they are datagrams.
+    pub fn of_sender(dialect: Dialect, datagrams: bool) -> Bits {
+        let mecn = if dialect == Dialect::Mecn { Bits::MECN } else { 0 };
+        Bits(if datagrams { mecn | Bits::DATAGRAM } else { mecn })
+    }
+
+    /// With more bits set.
+    fn with(self, bits: u8) -> Bits {
+        Bits(self.0 | bits)
     }
 
     pub fn cwr(self) -> bool {
@@ -67,6 +74,11 @@ impl Bits {
     /// Of an acknowledgement: of the segment that caused it.
     pub fn retransmission(self) -> bool {
         self.0 & Bits::RETRANSMISSION != 0
+    }
+
+    /// Of a copy that a link made of a packet.
+    pub fn copy(self) -> bool {
+        self.0 & Bits::COPY != 0
     }
 
     /// Without the bits by which TCP's ends speak of ECN.
@@ -85,24 +97,13 @@ pub enum PacketKind {
     Datagram,
 }
 
-/// Whose packet it is, where its route begins and what its ECN field means there.
+/// Whose packet it is, where its route begins and what is the same of all packets from there.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     pub flow: u32,
     pub cursor: u32,
     pub connection: u8,
-    pub dialect: Dialect,
-    /// Whether what is sent are datagrams.
-    pub datagrams: bool,
-}
-
-impl Origin {
-    /// What is told of a sender's packets by single bits.
-    #[inline]
-    fn bits(&self) -> u8 {
-        let mecn = if self.dialect == Dialect::Mecn { Bits::MECN } else { 0 };
-        if self.datagrams { mecn | Bits::DATAGRAM } else { mecn }
-    }
+    pub bits: Bits,
 }
 
 impl Packet {
@@ -121,7 +122,7 @@ impl Packet {
             note: rtt_us,
             ecn: segment.ecn,
             role: segment.role,
-            bits: bits.with(origin.bits()),
+            bits: bits.with(origin.bits.0),
             connection: origin.connection,
         }
     }
@@ -241,6 +242,16 @@ impl Arena {
             packet.note = self.set_aside(std::mem::take(&mut ack.sacks));
         }
         self.insert(packet)
+    }
+
+    /// Puts a copy of a packet into the network.
+    pub fn copy(&mut self, id: PacketId) -> PacketId {
+        let mut copy = self[id];
+        copy.bits = copy.bits.with(Bits::COPY);
+        if let Some(place) = copy.sacks() {
+            copy.note = self.set_aside(self.sacks[place as usize].clone());
+        }
+        self.insert(copy)
     }
 
     /// Takes an acknowledgement out of the network.

@@ -20,16 +20,27 @@ pub struct Touch<'a> {
     pub what: MarkOrDrop,
 }
 
+/// An acknowledgement was dropped at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct AckDrop {
+    pub link: u32,
+    /// The link's measured queue, if it has one.
+    pub queue: Option<u32>,
+    pub flow: u32,
+    /// The next segment that it expected.
+    pub next: u64,
+    pub what: MarkOrDrop,
+}
+
 /// A mark or a drop, and what it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkOrDrop {
     /// By the queue.
     Marked(Cause),
     Dropped(Cause),
-    /// By a script at the link's entry.
-    ScriptMarked,
-    ScriptDropped,
-    /// Lost before the queue, at random or by its number.
+    /// Marked before the queue, by an impairment.
+    PathMarked,
+    /// Lost before the queue, by an impairment.
     Lost,
     /// Dropped before the queue for its ECN bits.
     EcnRefused,
@@ -62,6 +73,8 @@ pub trait Probe {
     fn flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
     /// A packet comes into the network.
     fn made(&mut self, _now: Time, _id: PacketId, _packet: &Packet, _made: &Made) {}
+    /// A link makes a copy of it.
+    fn copied(&mut self, _copy: PacketId, _of: PacketId) {}
     /// It comes to a link, before anything that the link does to it.
     fn entered(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
     /// Its transmission begins: now or, as a pipe knows ahead, later.
@@ -91,8 +104,7 @@ pub trait Probe {
     fn ack_sent(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn touched(&mut self, _now: Time, _touch: &Touch) {}
-    /// An acknowledgement was dropped at a link.
-    fn ack_dropped(&mut self, _now: Time, _link: u32, _flow: u32, _next: u64) {}
+    fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {}
     fn window(&mut self, _now: Time, _flow: u32, _window: &Window) {}
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}

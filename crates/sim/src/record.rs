@@ -12,7 +12,7 @@ use ecnlab_units::{Span, Time, words};
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
-use crate::probe::{Bin, MarkOrDrop, Probe, TimesOf, Touch};
+use crate::probe::{AckDrop, Bin, MarkOrDrop, Probe, TimesOf, Touch};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Recording {
     pub events: bool,
     /// How delays, round-trip times and waits are distributed.
     pub distributions: bool,
+    /// Each transaction that ended.
+    pub transfers: bool,
 }
 
 /// Bytes of rows that the recording of one run may take.
@@ -46,6 +48,7 @@ pub struct Recorder {
     events: Filling<EventRow>,
     lockouts: Filling<LockoutRow>,
     distributions: Vec<DistributionRow>,
+    transfers: Filling<TransferRow>,
     /// By group.
     round_trips: Vec<Histogram<8>>,
 }
@@ -100,6 +103,7 @@ pub struct EventRow {
     time: Time,
     queue: u32,
     flow: u32,
+    packet: EventPacket,
     kind: EventKind,
     cause: EventCause,
 }
@@ -110,12 +114,28 @@ pub struct LockoutRow {
     to: Time,
 }
 
+pub struct TransferRow {
+    group: u32,
+    began: Time,
+    ended: Time,
+    bytes: u64,
+}
+
 pub struct DistributionRow {
     quantity: Quantity,
     of: u32,
     low_s: f64,
     high_s: f64,
     count: u64,
+}
+
+words! {
+    /// Which packet of a flow it was.
+    pub enum EventPacket {
+        /// From its source, datagrams included.
+        Data = "data",
+        Ack = "ack",
+    }
 }
 
 words! {
@@ -133,6 +153,8 @@ words! {
         Lost = "lost",
         /// A drop before the queue because of ECN.
         Ecn = "ecn",
+        /// A mark before the queue.
+        Path = "path",
     }
 }
 
@@ -192,11 +214,17 @@ pub static RATES: TableSpec<RateRow> = TableSpec {
 
 pub static EVENTS: TableSpec<EventRow> = TableSpec {
     name: "events",
-    doc: "each mark and drop of a data packet at a declared link, if `record.events` is on",
+    doc: "each mark and drop at a queue, if `record.events` is on",
     columns: &[&[
         real("time_s", "s", "When it happened", |row| row.time.seconds()),
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         index("flow", "index", "The flow's number", |row| row.flow),
+        name(
+            "packet",
+            Naming::Word(EventPacket::WORDS),
+            "Which packet it was: data, datagrams included, or an acknowledgement, which no queue marks",
+            |row| row.packet as u32,
+        ),
         name("kind", Naming::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
         name(
             "cause",
@@ -234,6 +262,17 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
     ]],
 };
 
+pub static TRANSFERS: TableSpec<TransferRow> = TableSpec {
+    name: "transfers",
+    doc: "each transaction in the order in which they ended, if `record.transfers` is on",
+    columns: &[&[
+        name("group", Naming::Group, "Name of the group", |row| row.group),
+        real("start_s", "s", "When it began", |row| row.began.seconds()),
+        real("duration_s", "s", "How long it took", |row| row.ended.since(row.began).seconds()),
+        count("size_bytes", "bytes", "Its application data", |row| row.bytes),
+    ]],
+};
+
 impl Recorder {
     /// Of a run that ends at `duration`.
     pub fn new(recording: Recording, duration: Time) -> Recorder {
@@ -249,6 +288,7 @@ impl Recorder {
             events: Filling::new(&EVENTS),
             lockouts: Filling::new(&LOCKOUTS),
             distributions: Vec::new(),
+            transfers: Filling::new(&TRANSFERS),
             round_trips: Vec::new(),
         }
     }
@@ -270,7 +310,7 @@ impl Recorder {
         let distributions = self.distribution_rows(names.groups.len() as u32);
         let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
         let names = &NetworkNames { gauges, ..names.clone() };
-        let Recording { queue, window, rates, events, distributions: cells } = self.recording;
+        let Recording { queue, window, rates, events, distributions: cells, transfers } = self.recording;
         let all = [
             (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
             (queue.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
@@ -279,6 +319,7 @@ impl Recorder {
             (events, EVENTS.name, self.events.finish(names)),
             (events, LOCKOUTS.name, self.lockouts.finish(names)),
             (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.table(names, distributions)),
+            (transfers, TRANSFERS.name, self.transfers.finish(names)),
         ];
         Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
     }
@@ -298,6 +339,13 @@ impl Recorder {
         self.distributions.extend(times.cells().map(|(low_s, high_s, count)| DistributionRow { quantity, of, low_s, high_s, count }));
     }
 
+    /// Stores what was done to a packet at a measured queue.
+    fn event(&mut self, time: Time, queue: Option<u32>, flow: u32, packet: EventPacket, what: MarkOrDrop) {
+        let (true, Some(queue)) = (self.recording.events, queue) else { return };
+        let (kind, cause) = kind_and_cause(what);
+        self.room.store(&mut self.events, &EventRow { time, queue, flow, packet, kind, cause }, time);
+    }
+
     /// The table that takes most room.
     fn largest(&self) -> &'static str {
         let tables = [
@@ -307,6 +355,7 @@ impl Recorder {
             (self.rates.bytes(), RATES.name),
             (self.events.bytes(), EVENTS.name),
             (self.lockouts.bytes(), LOCKOUTS.name),
+            (self.transfers.bytes(), TRANSFERS.name),
         ];
         tables.into_iter().max().map_or("", |(_, name)| name)
     }
@@ -340,8 +389,11 @@ impl Probe for Recorder {
     }
 
     fn touched(&mut self, now: Time, touch: &Touch) {
-        let (true, Some(queue), Some((kind, cause))) = (self.recording.events, touch.queue, kind_and_cause(touch.what)) else { return };
-        self.room.store(&mut self.events, &EventRow { time: now, queue, flow: touch.flow, kind, cause }, now);
+        self.event(now, touch.queue, touch.flow, EventPacket::Data, touch.what);
+    }
+
+    fn ack_dropped(&mut self, now: Time, drop: &AckDrop) {
+        self.event(now, drop.queue, drop.flow, EventPacket::Ack, drop.what);
     }
 
     fn round_trip(&mut self, _now: Time, group: u32, rtt: Span) {
@@ -381,6 +433,12 @@ impl Probe for Recorder {
         }
     }
 
+    fn transfer(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
+        if self.recording.transfers {
+            self.room.store(&mut self.transfers, &TransferRow { group, began, ended: now, bytes }, now);
+        }
+    }
+
     fn lockout(&mut self, flow: u32, from: Time, to: Time) {
         if self.recording.events {
             self.room.store(&mut self.lockouts, &LockoutRow { flow, from, to }, to);
@@ -397,14 +455,14 @@ impl Probe for Recorder {
     }
 }
 
-/// What an event says of a mark or a drop; nothing for what a script did.
-fn kind_and_cause(what: MarkOrDrop) -> Option<(EventKind, EventCause)> {
+/// What an event says of a mark or a drop.
+fn kind_and_cause(what: MarkOrDrop) -> (EventKind, EventCause) {
     match what {
-        MarkOrDrop::Marked(cause) => Some((EventKind::Mark, cause_of(cause))),
-        MarkOrDrop::Dropped(cause) => Some((EventKind::Drop, cause_of(cause))),
-        MarkOrDrop::Lost => Some((EventKind::Drop, EventCause::Lost)),
-        MarkOrDrop::EcnRefused => Some((EventKind::Drop, EventCause::Ecn)),
-        MarkOrDrop::ScriptMarked | MarkOrDrop::ScriptDropped => None,
+        MarkOrDrop::Marked(cause) => (EventKind::Mark, cause_of(cause)),
+        MarkOrDrop::Dropped(cause) => (EventKind::Drop, cause_of(cause)),
+        MarkOrDrop::PathMarked => (EventKind::Mark, EventCause::Path),
+        MarkOrDrop::Lost => (EventKind::Drop, EventCause::Lost),
+        MarkOrDrop::EcnRefused => (EventKind::Drop, EventCause::Ecn),
     }
 }
 

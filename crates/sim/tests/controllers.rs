@@ -43,7 +43,7 @@ fn dualpi2(given: &[(&str, &str)], limit: u32) -> Composition {
 
 /// One measured queue, an access link for each flow, and a way back.
 fn network(queue: Composition, kbps: u64, groups: &[Group]) -> Network {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: "bottleneck".to_owned(), of: queue }));
+    let buffer = Buffer::Queue(Box::new(QueueSpec::new("bottleneck", queue)));
     let mut network = Network { links: vec![LinkSpec { buffer, ..pipe(kbps, 0, 0) }, pipe(1_000_000, 0, 1_000_000)], ..Network::default() };
     for (at, group) in groups.iter().enumerate() {
         network.groups.push(format!("group {at}").into());

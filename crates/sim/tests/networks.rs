@@ -9,7 +9,7 @@ use common::{options, pipe, queue_link, run_off, run_with};
 
 use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::impairment::EcnPath;
+use ecnlab_sim::impairment::{self, EcnPath, KINDS, Part};
 use ecnlab_sim::{
     Buffer, Counted, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
 };
@@ -34,6 +34,9 @@ struct Hop {
     /// There and back.
     loss: [f64; 2],
     loss_every: u64,
+    /// More impairments there and back.
+    parts: Vec<Part>,
+    parts_back: Vec<Part>,
 }
 
 /// A flow as it is drawn: it enters the chain at one link and leaves it after another.
@@ -68,9 +71,10 @@ fn hop() -> impl Strategy<Value = Hop> {
     let ecn = prop_oneof![4 => Just(EcnPath::Keep), 1 => faulty];
     let loss = || prop_oneof![2 => Just(0.0), 1 => 0.0..0.2];
     let losses = ([loss(), loss()], prop_oneof![3 => Just(0), 1 => 8u64..60]);
+    let parts = || prop_oneof![1 => Just(Vec::new()), 1 => prop::collection::vec(part(), 1..4)];
     let buffer = (0..AQMS.len(), 1u32..40, any::<bool>());
-    (50u64..5_000, 0u64..60_000, buffer, drop_numbers, drops, ecn, losses).prop_map(
-        |(kbps, delay_us, (aqm, limit, in_bytes), drop_numbers, drops, ecn, (loss, loss_every))| Hop {
+    (50u64..5_000, 0u64..60_000, buffer, (drop_numbers, drops), ecn, losses, [parts(), parts()]).prop_map(
+        |(kbps, delay_us, (aqm, limit, in_bytes), (drop_numbers, drops), ecn, (loss, loss_every), [parts, parts_back])| Hop {
             kbps,
             delay_us,
             aqm,
@@ -81,8 +85,36 @@ fn hop() -> impl Strategy<Value = Hop> {
             ecn,
             loss,
             loss_every,
+            parts,
+            parts_back,
         },
     )
+}
+
+/// An impairment of any kind.
+fn part() -> impl Strategy<Value = Part> {
+    let share = || (0.0..0.3).prop_map(|share: f64| share.to_string());
+    let delay = prop_oneof![
+        (0u64..60).prop_map(|ms| format!("uniform 0 ms to {} ms", ms + 1)),
+        (1u64..60).prop_map(|ms| format!("normal {ms} ms, deviation {ms} ms")),
+        (1u64..60).prop_map(|ms| format!("exponential {ms} ms")),
+    ];
+    prop_oneof![
+        share().prop_map(|rate| part_of("mark", &[("rate", &rate)])),
+        share().prop_map(|rate| part_of("duplicate", &[("rate", &rate)])),
+        (share(), 1.0..9.0).prop_map(|(rate, burst): (_, f64)| part_of("burst-loss", &[("rate", &rate), ("burst", &burst.to_string())])),
+        (share(), 0u64..90, select(vec!["off", "1", "5"])).prop_map(|(rate, ms, packets)| {
+            part_of("reorder", &[("rate", &rate), ("delay", &format!("{ms} ms")), ("packets", packets)])
+        }),
+        (delay, select(vec!["keep", "overtake"])).prop_map(|(delay, order)| part_of("jitter", &[("delay", &delay), ("order", order)])),
+    ]
+}
+
+fn part_of(kind: &str, given: &[(&str, &str)]) -> Part {
+    let entry = KINDS.iter().find(|entry| entry.name == kind).unwrap();
+    let mut values = Values::defaults(entry.parameters);
+    given.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+    (entry.make)(&values)
 }
 
 fn load() -> impl Strategy<Value = Load> {
@@ -171,15 +203,16 @@ impl Hop {
         let values = entry.busy_values();
         let limit = if self.in_bytes { Limit::Bytes(u64::from(self.limit) * 1000) } else { Limit::Packets(self.limit) };
         let script = Script::new(self.drops.clone(), Vec::new(), self.drop_numbers.clone());
-        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every, script };
+        let keys = impairment::Settings { ecn: self.ecn, loss: self.loss[0], loss_every: self.loss_every };
+        let parts = keys.parts().chain([Part::Script(script)]).chain(self.parts.clone());
         let link = queue_link(self.kbps, self.delay_us, &format!("hop {at}"), entry, values, limit);
-        LinkSpec { impairment: Some(Box::new(impairment)), ..link }
+        LinkSpec { impairment: ImpairmentSpec::of(parts), ..link }
     }
 
     fn back(&self, at: usize) -> LinkSpec {
-        let impairment = ImpairmentSpec { ecn: self.ecn, loss: self.loss[1], ..ImpairmentSpec::default() };
+        let keys = impairment::Settings { ecn: self.ecn, loss: self.loss[1], loss_every: 0 };
         let name = LinkName::shared(&format!("hop {at}"), Direction::Back);
-        LinkSpec { name, impairment: Some(Box::new(impairment)), ..pipe(self.kbps, self.delay_us, 30) }
+        LinkSpec { name, impairment: ImpairmentSpec::of(keys.parts().chain(self.parts_back.clone())), ..pipe(self.kbps, self.delay_us, 30) }
     }
 }
 
@@ -338,7 +371,7 @@ proptest! {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
         let every = Some(Span::from_millis(10));
-        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true };
+        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true };
         let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_off};
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::impairment::EcnPath;
+use ecnlab_sim::impairment::{EcnPath, Part};
 use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Run};
 use ecnlab_transport::{Demand, Settings, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
@@ -43,11 +43,11 @@ fn impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec) -> 
 }
 
 fn ecn(ecn: EcnPath) -> ImpairmentSpec {
-    ImpairmentSpec { ecn, ..ImpairmentSpec::default() }
+    ImpairmentSpec { parts: vec![Part::Ecn(ecn)] }
 }
 
 fn loss(loss: f64) -> ImpairmentSpec {
-    ImpairmentSpec { loss, ..ImpairmentSpec::default() }
+    ImpairmentSpec { parts: vec![Part::random_losses(loss)] }
 }
 
 fn counts<const N: usize>(run: &Run, table: &str, columns: [&str; N]) -> [f64; N] {

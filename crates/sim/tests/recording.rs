@@ -7,19 +7,26 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
+use ecnlab_sim::impairment::Part;
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Probe, Recorder, Recording, Run, Simulation, tables};
 use ecnlab_transport::{Demand, Transport, profile};
 use ecnlab_units::{Span, Time, Values};
 
-const EVERYTHING: Recording =
-    Recording { queue: Some(Span::from_millis(10)), window: Some(Span::from_millis(10)), rates: true, events: true, distributions: true };
+const EVERYTHING: Recording = Recording {
+    queue: Some(Span::from_millis(10)),
+    window: Some(Span::from_millis(10)),
+    rates: true,
+    events: true,
+    distributions: true,
+    transfers: true,
+};
 
 /// Three flows in two groups over a small drop-tail queue, whose path loses some packets.
 fn network() -> Network {
     let aqm = Registry::builtin().aqm("droptail").unwrap();
     let mut link = queue_link(2_000, 10_000, "bottleneck", aqm, Values::defaults(aqm.parameters), Limit::Packets(10));
-    link.impairment = Some(Box::new(ImpairmentSpec { loss: 0.01, ..ImpairmentSpec::default() }));
+    link.impairment = Some(Box::new(ImpairmentSpec { parts: vec![Part::random_losses(0.01)] }));
     let flow = |group, member| FlowSpec {
         group,
         member,
@@ -59,7 +66,8 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(Vec::<&str>::new(), names(Recording::default()));
     assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
-    assert_eq!(7, names(EVERYTHING).len());
+    assert_eq!(vec!["transfers"], names(Recording { transfers: true, ..Recording::default() }));
+    assert_eq!(8, names(EVERYTHING).len());
 }
 
 #[test]

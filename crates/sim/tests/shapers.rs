@@ -23,7 +23,7 @@ fn shaped(discipline: &str, values: &[(&str, &str)], inner: Composition) -> Comp
 
 /// A link of 10 Mbps with this queue.
 fn link(name: &str, of: Composition) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), of }));
+    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, of)));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(10_000, 5_000, 0) }
 }
 

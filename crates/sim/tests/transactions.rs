@@ -6,6 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, run_off, run_with};
+use ecnlab_sim::impairment::Part;
 use ecnlab_sim::{Counted, FlowSpec, Network, Options, Probe, Run};
 use ecnlab_transport::application::{Connection, Traffic, Transactions};
 use ecnlab_transport::{Ack, Demand, Segment, Settings, Transport, profile};
@@ -147,7 +148,7 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
         ..tcp()
     };
     let mut network = network(hasty, traffic(Transactions { gap: Span::ZERO, ..plan(5_000, 0, Connection::New) }));
-    let lossy = ecnlab_sim::ImpairmentSpec { loss: 0.1, ..Default::default() };
+    let lossy = ecnlab_sim::ImpairmentSpec { parts: vec![Part::random_losses(0.1)] };
     network.links.iter_mut().for_each(|link| link.impairment = Some(Box::new(lossy.clone())));
     let (run, tape) = run_with(&network, &options(600, 1), Tape::default());
     let discarded = of(&run, "sent") - of(&run, "drops") - tape.received as f64;

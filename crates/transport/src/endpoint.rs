@@ -161,10 +161,10 @@ impl Endpoint {
         self.tcp().and_then(Sender::alpha)
     }
 
-    /// The round-trip time to write into packets, where one is known.
+    /// The round-trip time to write into packets, where one is measured; zero before the first measurement.
     #[inline]
     pub fn reported_rtt(&self) -> Option<Span> {
-        self.tcp().map(Sender::reported_rtt).filter(|&rtt| rtt > Span::ZERO)
+        self.tcp().map(Sender::reported_rtt)
     }
 
     /// Smallest round-trip time measured, where one was.

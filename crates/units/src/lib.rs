@@ -1,7 +1,8 @@
-//! The words that every other room speaks: time, rate, ECN codepoints, randomness, parameters, tables of results.
+//! The words that every other room speaks: time, rate, ECN codepoints, randomness, distributions, parameters, tables of results.
 //!
 //! This crate looks at nothing else of the project and does no input or output.
 
+pub mod distribution;
 pub mod ecn;
 pub mod fairness;
 pub mod histogram;
@@ -12,6 +13,7 @@ pub mod rng;
 pub mod table;
 pub mod time;
 
+pub use distribution::{Counts, Distribution, Sizes, Times};
 pub use ecn::{Dialect, Ecn, Level};
 pub use parameter::{Kind, Parameter, Value, Values};
 pub use rng::Rng;

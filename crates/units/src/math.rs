@@ -13,6 +13,37 @@ pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
+/// `base^exponent`.
+pub fn pow(base: f64, exponent: f64) -> f64 {
+    libm::pow(base, exponent)
+}
+
+/// Density of the standard normal distribution.
+pub fn normal_density(x: f64) -> f64 {
+    exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Distribution function of the standard normal distribution.
+pub fn normal(x: f64) -> f64 {
+    libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
+}
+
+/// The value below which a standard normal variable stays with probability `p`: Abramowitz and Stegun 26.2.23, then two of Newton's steps.
+pub fn normal_quantile(p: f64) -> f64 {
+    if p > 0.5 {
+        return -normal_quantile(1.0 - p);
+    }
+    let p = p.max(f64::MIN_POSITIVE);
+    let t = (-2.0 * ln(p)).sqrt();
+    let over = 2.515517 + t * (0.802853 + t * 0.010328);
+    let under = 1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308));
+    let mut x = over / under - t;
+    for _ in 0..2 {
+        x -= (normal(x) - p) / normal_density(x);
+    }
+    x
+}
+
 /// Cube root, correctly rounded.
 pub fn cbrt(x: f64) -> f64 {
     libm::cbrt(x)
@@ -38,6 +69,15 @@ mod tests {
     #[test]
     fn cube_roots_of_cubes_are_exact() {
         assert_eq!((0.0, 3.0, -0.5), (cbrt(0.0), cbrt(27.0), cbrt(-0.125)));
+    }
+
+    #[test]
+    fn normal_quantiles_are_those_of_the_tables() {
+        let table = [(0.5, 0.0), (0.975, 1.959963984540054), (0.999, 3.090232306167813), (1e-10, -6.361340902404056)];
+        for (p, x) in table {
+            assert!((normal_quantile(p) - x).abs() < 1e-8, "{p}: {}", normal_quantile(p));
+        }
+        assert!(normal_quantile(0.0).is_finite());
     }
 
     #[test]

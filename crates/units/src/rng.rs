@@ -12,8 +12,16 @@ pub struct Rng([u64; 4]);
 impl Rng {
     /// The stream of `role` in the run with `seed`.
     pub fn for_role(seed: u64, role: &str) -> Rng {
-        let mut state = split_mix(&mut seed.clone());
-        for byte in role.bytes() {
+        Rng::named(split_mix(&mut seed.clone()), role)
+    }
+
+    /// A stream of its own for one purpose within this one's role, such as the sizes of what arrives beside its times.
+    pub fn for_purpose(&self, purpose: &str) -> Rng {
+        Rng::named(self.clone().next_u64(), purpose)
+    }
+
+    fn named(mut state: u64, name: &str) -> Rng {
+        for byte in name.bytes() {
             state = split_mix(&mut (state ^ u64::from(byte)));
         }
         Rng([(); 4].map(|()| split_mix(&mut state)))
@@ -78,6 +86,15 @@ mod tests {
         assert_ne!(draw(1, "queue a"), draw(1, "queue b"));
         assert_ne!(draw(1, "queue a"), draw(2, "queue a"));
         assert_eq!(draw(1, "queue a"), draw(1, "queue a"));
+    }
+
+    #[test]
+    fn a_purpose_has_a_stream_of_its_own_and_takes_nothing_from_the_role() {
+        let (role, mut alone) = (Rng::for_role(1, "source a"), Rng::for_role(1, "source a"));
+        let draw = |purpose| role.for_purpose(purpose).next_u64();
+        assert_ne!(draw("sizes"), draw("times"));
+        assert_ne!(draw("sizes"), Rng::for_role(2, "source a").for_purpose("sizes").next_u64());
+        assert_eq!(alone.next_u64(), role.clone().next_u64());
     }
 
     #[test]

@@ -120,6 +120,8 @@ impl Mul<u64> for Span {
 pub struct Rate(u64);
 
 impl Rate {
+    pub const MAX: Rate = Rate(u64::MAX);
+
     /// `None` for a rate of zero, at which nothing would ever be sent.
     pub fn from_bps(bps: u64) -> Option<Rate> {
         (bps > 0).then_some(Rate(bps))

@@ -19,5 +19,6 @@ pub use capture::write::{PcapngWriter, Version};
 pub use event::{Event, Kind, Packet, Place, State, What};
 pub use fault::{Fault, Why};
 pub use header::link::LinkType;
+pub use header::write::Headers;
 pub use reader::{Format, Reader};
 pub use tcp::{Flags, SackRuns, Tcp, Timestamps};

@@ -5,8 +5,8 @@ mod common;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ecnlab_units::Time;
-use ecnlab_wire::{Address, Kind, Packet, PcapngWriter, Place, Reader, Version};
+use ecnlab_units::{Ecn, Time};
+use ecnlab_wire::{Address, Flags, Headers, Kind, Packet, PcapngWriter, Place, Reader, Tcp, Version};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader, traits::PcapReaderIterator};
 use proptest::prelude::*;
@@ -112,6 +112,23 @@ proptest! {
         }
     }
 
+    /// Checksums included: what a queue or a middlebox changes is written as if the packet had been made so.
+    #[test]
+    fn headers_that_are_changed_are_those_of_the_changed_packet(packet in common::packet(), ecn in 0..4_u8, flags in 0..0x200_u16) {
+        let (ecn, flags) = (Ecn::of_bits(ecn), Flags(flags));
+        let mut changed = Headers::of(&packet);
+        changed.changed(ecn, flags);
+        let tcp = if packet.is_tcp() { Tcp { flags, ..packet.tcp } } else { packet.tcp };
+        let made_so = Packet { ecn, tcp, ..packet };
+        let written = |headers: &Headers| {
+            let mut out = Vec::new();
+            headers.write(WHOLE, &mut out);
+            out
+        };
+        check(&made_so, &written(&changed));
+        prop_assert_eq!(written(&Headers::of(&made_so)), written(&changed));
+    }
+
     #[test]
     fn what_is_kept_of_a_packet_is_its_beginning(packet in common::packet(), keep in 0..2000_u32) {
         let (whole, cut) = (blocks(&file(&[packet], WHOLE)).remove(0), blocks(&file(&[packet], keep)).remove(0));
@@ -134,7 +151,7 @@ fn a_packet_without_room_for_its_headers_is_written_longer() {
 #[test]
 fn room_that_a_header_does_not_need_is_filled_with_options() {
     let any = common::example(common::packet().prop_filter("TCP", Packet::is_tcp));
-    let plain = Packet { tcp: ecnlab_wire::Tcp { seq: 7, ..Default::default() }, payload: 960, kind: Kind::Data, ..any };
+    let plain = Packet { tcp: Tcp { seq: 7, ..Default::default() }, payload: 960, kind: Kind::Data, ..any };
     let ip = if interface(&any) == 1 { 40 } else { 20 };
     let large = Packet { size: ip + 40 + 960, ..plain };
     let (_, _, wire, bytes) = blocks(&file(&[large], WHOLE)).remove(0);

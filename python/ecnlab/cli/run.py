@@ -15,6 +15,7 @@ from ecnlab.errors import Interrupted, Problem, UsageError
 if TYPE_CHECKING:
     from ecnlab.results import Result
     from ecnlab.scenarios import Scenario
+    from ecnlab.tracing import TraceTo
 
 _NOTHING_TO_DRAW = Problem(
     "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
@@ -29,6 +30,24 @@ _NOTHING_TO_DRAW = Problem(
 @options.seeds("seed 1 alone")
 @options.threads
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="Write each packet's events: as ns-2's lines (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two.",
+)
+@click.option(
+    "--trace-link",
+    "trace_links",
+    metavar="NAME",
+    multiple=True,
+    help="A link that the trace shows (default: all; in a capture those with a queue); repeatable.",
+)
+@click.option(
+    "--trace-bytes",
+    metavar="N",
+    type=click.IntRange(0, 65_535),
+    help="Bytes of each packet that a capture keeps (default: 128, which holds the headers).",
+)
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.as_json
 @options.quiet
@@ -40,6 +59,9 @@ def run(
     seeds: str | None,
     threads: int | None,
     out: Path | None,
+    trace: str | None,
+    trace_links: Sequence[str],
+    trace_bytes: int | None,
     plot: bool,
     as_json: bool,
     quiet: bool,
@@ -47,7 +69,7 @@ def run(
     """Run a scenario and keep its results in a folder.
 
     FILE is the scenario's (TOML), or - for standard input. Seeds that the folder already has are not run again, so the same
-    command goes on where a run was stopped.
+    command goes on where a run was stopped; with --trace they are, for their traces.
     """
     from ecnlab.cli import output
 
@@ -55,7 +77,8 @@ def run(
     scenario = _read(file, options.overrides(changes), aqms)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
-    result = _run(scenario, chosen_seeds, folder, threads, shown=not quiet)
+    trace_to = _trace_to(trace, trace_links, trace_bytes)
+    result = _run(scenario, chosen_seeds, folder, threads, trace_to, shown=not quiet)
     output.warn([warning for warning in result.warnings if warning not in scenario.warnings], scenario.source)
     if as_json:
         output.say_json(result.summary_json())
@@ -78,11 +101,21 @@ def _read(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
 
-def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | None, *, shown: bool) -> Result:
+def _trace_to(path: str | None, links: Sequence[str], keep: int | None) -> TraceTo | None:
+    from ecnlab import tracing
+
+    if path is not None:
+        return tracing.TraceTo(path, links, tracing.HEADERS if keep is None else keep)
+    if links or keep is not None:
+        raise UsageError("--trace-link and --trace-bytes say how a trace is written: add --trace FILE")
+    return None
+
+
+def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | None, trace: TraceTo | None, *, shown: bool) -> Result:
     from ecnlab import runner
 
     try:
-        return runner.run(scenario, seeds, out=folder, threads=threads, progress=shown)
+        return runner.run(scenario, seeds, out=folder, threads=threads, progress=shown, trace=trace)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
 

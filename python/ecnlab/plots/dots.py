@@ -19,8 +19,8 @@ _DOT, _LEGEND_DOT = 0.19, 12.0
 
 
 def draw(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.DataFrame, kind: str) -> None:
-    """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`."""
-    chosen = events.filter(events["kind"] == kind)
+    """Dots of one `kind` ("mark" or "drop") from one seed's tables `events`, `lockouts` and `flows`; acknowledgements are left out."""
+    chosen = _of(events, kind)
     spells = (lockouts["flow"], lockouts["start_s"], lockouts["end_s"])
     if lockouts.height:
         axes.hlines(*spells, colors=style.LOCKOUT, linewidth=1.6, zorder=1, label=style.label(axes, LOCKOUT_WORDS))
@@ -37,8 +37,12 @@ def draw(axes: Axes, events: pl.DataFrame, lockouts: pl.DataFrame, flows: pl.Dat
 
 
 def count(events: pl.DataFrame, kind: str) -> int:
-    """How many events of a kind there are."""
-    return events.filter(events["kind"] == kind).height
+    """How many events of a kind there are, acknowledgements left out."""
+    return _of(events, kind).height
+
+
+def _of(events: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return events.filter((events["kind"] == kind) & (events["packet"] == "data"))
 
 
 def _dot(axes: Axes) -> float:

@@ -12,7 +12,7 @@ import polars as pl
 
 from ecnlab.errors import ResultsError, UnknownName
 from ecnlab.names import file_name
-from ecnlab.plots import dots, gauges, series, shares, style
+from ecnlab.plots import completions, dots, gauges, series, shares, style
 from ecnlab.plots.style import Style
 
 if TYPE_CHECKING:
@@ -156,6 +156,24 @@ class Plots:
             style.legend_above(axes, _note(names, kind, known))
         return figure
 
+    def completions(self, quantity: str = "transaction_mean_s", groups: Sequence[str] | None = None) -> Drawn:
+        """How long transactions took by their size: mean over seeds and its 95 % interval; the first ten groups unless named.
+
+        `quantity`: transaction_mean_s, transaction_p50_s, transaction_p95_s, transaction_p99_s or slowdown_mean.
+        """
+        _known("quantity of completions", [quantity], completions.WORDS)
+        chosen = self._groups(groups)
+        frame = self._result.completions
+        if frame.is_empty():
+            raise ResultsError(
+                f'{self._result.name}: no transaction ended; a flow that has an end is one, e.g. app = {{ kind = "exchange" }}'
+            )
+        with self._style.applied():
+            figure, axes = self._panel(_seeds(self._result))
+            completions.draw(axes, frame, quantity, chosen)
+            style.legend_above(axes, self._note(groups))
+        return figure
+
     def possible(self) -> list[Kind]:
         """The kinds of figures that the recorded tables allow."""
         recorded = (kind for kind in KINDS if self._result.has(kind.table))
@@ -258,6 +276,13 @@ KINDS = (
     Kind("delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", Plots.distributions, "delay")),
     Kind("rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", Plots.distributions, "rtt")),
     Kind("sojourn", "distribution of the time in each queue", "distributions", _one_figure("sojourn", Plots.distributions, "sojourn")),
+    Kind(
+        "completions",
+        "mean time of a transaction by its size, a line for each group",
+        "completions",
+        _one_figure("completions", Plots.completions),
+        needs_rows=True,
+    ),
 )
 
 

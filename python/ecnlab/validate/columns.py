@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import polars as pl
 
 from ecnlab.networks import BOTTLENECK, GROUPS
 
@@ -42,13 +46,29 @@ _GROUP = {
     "drops_{}": ("drops", 1.0),
 }
 
-# The columns that are compared with ours, and those that ns-2's tables have beside them.
-COMPARED = frozenset([*_TOTAL, *_QUEUE, *(pattern.format(group) for group in GROUPS for pattern in _GROUP)])
-NOT_COMPARED = frozenset(["locked_out_flows"])
+_TWO_WAY = {
+    "utilisation": (("utilisation",), 1.0),
+    "queue_delay_mean_ms": (("sojourn_mean_s",), _MILLI),
+    "queue_mean_pkts": (("length_mean_packets",), 1.0),
+    "queue_empty_frac": (("empty_fraction",), 1.0),
+    "drops": (("drops_early", "drops_forced", "drops_overflow"), 1.0),
+    "marks": (("marks",), 1.0),
+    "arrivals": (("arrivals",), 1.0),
+}
+_RED_ECN = {"drops": _TWO_WAY["drops"], "marks": _TWO_WAY["marks"]}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The quantities of a kind of table: what is compared, what stands beside it, and ours, one a seed, in ns-2's names and units."""
+
+    compared: frozenset[str]
+    not_compared: frozenset[str]
+    values: Callable[[Result], dict[str, list[float]]]
 
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
-    """Our values, one a seed, under the names and in the units of ns-2's columns."""
+    """Our values of a thesis network, one a seed, under the names and in the units of ns-2's columns."""
     total = {column: _scaled(result.values(ours), factor) for column, (ours, factor) in _TOTAL.items()}
     queue = {column: result.values(ours, queue=BOTTLENECK) for column, ours in _QUEUE.items()}
     groups = {
@@ -59,5 +79,35 @@ def values_by_column(result: Result) -> dict[str, list[float]]:
     return total | queue | groups
 
 
+def _of_queue(result: Result, wanted: Mapping[str, tuple[tuple[str, ...], float]]) -> dict[str, list[float]]:
+    """The queue's own values, acknowledgements counted; several columns of ours are added up."""
+    found = {}
+    for column, (ours, factor) in wanted.items():
+        parts = (result.values(name, queue=BOTTLENECK) for name in ours)
+        found[column] = [factor * sum(values) for values in zip(*parts, strict=True)]
+    return found
+
+
+def _red_ecn(result: Result) -> dict[str, list[float]]:
+    """Of the TCP flows alone what they got; of the queue what it did to all packets."""
+    flows = result.flows.filter(pl.col("group") == "bulk").group_by("seed", maintain_order=True)
+    rates = [part["goodput_bps"].to_numpy() for _, part in flows]
+    bulk = {
+        "goodput_kbps": [float(each.mean()) / 1e3 for each in rates],
+        "jain": [float(each.sum() ** 2 / (each.size * (each**2).sum())) for each in rates],
+        "timeouts": result.values("timeouts", group="bulk"),
+    }
+    return bulk | _of_queue(result, _RED_ECN)
+
+
 def _scaled(values: list[float], factor: float) -> list[float]:
     return [value * factor for value in values]
+
+
+THESIS = Columns(
+    frozenset([*_TOTAL, *_QUEUE, *(pattern.format(group) for group in GROUPS for pattern in _GROUP)]),
+    frozenset(["locked_out_flows"]),
+    values_by_column,
+)
+TWO_WAY = Columns(frozenset(_TWO_WAY), frozenset(["final_average", "final_max_p"]), lambda result: _of_queue(result, _TWO_WAY))
+RED_ECN = Columns(frozenset(["goodput_kbps", "jain", "timeouts", *_RED_ECN]), frozenset(), _red_ecn)

@@ -33,7 +33,7 @@ _ROUNDS_LEFT_OUT = 1.5
 
 def checks(*, quick: bool = False) -> list[Check]:
     """All checks, or the quick set."""
-    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp(), *_ared()]
+    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp(), *_ared(), *_waits(), *_loads()]
     return [check for check in listed if check.quick or not quick]
 
 
@@ -191,6 +191,34 @@ def _ared() -> Iterator[Check]:
         )
 
 
+def _waits() -> Iterator[Check]:
+    """Poisson datagrams of one size and of exponential sizes at a link; one mean packet lasts 0.1 ms."""
+    for queue, size, variation in (("M/D/1", "1000 B", 0), ("M/M/1", "exponential 1000 B", 1)):
+        for load in (0.5, 0.8, 0.9):
+            yield Check(
+                "Wait in a queue",
+                f"{queue}, load {load:g}",
+                "packets",
+                laws.mean_wait(load, variation),
+                0.0,
+                _poisson(load, size),
+                _wait,
+                seeds=10,
+                quick=load < 0.6,
+            )
+
+
+def _loads() -> Iterator[Check]:
+    """Flows that come at a load bring that load, where all of it gets through."""
+    for process in ("poisson", "pareto", "deterministic"):
+        shape = {"shape": 2.5} if process == "pareto" else {}
+        app = {"kind": "arrivals", "load": 0.5, "rate": "10 Mbps", "process": process, "size": "exponential 10 KB"} | shape
+        link = networks.bottleneck("10 Mbps", "1 ms", {"aqm": "droptail", "limit": 10_000})
+        flows = {"name": "short", "from": "router", "to": "sink", "tcp": {"profile": "linux"}, "app": app}
+        tree = networks.dumbbell("arrivals", link, [flows], duration="420 s", measure_from="20 s")
+        yield Check("Offered load", f"{process} arrivals", "1", 0.5, 0.0, tree, _load, seeds=10, quick=process == "poisson")
+
+
 def ns2_rates(path: Path = OWN_NS2) -> dict[tuple[str, float], Sample]:
     """ns-2's acknowledged packets per second by agent and loss probability."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -244,6 +272,22 @@ def _adaptive(flows: int) -> Tree:
     group = networks.group("flows", flows, access, {"profile": "ns2", "variant": "reno", "max_window": 1000}, start=starts)
     link = networks.bottleneck("15 Mbps", "44 ms", queue)
     return networks.dumbbell("Adaptive RED", link, [group], duration="100 s", measure_from="50 s", record={"queue": "100 ms"})
+
+
+def _poisson(load: float, size: str) -> Tree:
+    """Poisson datagrams without headers over 80 Mbps, where a packet of 1000 bytes lasts 0.1 ms."""
+    app = {"kind": "poisson", "rate": f"{80 * load:g} Mbps", "size": size}
+    flow = {"name": "packets", "from": "router", "to": "sink", "udp": {"packet_size": 65_535, "header": 0}, "app": app}
+    link = networks.bottleneck("80 Mbps", "1 ms", {"aqm": "droptail", "limit": 1_000_000})
+    return networks.dumbbell("Poisson datagrams", link, [flow], duration="220 s", measure_from="20 s")
+
+
+def _wait(result: Result) -> list[float]:
+    return [wait / 1e-4 for wait in result.values("sojourn_mean_s", queue=networks.BOTTLENECK)]
+
+
+def _load(result: Result) -> list[float]:
+    return [goodput / 10e6 for goodput in result.values("goodput_bps")]
 
 
 def _rate(result: Result) -> list[float]:

@@ -59,6 +59,14 @@ def dctcp_amplitude(pipe: float, threshold: float, flows: int) -> float:
     return sqrt(2 * flows * (pipe + threshold)) / 2
 
 
+def mean_wait(load: float, variation: float) -> float:
+    """Mean wait in an M/G/1 queue, in mean service times (Pollaczek and Khinchine): 0 variation is M/D/1, 1 is M/M/1.
+
+    `variation` is the variance of the service times by their mean squared.
+    """
+    return load * (1 + variation) / (2 * (1 - load))
+
+
 def ared_target(min_th: float, max_th: float) -> float:
     """Where Adaptive RED holds the average, in packets."""
     return (min_th + max_th) / 2

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecnlab.errors import ScenarioError
-from ecnlab.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, thesis
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, GROUPS, Thesis, Tree, red_ecn, thesis, two_way
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.validate import sheets
-from ecnlab.validate.columns import COMPARED, NOT_COMPARED
+from ecnlab.validate.columns import RED_ECN, THESIS, TWO_WAY, Columns
 from ecnlab.validate.sheets import Line, Sheet
 
 # What the era of ns-2's defaults means for the sender and for RED: the one place where it is said.
@@ -43,11 +43,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A file of ns-2's: its name, its rows, the columns that say which row is which, and the network (ch4 or ch5; None for AECN)."""
+    """A file of ns-2's: its name, its rows, the columns that say which row is which, those that are compared, and the network.
+
+    The network is ch4 or ch5, or None where no further seeds can explain anything.
+    """
 
     name: str
     rows: list[Row]
     identity: tuple[str, ...]
+    columns: Columns
     network: str | None
 
     def label(self, row: Row) -> str:
@@ -57,23 +61,24 @@ class Table:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, and the network.
+    """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, its columns, and the network.
 
-    `thresholds` are those of its numbers that may be left out.
+    `flows` is the column of their number, if there is one; `thresholds` are those of its numbers that may be left out.
     """
 
-    flows: str
+    flows: str | None
     words: Mapping[str, Sequence[str]]
     free: tuple[str, ...]
     numbers: tuple[str, ...]
     thresholds: tuple[str, ...]
     to_tree: Callable[[Line], Tree]
-    network: str | None
+    columns: Columns = THESIS
+    network: str | None = None
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns that every file of this kind has."""
-        return (*self.words, *self.free, self.flows, *self.numbers)
+        return (*self.words, *self.free, *([self.flows] if self.flows else []), *self.numbers)
 
 
 def read_tables(paths: Sequence[Path]) -> list[Table]:
@@ -87,20 +92,24 @@ def _read(path: Path) -> tuple[Sheet, Table]:
     sheet = sheets.read(path)
     kind = _kind(sheet)
     if kind is None:
-        return sheet, Table(path.stem, [], (), None)
+        return sheet, Table(path.stem, [], (), THESIS, None)
     naming = {*kind.needed, *kind.thresholds}
     sheet.require_columns([*kind.needed, "seeds"])
-    sheet.allow_columns({*naming, "seeds", *_quantities()})
+    sheet.allow_columns({*naming, "seeds", *_quantities(kind.columns)})
     if {*kind.needed, "seeds"} <= set(sheet.header):
         for line in sheet.lines:
             _check(sheet, kind, line)
     rows = [] if sheet.problems else [row for row in (_row(sheet, kind, line) for line in sheet.lines) if row is not None]
-    return sheet, Table(path.stem, rows, tuple(column for column in sheet.header if column in naming), kind.network)
+    return sheet, Table(path.stem, rows, tuple(column for column in sheet.header if column in naming), kind.columns, kind.network)
 
 
 def _kind(sheet: Sheet) -> _Kind | None:
     """The kind of a table, told by its columns and its name."""
     header, stem = sheet.header, sheet.path.stem
+    if "workload" in header:
+        return _TWO_WAY
+    if "experiment" in header:
+        return _RED_ECN
     if "count" in header:
         return _AECN
     if "minth" in header or "ch4" in stem:
@@ -111,24 +120,27 @@ def _kind(sheet: Sheet) -> _Kind | None:
         sheet.complain(
             None,
             None,
-            "cannot tell which network it was measured on; a column `count` means AECN on the chapter 5 network, "
+            "cannot tell which network it was measured on; a column `workload` means two-way traffic, "
+            "a column `experiment` the networks of red-ecn, "
+            "a column `count` means AECN on the chapter 5 network, "
             "a column `minth` the chapter 4 network, else the file's name has to contain ch4 or ch5",
         )
     return None
 
 
-def _quantities() -> list[str]:
-    return [column for name in COMPARED | NOT_COMPARED for column in (name, f"{name}_sd")]
+def _quantities(columns: Columns) -> list[str]:
+    return [column for name in columns.compared | columns.not_compared for column in (name, f"{name}_sd")]
 
 
 def _check(sheet: Sheet, kind: _Kind, line: Line) -> None:
     for column, words in kind.words.items():
         sheet.word(line, column, words)
-    sheet.whole(line, kind.flows, multiple_of=len(GROUPS))
+    if kind.flows:
+        sheet.whole(line, kind.flows, multiple_of=len(GROUPS))
     sheet.whole(line, "seeds")
     for column in (*kind.numbers, *(c for c in kind.thresholds if line.cell(c))):
         sheet.number(line, column, least=0)
-    for column in (c for c in sheet.header if c in COMPARED):
+    for column in (c for c in sheet.header if c in kind.columns.compared):
         _check_quantity(sheet, line, column, f"{column}_sd")
 
 
@@ -153,7 +165,7 @@ def _row(sheet: Sheet, kind: _Kind, line: Line) -> Row | None:
 
 def _red(network: Thesis, name: str) -> _Kind:
     words = {"era": tuple(ERAS), "mode": _MODES}
-    return _Kind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_tree(line, network), name)
+    return _Kind("n", words, (), ("maxp",), ("minth", "maxth"), lambda line: _red_tree(line, network), network=name)
 
 
 def _red_tree(line: Line, network: Thesis) -> Tree:
@@ -190,5 +202,52 @@ _AECN = _Kind(
     ("base_max_p",),
     ("alpha", "beta", "robust_min_th", "max_th"),
     _aecn_tree,
+)
+
+
+def _two_way_tree(line: Line) -> Tree:
+    """A row of two-way traffic through RED or Adaptive RED as ns-2 has them; `ecnstock` leaves mark_p_ at 0.1."""
+    mode, adaptive = line.cell("mode"), line.cell("adaptive") == "1"
+    queue: Tree = {"limit": 40, "min_th": 5, "max_th": 15, "w_q": 0.0027, "max_p": 0.1, "mean_packet": "500 B"}
+    if adaptive:
+        queue |= {"aqm": "ared", "ecn": mode != "red", "adapt": "arrivals", "gentle_line": "first", "bottom": "auto"}
+    else:
+        queue |= {"aqm": "red" if mode == "red" else "ecn", "gentle": line.cell("gentle") == "1"}
+    if mode == "ecnstock":
+        queue["mark_limit"] = 0.1
+    title = f"two-way traffic, {'adaptive ' if adaptive else ''}{mode}, gentle {line.cell('gentle')}"
+    return two_way(title, queue, {"profile": "ns2", "variant": "reno", "ecn": mode != "red"})
+
+
+_TWO_WAY = _Kind(
     None,
+    {"workload": ("fig5",), "adaptive": ("0", "1"), "mode": ("ecn", "red", "ecnstock"), "gentle": ("0", "1")},
+    (),
+    (),
+    (),
+    _two_way_tree,
+    TWO_WAY,
+)
+
+# Bursts of datagrams beside the TCP flows, by the number of the experiment.
+_BURSTS = {"1": 0, "2": 8}
+
+
+def _red_ecn_tree(line: Line) -> Tree:
+    """A row of RED or RED with ECN behind a link whose delay varies."""
+    scheme, experiment, delay = (line.cell(column) for column in ("scheme", "experiment", "delay_ms"))
+    thresholds: Tree = {"limit": 25, "min_th": 6, "max_th": 18, "w_q": 0.002, "max_p": 0.1}
+    queue = {"aqm": scheme, **thresholds, **ERAS["235"]["red"]}
+    title = f"{scheme}, experiment {experiment}, {delay} ms"
+    return red_ecn(title, queue, float(delay), ecn=scheme == "ecn", bursts=_BURSTS[experiment])
+
+
+_RED_ECN = _Kind(
+    None,
+    {"experiment": tuple(_BURSTS), "scheme": ("red", "ecn")},
+    (),
+    ("delay_ms",),
+    (),
+    _red_ecn_tree,
+    RED_ECN,
 )

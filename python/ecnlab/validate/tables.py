@@ -12,7 +12,6 @@ from typing import Any
 from ecnlab.errors import UsageError
 from ecnlab.runner import Request, run_all
 from ecnlab.validate import explained, more_seeds
-from ecnlab.validate.columns import values_by_column
 from ecnlab.validate.explained import Explanation, reason_for
 from ecnlab.validate.more_seeds import MoreSeeds
 from ecnlab.validate.rows import Row, Table, read_tables
@@ -21,7 +20,7 @@ from ecnlab.validate.samples import Sample, agree, allowed_difference, from_row,
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
 _REFERENCE = Path(__file__).parent.parent / "reference" / "ns2"
-OWN_TABLES = [_REFERENCE / f"{name}.csv" for name in ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn")]
+OWN_TABLES = [_REFERENCE / f"{name}.csv" for name in ("thesis-ch4", "thesis-ch5", "thesis-ch4-maxp", "thesis-aecn", "two-way", "red-ecn")]
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def compare_files(
     for table in tables:
         fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
         results = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress, threads=threads)
-        cache |= {hash_: values_by_column(result) for hash_, result in zip(fresh, results, strict=True)}
+        cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
             found.extend(_compare_row(table, row, cache[row.scenario.hash], known))
     return found

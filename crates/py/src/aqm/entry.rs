@@ -267,6 +267,7 @@ fn value_of(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
         Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any().unbind(),
         Value::Word(word) => word.into_pyobject(py)?.into_any().unbind(),
         Value::Text(text) => text.into_pyobject(py)?.into_any().unbind(),
+        Value::Distribution(drawn) => drawn.to_string().into_pyobject(py)?.into_any().unbind(),
         Value::List(values) => values.iter().map(|one| value_of(py, one)).collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind(),
     })
 }

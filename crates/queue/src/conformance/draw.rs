@@ -1,7 +1,7 @@
 //! Random values of parameters, drawn from their declarations.
 
 use ecnlab_units::quantity::Amount;
-use ecnlab_units::{Kind, Parameter, Rate, Rng, Span, Value, Values, math};
+use ecnlab_units::{Distribution, Kind, Parameter, Rate, Rng, Span, Value, Values, math};
 
 use super::load::pick;
 use super::subject::{Chosen, Setting, Subject};
@@ -86,6 +86,10 @@ fn draw_one(parameter: &Parameter, rng: &mut Rng) -> Value {
         Kind::Flag => Value::Flag(rng.below(2) == 0),
         Kind::Choice(words) => Value::Word(pick::<&str>(words, rng)),
         Kind::Text => Value::Text("drawn".to_owned()),
+        Kind::Distribution { measure, min, max } => {
+            let fixed = within(min, max, as_number(&default), rng);
+            Value::Distribution(Distribution::fixed(fixed, measure))
+        }
     }
 }
 
@@ -113,6 +117,7 @@ fn as_number(value: &Value) -> f64 {
         Value::Amount(Amount::Packets(amount) | Amount::Bytes(amount)) => *amount,
         Value::Span(span) => span.picos() as f64,
         Value::Rate(rate) => rate.bps() as f64,
+        Value::Distribution(drawn) => drawn.mean(),
         Value::List(values) => values.first().map_or(1.0, as_number),
         Value::Nothing(_) | Value::Flag(_) | Value::Word(_) | Value::Text(_) => 1.0,
     }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec};
-use ecnlab_transport::application::{APPLICATIONS, ApplicationEntry, Over};
+use ecnlab_transport::application::{self, APPLICATIONS, ApplicationEntry, Over};
 use ecnlab_transport::profile::{PROFILES, VARIANTS, Variant};
 use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
-use ecnlab_units::{Rate, Span, Time, Values, parameters};
+use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
-use super::link::{Link, MAX_PACKETS};
+use super::link::Links;
+use super::way::{self, Way};
 use super::{Holds, Inner, Section, described, members};
-use crate::problem::{listed, suggestion};
-use crate::read::{Given, Reader, Reading};
+use crate::problem::listed;
+use crate::read::{Given, Reader};
 use crate::route::Graph;
 
 pub const MAX_FLOWS: u64 = 1_000_000;
@@ -23,54 +23,31 @@ parameters! {
         /// Unique; names the group in results, and its flows' random streams.
         #[must be given]
         pub name: String = "flows";
-        /// How many flows.
+        /// How many flows; of an application that has several flows, or lets them come and go, how many applications.
         pub count: u32 = "1", 1..=MAX_FLOWS;
         /// Node where the senders are; auto is where access leads, so it is given where there is no access.
         pub from: Option<String> = "auto";
-        /// Node where the sinks are.
-        #[must be given]
-        pub to: String = "sink";
-        /// Names of the links from the first node to the last, in order; auto is the route with the fewest links, among equals the one whose
-        /// links are declared first.
+        /// Node where the sinks are; auto is where exit comes from, so it is given where there is no exit.
+        pub to: Option<String> = "auto";
+        /// Names of the links from the first node to the last, in order; NAME.reverse is the way back of a link. Auto is the route with the
+        /// fewest, among equals the one whose links are declared first.
         pub route: Option<Vec<String>> = "auto";
+        /// The same for the way of the acknowledgements, from the last node to the first; auto is over the links of the route, or where one of
+        /// them leads one way only the route with the fewest.
+        pub route_back: Option<Vec<String>> = "auto";
         /// When the flows start; a list is dealt out to them in turn.
         pub start: Vec<Span> = "0 s", 0..=8_640_000, "s";
-    }
-}
-
-parameters! {
-    /// The keys of a private link.
-    struct Access {
-        /// First node of the route.
-        #[must be given]
-        pub to: String = "router";
-        /// Transmission rate of one flow's link.
-        #[must be given]
-        pub rate: Rate = "10 Mbps";
-        /// Propagation delay.
-        #[must be given]
-        pub delay: Span = "5 ms", 0..=8_640_000, "s";
-        /// Each run lengthens each flow's delay by a uniform draw of up to this, so that flows alike do not keep step.
-        #[source("Floyd and Jacobson 1992, phase effects")]
-        pub spread: Span = "0 s", 0..=8_640_000, "s";
-        /// Packets that may wait.
-        pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }
 
 pub const FLOWS: Section = Section {
     name: "flows",
     title: "A group of flows",
-    doc: "A group of flows that are alike. Acknowledgements take the reverse of each link of the route, and the access link back.",
+    doc: "A group of flows that are alike. Acknowledgements take the way back, and are packets like all others there.",
     keys: GroupKeys::PARAMETERS,
     tables: &[
-        Inner {
-            key: "access",
-            holds: Holds::One(&ACCESS),
-            required: false,
-            doc: "A private link for each flow to the first node of its route, and one back.",
-            example: "{ to = \"router\", rate = \"10 Mbps\", delay = \"5 ms\" }",
-        },
+        way::ACCESS_TABLE,
+        way::EXIT_TABLE,
         Inner {
             key: "tcp",
             holds: Holds::Tcp,
@@ -95,14 +72,6 @@ pub const FLOWS: Section = Section {
     ],
 };
 
-pub const ACCESS: Section = Section {
-    name: "flows.access",
-    title: "A private link of each flow",
-    doc: "A private link, a plain drop-tail buffer that is not measured, alike in both directions.",
-    keys: Access::PARAMETERS,
-    tables: &[],
-};
-
 pub const UDP: Section = Section {
     name: "flows.udp",
     title: "Datagrams of each flow",
@@ -111,12 +80,11 @@ pub const UDP: Section = Section {
     tables: &[],
 };
 
-/// A group of flows as the file declares it, with its route over the declared links.
+/// A group of flows as the file declares it, with its routes over the edges of the network.
 pub struct Group<'a> {
     pub name: String,
     pub count: u32,
-    pub access: Option<PrivateLink>,
-    pub route: Vec<usize>,
+    pub way: Way,
     pub transport: Transport,
     pub traffic: Traffic,
     pub starts: Vec<Time>,
@@ -126,25 +94,6 @@ pub struct Group<'a> {
     pub says_ecn: bool,
     /// The group as it can be read again.
     pub described: Json,
-}
-
-/// A flow's own link to its first node.
-#[derive(Clone, Copy)]
-pub struct PrivateLink {
-    rate: Rate,
-    delay: Span,
-    spread: Span,
-    limit: u32,
-}
-
-/// What a group starts from: its first node, and the private link there if it has one.
-struct Beginning {
-    node: Option<String>,
-    /// The key that names the node, for messages.
-    key: &'static str,
-    /// The values of `access`, if it is given and sound.
-    access: Option<Values>,
-    sound: bool,
 }
 
 /// What carries a group's data, with all its parameters and as it can be read again.
@@ -166,29 +115,12 @@ impl Group<'_> {
     }
 }
 
-impl PrivateLink {
-    /// The link of a flow to its first node, or the one back.
-    pub fn spec(&self, group: &Arc<str>, member: u32, direction: Direction) -> LinkSpec {
-        LinkSpec {
-            name: LinkName::Access { group: Arc::clone(group), member, direction },
-            rate: self.rate,
-            delay: self.delay,
-            buffer: Buffer::Pipe { limit: self.limit },
-            spread: if direction == Direction::Forward { self.spread } else { Span::ZERO },
-            impairment: None,
-        }
-    }
-}
-
 /// The groups in the order of the file; those with a problem are left out.
-pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &[Option<Link>]) -> Vec<Group<'a>> {
-    let known: Option<Vec<&Link>> = links.iter().map(Option::as_ref).collect();
-    let mut graph = known.filter(|links| !links.is_empty()).map(|links| {
-        let ends = links.into_iter().map(|link| (link.name.as_str(), link.from.as_str(), link.to.as_str()));
-        Graph::new(ends)
-    });
+pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &Links) -> Vec<Group<'a>> {
+    let ends = links.edges.iter().map(|edge| (edge.name.as_str(), edge.from.as_str(), edge.to.as_str(), edge.opposite));
+    let mut graph = links.complete.then(|| Graph::new(ends));
     let groups: Vec<Group> = members(reader, root, "flows").into_iter().filter_map(|given| group(reader, given, graph.as_mut())).collect();
-    let total: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    let total: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.flows()).sum();
     if total > MAX_FLOWS {
         reader.report(root, "flows", format!("{total} flows in all must be at most {MAX_FLOWS}"));
     }
@@ -198,23 +130,19 @@ pub fn read<'a>(reader: &mut Reader, root: &Given<'a>, links: &[Option<Link>]) -
 fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -> Option<Group<'a>> {
     reader.only(&given, FLOWS.names());
     let reading = reader.keys(&given, FLOWS.keys);
-    let beginning = beginning(reader, &given, &reading);
-    let route = graph.and_then(|graph| route(reader, &given, &reading, &beginning, graph));
+    let way = way::read(reader, &given, &reading, graph);
     let carried = carried(reader, &given);
     let app = app(reader, &given, carried.as_ref());
-    let (values, carried, (app, app_values, app_described), route) = (reading.sound()?, carried?, app?, route?);
+    let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);
     let keys = GroupKeys::of(values);
     let mut described = described(values);
-    if let Some(access) = &beginning.access {
-        described.insert("access".to_owned(), Json::Object(super::described(access)));
-    }
+    way.describe(&mut described);
     described.insert(carried.key.to_owned(), Json::Object(carried.described));
     described.insert("app".to_owned(), Json::Object(app_described));
     Some(Group {
         name: keys.name,
         count: keys.count,
-        access: beginning.sound.then(|| beginning.access.as_ref().map(private_link))?,
-        route,
+        way,
         traffic: (app.traffic)(&app_values, carried.transport.payload()),
         offers_ecn: carried.offers_ecn,
         says_ecn: carried.says_ecn,
@@ -225,73 +153,6 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     })
 }
 
-fn private_link(values: &Values) -> PrivateLink {
-    let Access { rate, delay, spread, limit, .. } = Access::of(values);
-    PrivateLink { rate, delay, spread, limit }
-}
-
-/// Where the group's flows begin: at the end of their access links, or at `from`.
-fn beginning(reader: &mut Reader, given: &Given, reading: &Reading) -> Beginning {
-    let from: Option<Option<String>> = reading.get("from");
-    let Some(access) = reader.table(given, "access", FLOWS.inner("access").example) else {
-        let node = from.flatten();
-        if node.is_none() && !given.gives("access") && reading.get::<Option<String>>("from").is_some() {
-            reader.report(given, "from", "is missing: give it as from = \"router\", or give access".to_owned());
-        }
-        return Beginning { node, key: "from", access: None, sound: !given.gives("access") };
-    };
-    if from.flatten().is_some() {
-        reader.report(given, "from", "a flow with access starts where its access link leads: leave from out".to_owned());
-    }
-    reader.only(&access, ACCESS.names());
-    let reading = reader.keys(&access, ACCESS.keys);
-    let values = reading.sound().cloned();
-    Beginning { node: reading.get("to"), key: "access", sound: values.is_some(), access: values }
-}
-
-/// The declared links from the group's first node to its last, by number.
-fn route(reader: &mut Reader, given: &Given, reading: &Reading, beginning: &Beginning, graph: &mut Graph) -> Option<Vec<usize>> {
-    let (first, last) = (beginning.node.as_deref()?, reading.get::<String>("to")?);
-    for (key, node) in [(beginning.key, first), ("to", last.as_str())] {
-        if !graph.has_node(node) {
-            reader.report(given, key, format!("no link touches the node \"{node}\"{}", suggestion(node, graph.nodes())));
-            return None;
-        }
-    }
-    match reading.get::<Option<Vec<String>>>("route")? {
-        Some(names) => named_route(reader, given, &names, graph, (first, &last)),
-        None => graph.shortest(first, &last).or_else(|| {
-            reader.report(given, "to", format!("no links lead from \"{first}\" to \"{last}\""));
-            None
-        }),
-    }
-}
-
-/// A route given by the names of its links.
-fn named_route(reader: &mut Reader, given: &Given, names: &[String], graph: &Graph, ends: (&str, &str)) -> Option<Vec<usize>> {
-    let mut at = ends.0;
-    let mut route = Vec::new();
-    for name in names {
-        let Some(number) = graph.link(name) else {
-            reader.report(given, "route", format!("there is no link \"{name}\"{}", suggestion(name, graph.link_names())));
-            return None;
-        };
-        let (from, to) = graph.ends_of(number);
-        if from != at {
-            reader.report(given, "route", format!("link \"{name}\" comes from \"{from}\", but the route is at \"{at}\""));
-            return None;
-        }
-        at = to;
-        route.push(number);
-    }
-    if at != ends.1 {
-        reader.report(given, "route", format!("must be a list of links from \"{}\" to \"{}\"", ends.0, ends.1));
-        return None;
-    }
-    Some(route)
-}
-
-/// What carries the data: `tcp` or `udp`.
 fn carried(reader: &mut Reader, flows: &Given) -> Option<Carried> {
     match (flows.gives("tcp"), flows.gives("udp")) {
         (_, false) => tcp(reader, flows),
@@ -389,6 +250,7 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
         let reading = reader.keys_over(given, values);
         values = reading.sound()?.clone();
         reader.warn_unheeded(given, &values, &[]);
+        read_list(reader, given, &mut values)?;
     }
     for (parameter, message) in (entry.check)(&values) {
         match &table {
@@ -399,6 +261,20 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
     described.extend(super::described(&values));
     Some((entry, values, described))
+}
+
+/// Puts what stands in the file of an application that reads one in place of its times and sizes; nothing if that cannot be.
+fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<()> {
+    let reads = values.declared().iter().any(|parameter| parameter.name == "file");
+    let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
+    for key in ["times", "sizes"].into_iter().filter(|key| given.gives(key)) {
+        reader.report(given, key, "stands beside file, which holds it too: give one of the two".to_owned());
+    }
+    let text = reader.file(given, "file", &file)?;
+    let (times, sizes) = application::read_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
+    values.set("times", Value::List(times.into_iter().map(Value::Span).collect()));
+    values.set("sizes", Value::List(sizes.into_iter().map(Value::Count).collect()));
+    values.read("file", "auto").ok()
 }
 
 /// An application that waits for acknowledgements is not for datagrams, and one that keeps its own time is not for TCP.

@@ -1,10 +1,15 @@
-//! `[[link]]`: a direction with its measured queue, and the way back.
+//! `[[link]]`: two directed edges between the same nodes, NAME and `NAME.reverse`. Each has its rate, its delay, its impairments, and
+//! before it either a measured queue or a plain buffer.
 
-use ecnlab_sim::{Buffer, Direction, ImpairmentSpec, LinkName, LinkSpec, QueueSpec, impairment};
+use ecnlab_queue::Composition;
+use ecnlab_sim::deliveries::DeliveryTrace;
+use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, QueueSpec, impairment};
 use ecnlab_units::parameter::{Parameter, joined};
-use ecnlab_units::{Level, Rate, Span, Values, parameters};
-use serde_json::{Map, Value as Json, json};
+use ecnlab_units::{Rate, Span, Value, Values, parameters};
+use serde_json::{Map, Value as Json};
 
+use super::deliveries::{self, DELIVERIES};
+use super::impair::{self, IMPAIR, Impairments};
 use super::queue::{self, Queue};
 use super::{Holds, Inner, Section, described, members};
 use crate::read::{Given, Reader, Reading};
@@ -14,21 +19,24 @@ pub const MAX_PACKETS: u64 = 100_000_000;
 parameters! {
     /// A link's own keys.
     pub struct LinkKeys {
-        /// Unique; names the queue in results, and its random stream.
+        /// Unique; names the queue in results, and its random stream; NAME.reverse is the way back.
         #[must be given]
         pub name: String = "bottleneck";
-        /// Node where the queue stands.
+        /// Node that the link leads from; its queue stands there.
         #[must be given]
         pub from: String = "router";
         /// Node at the far end.
         #[must be given]
         pub to: String = "sink";
-        /// Transmission rate.
-        #[must be given]
-        pub rate: Rate = "10 Mbps";
+        /// Transmission rate; it must be given unless there are deliveries, whose mean it is then.
+        pub rate: Option<Rate> = "auto";
         /// Propagation delay.
         #[must be given]
         pub delay: Span = "5 ms", 0..=8_640_000, "s";
+        /// Packets that may wait where there is no queue, in a plain drop-tail buffer that is not measured.
+        pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
+        /// Leaves the way back out.
+        pub one_way: bool = "false";
     }
 }
 
@@ -39,7 +47,7 @@ parameters! {
         pub rate: Option<Rate> = "auto";
         /// Propagation delay; auto is the link's.
         pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
-        /// Packets that may wait.
+        /// Packets that may wait where there is no queue, in a plain drop-tail buffer that is not measured.
         pub limit: u32 = "1000", 1..=MAX_PACKETS, "packets";
     }
 }
@@ -51,21 +59,17 @@ const BACK_KEYS: [Parameter; Back::PARAMETERS.len() + IMPAIRED] = joined(&[Back:
 pub const LINK: Section = Section {
     name: "link",
     title: "A link",
-    doc: "One direction, with a measured queue; the way back comes with it. What a link does to packets comes before its queue.",
+    doc: "A link from one node to another, and the way back, which is like it but for the queue. What a link does to packets comes before its queue.",
     keys: &LINK_KEYS,
     tables: &[
-        Inner {
-            key: "queue",
-            holds: Holds::Queue,
-            required: true,
-            doc: "The AQM with its parameters, and the buffer.",
-            example: "{ aqm = \"droptail\", limit = 100 }",
-        },
+        QUEUED,
+        IMPAIR,
+        DELIVERIES,
         Inner {
             key: "reverse",
             holds: Holds::One(&REVERSE),
             required: false,
-            doc: "The way back, where it is not like the link.",
+            doc: "The way back, where it is not like the link, or has a queue.",
             example: "{ rate = \"10 Mbps\" }",
         },
     ],
@@ -74,38 +78,86 @@ pub const LINK: Section = Section {
 pub const REVERSE: Section = Section {
     name: "link.reverse",
     title: "The way back of a link",
-    doc: "The way back, a plain drop-tail buffer that is not measured.",
+    doc: "The way back, with a plain drop-tail buffer that is not measured unless it has a queue.",
     keys: &BACK_KEYS,
-    tables: &[],
+    tables: &[QUEUED, IMPAIR, DELIVERIES],
 };
 
-/// A link as the file declares it. One that has a problem still has its place in routes.
-pub struct Link<'a> {
+const QUEUED: Inner = Inner {
+    key: "queue",
+    holds: Holds::Queue,
+    required: false,
+    doc: "A measured queue: the AQM with its parameters, and the buffer.",
+    example: "{ aqm = \"droptail\", limit = 100 }",
+};
+
+/// The links as edges of the network's graph.
+pub struct Links<'a> {
+    /// In the order of the network: those of all links, then their ways back.
+    pub edges: Vec<Edge<'a>>,
+    /// Whether every link has a name and ends, so that routes can be sought.
+    pub complete: bool,
+    /// The links as they can be read again.
+    pub described: Vec<Json>,
+}
+
+/// One direction of a link. What of it has a problem has its default here: it still has its place in routes.
+pub struct Edge<'a> {
+    /// Of the way back `NAME.reverse`.
     pub name: String,
     pub from: String,
     pub to: String,
+    /// The number of the edge the other way, if there is one.
+    pub opposite: Option<usize>,
     pub given: Given<'a>,
-    /// The quietest mark that its queue writes, as far as is known; nothing if it marks no packet.
-    pub marks: Option<Level>,
-    /// How many gauges its queue shows, as far as is known.
-    pub gauges: usize,
-    /// Whether its queue serves ECT(1) packets apart.
-    pub serves_l4s: bool,
-    /// Name and digest of the AQMs in it that a user brought.
-    pub brought: Vec<(&'static str, &'static str)>,
-    pub sound: Option<SoundLink>,
+    /// Its queue, unless it has none or one with a problem.
+    pub queue: Option<Composition>,
+    /// The edge as it is simulated.
+    pub spec: LinkSpec,
 }
 
-/// The two directions of a link, and the link as it can be read again.
-pub struct SoundLink {
-    pub forward: LinkSpec,
-    pub back: LinkSpec,
-    pub described: Json,
+/// The two directions of a link as the file declares them, and the link as it can be read again.
+struct Link<'a> {
+    forward: Edge<'a>,
+    reverse: Option<Edge<'a>>,
+    described: Json,
 }
 
-/// The links in the order of the file; nothing for one without name and ends.
-pub fn read<'a>(reader: &mut Reader, root: &Given<'a>) -> Vec<Option<Link<'a>>> {
-    members(reader, root, "link").into_iter().map(|given| link(reader, given)).collect()
+/// One direction of a link, still without name and ends.
+struct Way<'a> {
+    values: Values,
+    given: Given<'a>,
+    queue: Option<Queue>,
+    impairments: Impairments,
+    deliveries: Option<DeliveryTrace>,
+}
+
+impl Links<'_> {
+    /// The queues that are known to be sound, in the order of the network.
+    pub fn queues(&self) -> impl Iterator<Item = &Composition> {
+        self.edges.iter().filter_map(|edge| edge.queue.as_ref())
+    }
+}
+
+/// The links in the order of the file.
+pub fn read<'a>(reader: &mut Reader, root: &Given<'a>) -> Links<'a> {
+    let given = members(reader, root, "link");
+    let declared = given.len();
+    let links: Vec<Link> = given.into_iter().filter_map(|given| link(reader, given)).collect();
+    let complete = declared > 0 && links.len() == declared;
+    let described = links.iter().map(|link| link.described.clone()).collect();
+    Links { edges: in_order(links), complete, described }
+}
+
+/// All links, then their ways back.
+fn in_order(links: Vec<Link>) -> Vec<Edge> {
+    let (mut edges, reverse): (Vec<Edge>, Vec<Option<Edge>>) = links.into_iter().map(|link| (link.forward, link.reverse)).unzip();
+    for (at, mut edge) in reverse.into_iter().enumerate().filter_map(|(at, edge)| Some((at, edge?))) {
+        edges[at].opposite = Some(edges.len());
+        edge.opposite = Some(at);
+        edges.push(edge);
+    }
+    edges
 }
 
 fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
@@ -115,70 +167,138 @@ fn link<'a>(reader: &mut Reader, given: Given<'a>) -> Option<Link<'a>> {
     if ends[1].is_some() && ends[1] == ends[2] {
         reader.report(&given, "to", "a link must lead to another node than it comes from".to_owned());
     }
-    reader.warn_unheeded(&given, &reading.values, &[]);
-    let name = ends[0].as_deref().unwrap_or_default();
-    let back = back(reader, &given, name, &reading);
-    let queue = queue(reader, &given);
-    let marks = queue.as_ref().map_or(Some(Level::Congested), |queue| queue.of.marks());
-    let gauges = queue.as_ref().map_or(0, |queue| queue.of.gauges());
-    let serves_l4s = queue.as_ref().is_some_and(|queue| queue.of.serves_l4s());
-    let brought = queue.as_ref().map_or_else(Vec::new, |queue| queue.of.brought());
-    let sound = sound_link(&reading, queue, back);
+    if reading.get::<Option<Rate>>("rate") == Some(None) && !given.gives(DELIVERIES.key) {
+        reader.report(&given, "rate", "is missing: give it as rate = \"10 Mbps\", or give deliveries".to_owned());
+    }
+    let reverse = reverse(reader, &given, &reading);
+    let forward = way(reader, given, reading);
+    warn_without_queue(reader, &forward);
+    let described = described_link(&forward, reverse.as_ref());
     let [name, from, to] = ends;
-    Some(Link { name: name?, from: from?, to: to?, given, marks, gauges, serves_l4s, brought, sound })
+    let (name, from, to) = (name?, from?, to?);
+    let back = format!("{name}.reverse");
+    let reverse = reverse.map(|way| way.edge(LinkName::shared(&name, Direction::Back), back, [&to, &from]));
+    let forward = forward.edge(LinkName::shared(&name, Direction::Forward), name, [&from, &to]);
+    Some(Link { forward, reverse, described })
 }
 
-/// The link's two directions, unless something of it has a problem.
-fn sound_link(reading: &Reading, queue: Option<Queue>, back: Option<(LinkSpec, Map<String, Json>)>) -> Option<SoundLink> {
-    let (values, queue, (back, back_described)) = (reading.sound()?, queue?, back?);
-    let keys = LinkKeys::of(values);
-    let mut described = described(values);
-    described.insert("queue".to_owned(), Json::Object(queue.described));
-    described.insert("reverse".to_owned(), Json::Object(back_described));
-    let forward = LinkSpec {
-        name: LinkName::shared(&keys.name, Direction::Forward),
-        rate: keys.rate,
-        delay: keys.delay,
-        buffer: Buffer::Queue(Box::new(QueueSpec { name: keys.name.clone(), of: queue.of })),
-        spread: Span::ZERO,
-        impairment: ImpairmentSpec::new(impairment::Settings::of(values)),
-    };
-    Some(SoundLink { forward, back, described: Json::Object(described) })
-}
-
-/// The way back: as the link itself where nothing else is said, with a plain buffer.
-fn back(reader: &mut Reader, link: &Given, name: &str, reading: &Reading) -> Option<(LinkSpec, Map<String, Json>)> {
-    let values = match reader.table(link, "reverse", LINK.inner("reverse").example) {
-        Some(given) => {
-            reader.only(&given, REVERSE.names());
-            let reading = reader.keys(&given, REVERSE.keys);
-            reader.warn_unheeded(&given, &reading.values, &[]);
-            reading.sound()?.clone()
-        }
-        None => Values::defaults(REVERSE.keys),
-    };
-    let keys = Back::of(&values);
-    let spec = LinkSpec {
-        name: LinkName::shared(name, Direction::Back),
-        rate: keys.rate.or(reading.get("rate"))?,
-        delay: keys.delay.or(reading.get("delay"))?,
-        buffer: Buffer::Pipe { limit: keys.limit },
-        spread: Span::ZERO,
-        impairment: ImpairmentSpec::new(impairment::Settings::of(&values)),
-    };
-    let mut described = described(&values);
-    described.insert("rate".to_owned(), json!(format!("{} bps", spec.rate.bps())));
-    described.insert("delay".to_owned(), json!(format!("{} s", spec.delay.seconds())));
-    Some((spec, described))
-}
-
-fn queue(reader: &mut Reader, link: &Given) -> Option<Queue> {
-    let inner = LINK.inner("queue");
-    let Some(given) = reader.table(link, "queue", inner.example) else {
-        if !link.gives("queue") {
-            reader.report(link, "queue", format!("is missing: give it as queue = {}", inner.example));
+/// The way back, unless the link has none: as the link itself where nothing else is said.
+fn reverse<'a>(reader: &mut Reader, link: &Given<'a>, of_link: &Reading) -> Option<Way<'a>> {
+    let given = reader.table(link, "reverse", LINK.inner("reverse").example);
+    if of_link.get("one_way") == Some(true) {
+        if given.is_some() {
+            reader.report(
+                link,
+                "reverse",
+                "stands beside one_way = true, which leaves the way back out: leave one of the two out".to_owned(),
+            );
         }
         return None;
-    };
-    queue::read(reader, &given)
+    }
+    let given = given.unwrap_or_else(|| Given::nothing(link.at("reverse")));
+    reader.only(&given, REVERSE.names());
+    let mut reading = reader.keys(&given, REVERSE.keys);
+    if link.gives(DELIVERIES.key) && !given.gives("rate") && !given.gives(DELIVERIES.key) {
+        let message =
+            "is missing: the link follows a trace and has no rate for its way back, so give rate = \"10 Mbps\", or deliveries of its own";
+        reader.report(&given, "rate", message.to_owned());
+    }
+    let inherited = if given.gives(DELIVERIES.key) { &["delay"][..] } else { &["rate", "delay"] };
+    for &key in inherited {
+        if let Value::Nothing(_) = reading.values.value(key) {
+            reading.values.set(key, of_link.values.value(key).clone());
+        }
+    }
+    Some(way(reader, given, reading))
+}
+
+/// One direction, whose keys have been read.
+fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'a> {
+    reader.warn_unheeded(&given, &reading.values, &[]);
+    let table = reader.table(&given, "queue", QUEUED.example);
+    let queue = table.and_then(|table| queue::read(reader, &table));
+    if given.gives("queue") && given.gives("limit") {
+        reader.warn(&given, "limit", "is not read beside a queue, which has a buffer of its own: leave one of the two out".to_owned());
+    }
+    let keys = impairment::Settings::of(&reading.values);
+    let impairments = impair::read(reader, &given, Some(keys));
+    let deliveries = deliveries(reader, &given, &mut reading);
+    Way { values: reading.values, given, queue, impairments, deliveries }
+}
+
+/// When packets leave: at a rate, or at the opportunities of a trace, whose mean the rate is then.
+fn deliveries(reader: &mut Reader, given: &Given, reading: &mut Reading) -> Option<DeliveryTrace> {
+    if !given.gives(DELIVERIES.key) {
+        return None;
+    }
+    if given.gives("rate") {
+        reader.report(given, "rate", "stands beside deliveries, which say when packets leave: leave one of the two out".to_owned());
+    }
+    if !given.gives("queue") {
+        let message = format!("need a queue, in which packets wait for them: give queue = {}", QUEUED.example);
+        reader.report(given, DELIVERIES.key, message);
+    }
+    let trace = deliveries::read(reader, given)?;
+    reading.values.set("rate", Value::Rate(trace.mean_rate()));
+    Some(trace)
+}
+
+/// A link that says nothing of what waits before it hardly means that.
+fn warn_without_queue(reader: &mut Reader, link: &Way) {
+    if !link.given.gives("queue") && !link.given.gives("limit") {
+        let message = format!(
+            "is left out, so packets wait in a plain drop-tail buffer of {} packets that is not measured: give queue = {}, or limit if that is meant",
+            link.values.get::<u32>("limit"),
+            QUEUED.example
+        );
+        reader.warn(&link.given, "queue", message);
+    }
+}
+
+impl<'a> Way<'a> {
+    /// The edge between these nodes.
+    fn edge(self, link: LinkName, name: String, [from, to]: [&str; 2]) -> Edge<'a> {
+        let buffer = match &self.queue {
+            Some(queue) => {
+                let deliveries = self.deliveries.clone();
+                Buffer::Queue(Box::new(QueueSpec { deliveries, ..QueueSpec::new(name.clone(), queue.of.clone()) }))
+            }
+            None => Buffer::Pipe { limit: self.values.get("limit") },
+        };
+        let spec = LinkSpec {
+            name: link,
+            rate: self.values.get::<Option<Rate>>("rate").unwrap_or(Rate::MAX),
+            delay: self.values.get("delay"),
+            buffer,
+            spread: Span::ZERO,
+            impairment: self.impairments.spec,
+            own: None,
+        };
+        let queue = self.queue.map(|queue| queue.of);
+        Edge { name, from: from.to_owned(), to: to.to_owned(), opposite: None, given: self.given, queue, spec }
+    }
+
+    /// The direction as it can be read again: with its queue, or with the limit of its plain buffer.
+    fn described(&self) -> Map<String, Json> {
+        let mut described = described(&self.values);
+        if let Some(queue) = &self.queue {
+            described.remove("limit");
+            described.insert("queue".to_owned(), Json::Object(queue.described.clone()));
+        }
+        if let Some(trace) = &self.deliveries {
+            described.remove("rate");
+            described.insert(DELIVERIES.key.to_owned(), deliveries::described(trace));
+        }
+        self.impairments.describe(&mut described);
+        described
+    }
+}
+
+/// The link with its way back as it can be read again.
+fn described_link(forward: &Way, reverse: Option<&Way>) -> Json {
+    let mut described = forward.described();
+    if let Some(reverse) = reverse {
+        described.insert("reverse".to_owned(), Json::Object(reverse.described()));
+    }
+    Json::Object(described)
 }

@@ -1,12 +1,16 @@
 //! The sections of a scenario file. Each is declared once: from the declaration come its reader, the description of what is in force, the
 //! schema, the `show` text and the documentation.
 
+pub mod change;
+pub mod deliveries;
 pub mod flows;
+pub mod impair;
 pub mod link;
 pub mod queue;
 pub mod record;
 pub mod root;
 mod stray;
+pub mod way;
 
 use std::collections::BTreeMap;
 
@@ -51,11 +55,27 @@ pub enum Holds {
     Tcp,
     /// An application: its name, or a table with its parameters.
     App,
+    /// A list of impairments, each with its kind and its parameters.
+    Impairments,
+    /// A shape by its name, with its parameters.
+    Shape,
+    /// A trace of delivery opportunities: a file, or a list of times.
+    Deliveries,
 }
 
 /// Every section, in the order of the documentation.
-pub const SECTIONS: &[&Section] =
-    &[&root::ROOT, &link::LINK, &queue::QUEUE, &link::REVERSE, &flows::FLOWS, &flows::ACCESS, &flows::UDP, &record::RECORD];
+pub const SECTIONS: &[&Section] = &[
+    &root::ROOT,
+    &link::LINK,
+    &queue::QUEUE,
+    &link::REVERSE,
+    &change::CHANGE,
+    &flows::FLOWS,
+    &way::ACCESS,
+    &way::EXIT,
+    &flows::UDP,
+    &record::RECORD,
+];
 
 impl Section {
     /// The names of all that may stand in it.
@@ -125,7 +145,13 @@ pub fn json_of(value: &Value) -> Json {
         Value::Number(x) => json!(x),
         Value::Count(n) => json!(n),
         Value::Flag(flag) => json!(flag),
-        Value::Amount(_) | Value::Span(_) | Value::Rate(_) | Value::Nothing(_) | Value::Word(_) | Value::Text(_) => {
+        Value::Amount(_)
+        | Value::Span(_)
+        | Value::Rate(_)
+        | Value::Distribution(_)
+        | Value::Nothing(_)
+        | Value::Word(_)
+        | Value::Text(_) => {
             json!(value.to_string())
         }
         Value::List(values) => values.iter().map(json_of).collect(),

@@ -21,6 +21,8 @@ parameters! {
         pub events: bool = "false";
         /// How delays, round-trip times and times in queues are distributed over the measured interval.
         pub distributions: bool = "false";
+        /// Each transaction: when it began, how long it took and how large it was.
+        pub transfers: bool = "false";
         /// Draw figures after the run.
         pub plot: bool = "false";
     }
@@ -69,8 +71,8 @@ pub struct Extent {
 impl Record {
     /// What a run is to record.
     pub fn recording(&self) -> Recording {
-        let Record { queue, window, rates, events, distributions, plot: _ } = *self;
-        Recording { queue: queue.every(), window: window.every(), rates, events, distributions }
+        let Record { queue, window, rates, events, distributions, transfers, plot: _ } = *self;
+        Recording { queue: queue.every(), window: window.every(), rates, events, distributions, transfers }
     }
 
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.

@@ -2,8 +2,9 @@
 
 use ecnlab_units::{Span, Values, parameters};
 
-use super::{Holds, Inner, Section, flows, link, record};
+use super::{Holds, Inner, Section, change, flows, link, record};
 use crate::read::{Given, Reader};
+use crate::shapes::NETWORK;
 
 parameters! {
     /// What stands at the top of the file.
@@ -25,13 +26,33 @@ pub const ROOT: Section = Section {
     doc: "Title, times, and the sections below.",
     keys: RootKeys::PARAMETERS,
     tables: &[
-        Inner { key: "link", holds: Holds::Many(&link::LINK), required: true, doc: "The links, one section or more.", example: "[[link]]" },
+        Inner {
+            key: NETWORK,
+            holds: Holds::Shape,
+            required: false,
+            doc: "A ready-made network: the name of its shape, and its parameters.",
+            example: "{ shape = \"dumbbell\", rate = \"10 Mbps\", delay = \"20 ms\", queue = { aqm = \"ecn\", limit = 120 } }",
+        },
+        Inner {
+            key: "link",
+            holds: Holds::Many(&link::LINK),
+            required: false,
+            doc: "The links, one section or more, unless network makes them.",
+            example: "[[link]]",
+        },
         Inner {
             key: "flows",
             holds: Holds::Many(&flows::FLOWS),
             required: true,
             doc: "The groups of flows, one section or more; at most 1 000 000 flows in all.",
             example: "[[flows]]",
+        },
+        Inner {
+            key: "change",
+            holds: Holds::Many(&change::CHANGE),
+            required: false,
+            doc: "What changes about links while the run goes on.",
+            example: "[[change]]",
         },
         Inner {
             key: "record",

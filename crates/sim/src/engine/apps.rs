@@ -151,6 +151,7 @@ impl<P: Probe> Caller<'_, P> {
         simulation.deadlines.clear(timer);
         simulation.deadlines.clear(sink);
         if datagrams {
+            flow.measures.send_datagram(simulation.now);
             return simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         }
         flow.measures.begin_transfer(simulation.now);
@@ -182,10 +183,14 @@ impl<P: Probe> Calls for Caller<'_, P> {
         let now = self.simulation.now;
         let flow = &mut self.simulation.flows[at as usize];
         flow.started = true;
-        if !flow.datagrams && !flow.measures.is_sending() {
-            flow.measures.begin_transfer(now);
+        if flow.datagrams {
+            flow.measures.send_datagram(now);
         }
         self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
+        let flow = &mut self.simulation.flows[at as usize];
+        if !flow.datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {
+            flow.measures.begin_transfer(now);
+        }
     }
 
     fn seat(&mut self, member: Member, number: u64) {

@@ -13,10 +13,11 @@ use super::flow::Flow;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
+use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
-use crate::network::{Buffer, FlowSpec, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+use crate::network::{Buffer, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
 
@@ -53,6 +54,9 @@ impl<P: Probe> Simulation<P> {
             links: Vec::with_capacity(links),
             declared: Vec::with_capacity(links),
             queues: Vec::new(),
+            impaired: Vec::new(),
+            impaired_names: Vec::new(),
+            schedule: Vec::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -77,21 +81,37 @@ impl<P: Probe> Simulation<P> {
         };
         let seed = self.options.seed;
         let stream = |role: &str| Rng::for_role(seed, &format!("{role} {}", spec.name));
-        let impairment = spec.impairment.as_deref().map(|spec| Box::new(Impairment::new(spec.clone(), stream("loss"))));
+        let impairment = spec.impairment.as_deref().map(|parts| {
+            self.note_impaired(number as u32, &spec.name);
+            let hold = self.deadlines.add(Component::new(ComponentKind::Hold, number));
+            Box::new(Impairment::new(parts, stream, hold))
+        });
         let deadline = self.deadlines.add(Component::new(ComponentKind::Link, number));
-        self.links.push(Link::new(spec.rate, self.drawn_delay(spec), limit, queue, impairment, deadline));
-        self.declared.push((spec.rate, spec.delay));
+        let delay = spec.delay_in_run(seed);
+        self.links.push(Link::new(spec.rate, delay + self.drawn_spread(spec), limit, queue, impairment, deadline));
+        self.declared.push((spec.rate, delay));
         self.probe.link_added(number as u32, spec);
         number as u32
     }
 
-    /// A link's delay with what is drawn of it.
-    fn drawn_delay(&self, spec: &LinkSpec) -> Span {
+    /// Remembers by which name a link's impairments go in results. Links that share one are mostly added one after another.
+    fn note_impaired(&mut self, link: u32, name: &LinkName) {
+        let label = name.label();
+        let known = self.impaired_names.iter().rposition(|known| **known == *label);
+        let place = known.unwrap_or_else(|| {
+            self.impaired_names.push(label.into());
+            self.impaired_names.len() - 1
+        });
+        self.impaired.push((link, place as u32));
+    }
+
+    /// What is drawn of a link's spread.
+    fn drawn_spread(&self, spec: &LinkSpec) -> Span {
         if spec.spread == Span::ZERO {
-            return spec.delay;
+            return Span::ZERO;
         }
         let mut rng = Rng::for_role(self.options.seed, &format!("spread {}", spec.name));
-        spec.delay + Span::from_picos(rng.below(spec.spread.picos() + 1))
+        Span::from_picos(rng.below(spec.spread.picos() + 1))
     }
 
     fn add_queue(&mut self, spec: &QueueSpec, link: &LinkSpec, number: u32) -> u32 {
@@ -107,10 +127,13 @@ impl<P: Probe> Simulation<P> {
             deadline,
             timer,
             transmitting: false,
+            is_down: false,
+            deliveries: spec.deliveries.clone().map(|trace| Box::new(Deliveries::new(trace))),
             measures: QueueMeasures::new(self.now, before),
         });
         self.queue_names.push(spec.name.as_str().into());
         self.queue_bands.push(spec.of.bands());
+        spec.changes.iter().for_each(|change| self.add_change(at as u32, change));
         at as u32
     }
 
@@ -155,9 +178,10 @@ impl<P: Probe> Simulation<P> {
         for (links, specs) in [(own.access, &template.access), (own.exit, &template.exit)] {
             for (link, spec) in links.iter().flatten().zip(specs.iter().flatten()) {
                 let spec = spec.of_member(number);
-                let delay = self.drawn_delay(&spec);
-                self.links[*link as usize].set_delay(delay);
-                self.declared[*link as usize] = (spec.rate, spec.delay);
+                let delay = spec.delay_in_run(self.options.seed);
+                let spread = self.drawn_spread(&spec);
+                self.links[*link as usize].set_delay(delay + spread);
+                self.declared[*link as usize].1 = delay;
             }
         }
         let spec = template.member(number, own, Heading::Along);

@@ -5,7 +5,7 @@ use ecnlab_units::{Span, Time};
 
 use super::Simulation;
 use crate::component::{Component, ComponentKind};
-use crate::measures::{Histogram, Jain, QueueMeasures};
+use crate::measures::{Completions, Histogram, Jain, QueueMeasures};
 use crate::network::Counted;
 use crate::probe::{Bin, Probe};
 
@@ -85,9 +85,13 @@ impl<P: Probe> Simulation<P> {
         for group in &mut self.groups {
             group.delay = Histogram::default();
             group.transfers = Histogram::default();
+            group.completions = Completions::default();
         }
         for queue in &mut self.queues {
             queue.measures = QueueMeasures::new(self.now, queue.discipline.counters_by_band());
+            if let Some(deliveries) = &mut queue.deliveries {
+                deliveries.begin_measuring();
+            }
         }
         self.links.iter_mut().filter_map(|link| link.impairment.as_mut()).for_each(|impairment| impairment.begin_measuring());
     }

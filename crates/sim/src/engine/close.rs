@@ -5,6 +5,7 @@ use ecnlab_queue::Discipline;
 use super::{Flow, Run, Simulation};
 use crate::impairment::Losses;
 use crate::link::Queue;
+use crate::measures::columns::ImpairmentRow;
 use crate::measures::{GroupAtEnd, NetworkNames, QueueAtEnd, Reporter};
 use crate::network::Counted;
 use crate::packet::NONE;
@@ -17,34 +18,58 @@ impl<P: Probe> Simulation<P> {
         let on_wires = self.links.iter().flat_map(|link| link.chain(&self.packets));
         let mut waiting = Vec::new();
         self.queues.iter().for_each(|queue| queue.discipline.frames(&mut |frame| waiting.push(frame.packet)));
+        let held = self.links.iter().filter_map(|link| link.impairment.as_ref()).flat_map(|impairment| impairment.held());
         let mut live = 0;
-        for id in on_wires.chain(waiting) {
+        for id in on_wires.chain(waiting).chain(held).chain(self.partly()) {
             let packet = &self.packets[id];
             live += 1;
             in_flight[packet.flow as usize] += u64::from(!packet.is_ack());
         }
-        assert_eq!(self.packets.live(), live, "every packet is on a link or in a queue");
+        assert_eq!(self.packets.live(), live, "every packet is on a link, in a queue or held before one");
         for (flow, in_flight) in self.flows.iter().zip(in_flight) {
-            assert_eq!(flow.counters().sent, flow.received + flow.lost + in_flight, "sent = received + lost + in flight");
+            let accounted = flow.received + flow.lost + in_flight;
+            assert_eq!(flow.counters().sent + flow.copied, accounted, "sent + copied = received + lost + in flight");
             let una = flow.sender.tcp().map_or(0, |sender| sender.una());
             assert!(una <= flow.sink.next(), "nothing is acknowledged that has not arrived");
         }
         for link in &self.links {
             let queued = if link.queue == NONE { (0, 0) } else { self.queue_waiting_and_dropped(link.queue) };
-            let accounted = link.delivered + link.dropped + u64::from(link.count()) + queued.0 + queued.1;
-            assert_eq!(link.arrived, accounted, "arrived = delivered + dropped + waiting + on the wire");
+            let (copied, held) = link.impairment.as_ref().map_or((0, 0), |impairment| (impairment.copied, impairment.held().len() as u64));
+            let accounted = link.delivered + link.dropped + u64::from(link.count()) + queued.0 + queued.1 + held;
+            assert_eq!(link.arrived + copied, accounted, "arrived + copied = delivered + dropped + held + waiting + on the wire");
         }
     }
 
+    /// What waits in a queue or is partly sent, and what it has dropped.
     fn queue_waiting_and_dropped(&self, at: u32) -> (u64, u64) {
-        let discipline = &self.queues[at as usize].discipline;
-        (discipline.len() as u64, discipline.total().dropped_packets())
+        let queue = &self.queues[at as usize];
+        let partly = queue.deliveries.as_ref().is_some_and(|deliveries| deliveries.partly.is_some());
+        (queue.discipline.len() as u64 + u64::from(partly), queue.discipline.total().dropped_packets())
     }
 
     fn queue_at_end<'q>(&self, queue: &'q Queue, bands: &'static [&'static str]) -> QueueAtEnd<'q> {
         let impairment = self.links[queue.link as usize].impairment.as_ref();
         let lost = impairment.map_or(Losses::default(), |impairment| impairment.losses());
-        QueueAtEnd { measures: &queue.measures, bands, counters: queue.discipline.counters_by_band(), lost }
+        let followed = queue.deliveries.as_ref().map(|deliveries| deliveries.utilisation(self.options.measure_from, self.now));
+        let utilisation = followed.unwrap_or_else(|| queue.measures.utilisation(self.now));
+        QueueAtEnd { measures: &queue.measures, bands, counters: queue.discipline.counters_by_band(), lost, utilisation }
+    }
+
+    /// What each impairment did; links of one name are one.
+    fn impairment_rows(&self) -> Vec<ImpairmentRow> {
+        let mut rows: Vec<ImpairmentRow> = Vec::new();
+        let mut first = vec![usize::MAX; self.impaired_names.len()];
+        for &(link, label) in &self.impaired {
+            let Some(impairment) = &self.links[link as usize].impairment else { continue };
+            let known = first[label as usize];
+            if known == usize::MAX {
+                first[label as usize] = rows.len();
+                rows.extend(impairment.counts().zip(0..).map(|((kind, counts), part)| ImpairmentRow { link: label, part, kind, counts }));
+            } else {
+                rows[known..].iter_mut().zip(impairment.counts()).for_each(|(row, (_, counts))| row.counts = row.counts.plus(&counts));
+            }
+        }
+        rows
     }
 
     pub(super) fn close(mut self) -> (Run, P) {
@@ -52,14 +77,20 @@ impl<P: Probe> Simulation<P> {
         self.tell_distributions();
         let bands = self.queue_bands.iter().copied().flatten().map(|&band| band.into()).collect();
         let [groups, queues] = [&self.group_names, &self.queue_names].map(|names| names.iter().cloned().collect());
-        let names = NetworkNames { groups, queues, bands, ..NetworkNames::default() };
+        let links = self.impaired_names.iter().cloned().collect();
+        let names = NetworkNames { groups, queues, bands, gauges: [].into(), links };
         let reporter = Reporter::new(&names, self.options.measure_from, self.now);
-        let groups: Vec<_> = self.groups.iter().map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers }).collect();
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .map(|group| GroupAtEnd { delay: &group.delay, transfers: &group.transfers, completions: &group.completions })
+            .collect();
         let queues: Vec<_> = self.queues.iter().zip(&self.queue_bands).map(|(queue, bands)| self.queue_at_end(queue, bands)).collect();
         let report = reporter.report(
             self.flows.iter().filter(|flow| flow.counted != Counted::Nowhere).map(Flow::at_end),
             &groups,
             &queues,
+            self.impairment_rows(),
             &self.fairness,
         );
         let packet_hops = self.links.iter().map(|link| link.delivered).sum();
@@ -69,6 +100,9 @@ impl<P: Probe> Simulation<P> {
     /// Counts what is still going on when the run ends: spells without delivery, and packets that wait.
     fn close_measures(&mut self) {
         for (at, flow) in self.flows.iter_mut().enumerate() {
+            if flow.datagrams {
+                flow.measures.finish_datagrams(self.now);
+            }
             if let Some(since) = flow.measures.finish(self.now) {
                 self.probe.lockout(at as u32, since, self.now);
             }

@@ -2,12 +2,12 @@
 
 use ecnlab_transport::application::Event;
 use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
-use ecnlab_units::Time;
+use ecnlab_units::{Rate, Time};
 
-use super::{Flow, Simulation};
-use crate::measures::Delivery;
+use super::{END, Flow, Simulation};
+use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
-use crate::packet::{NONE, Origin, Packet, PacketId};
+use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
 use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
@@ -27,7 +27,7 @@ impl<P: Probe> Simulation<P> {
         let mut heard = 0;
         if packet.role != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
-            let first_bytes = if segment.retransmission { 0 } else { carried };
+            let first_bytes = if segment.retransmission || packet.bits.copy() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
             if let Some(since) = flow.measures.delivered(&delivery, self.now) {
                 self.probe.lockout(packet.flow, since, self.now);
@@ -72,9 +72,9 @@ impl<P: Probe> Simulation<P> {
     /// Puts an acknowledgement into the network, which takes its SACK blocks.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
-        let Flow { back: cursor, connection, dialect, .. } = self.flows[flow as usize];
+        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
         let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, dialect, datagrams: false });
+        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
         self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
@@ -95,7 +95,7 @@ impl<P: Probe> Simulation<P> {
                 self.probe.round_trip(self.now, flow.group, rtt);
             }
         }
-        let opens = ack.role == Role::Syn && flow.app != NONE && flow.sender.tcp().is_some_and(|sender| sender.is_opening());
+        let opens = ack.role == Role::Syn && flow.opens_for_application();
         self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
         if opens {
             self.tell_of(at, Event::Opened);
@@ -121,11 +121,20 @@ impl<P: Probe> Simulation<P> {
 
     /// Counts what a user waited for since it `began`.
     pub(super) fn count_transfer(&mut self, at: u32, began: Time, bytes: u64) {
+        let narrowest = self.narrowest(self.flows[at as usize].forward);
         let flow = &mut self.flows[at as usize];
         let took = self.now.since(began);
         flow.measures.transfers.record(took);
-        self.groups[flow.group as usize].transfers.record(took);
+        let group = &mut self.groups[flow.group as usize];
+        group.transfers.record(took);
+        group.completions.record(&Ended { bytes, took, ideal: Ended::ideal(bytes, flow.base_rtt, narrowest) });
         self.probe.transfer(self.now, flow.group, began, bytes);
+    }
+
+    /// The declared rate of the slowest link of a route.
+    fn narrowest(&self, route: u32) -> Rate {
+        let links = self.hops[route as usize..].iter().take_while(|&&link| link != END);
+        links.map(|&link| self.declared[link as usize].0).min().expect("a route has a link")
     }
 
     /// A flow's own deadline: its start, later its retransmission timer.
@@ -146,10 +155,7 @@ impl<P: Probe> Simulation<P> {
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (
-            flow.timer,
-            Origin { flow: at, cursor: flow.forward, connection: flow.connection, dialect: flow.dialect, datagrams: flow.datagrams },
-        );
+        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, bits: flow.bits });
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
-use ecnlab_units::{Dialect, Span, Time};
+use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{Counted, FlowSpec};
-use crate::packet::NONE;
+use crate::packet::{Bits, NONE};
 
 /// What every packet reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
@@ -19,8 +19,8 @@ pub struct Flow {
     pub group: u32,
     /// Which of its connections is open, modulo 256.
     pub connection: u8,
-    /// What the ECN field of its packets means.
-    pub dialect: Dialect,
+    /// What is the same of all packets of its sender.
+    pub bits: Bits,
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
@@ -32,6 +32,8 @@ pub struct Flow {
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
+    /// Copies of its packets that links made, in the whole run.
+    pub copied: u64,
     pub measures: FlowMeasures,
     /// Number of its application, or `NONE`, and which member it is there.
     pub app: u32,
@@ -73,7 +75,7 @@ impl Flow {
             back,
             group: spec.group,
             connection: 0,
-            dialect: transport.dialect(),
+            bits: Bits::of_sender(transport.dialect(), transport.is_datagrams()),
             datagrams: transport.is_datagrams(),
             started: false,
             counted: spec.counted,
@@ -84,6 +86,7 @@ impl Flow {
             place: 0,
             received: 0,
             lost: 0,
+            copied: 0,
             opens: spec.opens.map_or(0, |demand| demand.bytes),
             start: spec.start,
             measures: FlowMeasures::new(base_rtt, spec.opens.map(|_| spec.start)),
@@ -117,6 +120,13 @@ impl Flow {
         }
         self.started = true;
         (self.sender, self.sink) = (sender, sink);
+    }
+
+    /// Whether a connection that its application opened has not been answered yet.
+    #[cold]
+    #[inline(never)]
+    pub fn opens_for_application(&self) -> bool {
+        self.app != NONE && self.sender.tcp().is_some_and(Sender::is_opening)
     }
 
     /// What the senders of all its connections have done.

@@ -9,9 +9,12 @@ mod apps;
 mod build;
 mod clock;
 mod close;
+mod deliver;
 mod ends;
 mod flow;
+mod impair;
 mod path;
+mod schedule;
 
 use std::sync::Arc;
 
@@ -21,10 +24,11 @@ use ecnlab_units::{Rate, Span, Time};
 use self::apps::App;
 use self::clock::{CLOCKS, only_looks};
 use self::flow::Flow;
+use self::schedule::Scheduled;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
-use crate::measures::{FairnessBins, Histogram, NetworkNames, Report};
+use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
 use crate::packet::Arena;
 use crate::probe::Probe;
 
@@ -60,9 +64,14 @@ pub struct Simulation<P> {
     clock: [u32; CLOCKS],
     packets: Arena,
     links: Vec<Link>,
-    /// Rate and delay of each link as they are declared, without the draw from its spread.
+    /// Rate and delay of each link, without the draw from its spread.
     declared: Vec<(Rate, Span)>,
     queues: Vec<Queue>,
+    /// The links with impairments, each with the place of what it is called.
+    impaired: Vec<(u32, u32)>,
+    impaired_names: Vec<Arc<str>>,
+    /// How links change while the run goes on.
+    schedule: Vec<Scheduled>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `END`.
     hops: Vec<u32>,
@@ -85,6 +94,7 @@ pub struct Simulation<P> {
 struct GroupCounts {
     delay: Histogram<8>,
     transfers: Histogram<8>,
+    completions: Completions,
     marks: u64,
     drops: u64,
 }
@@ -156,6 +166,8 @@ impl<P: Probe> Simulation<P> {
             ComponentKind::Clock => self.tick(index),
             ComponentKind::App => self.wake_app(index),
             ComponentKind::QueueTimer => self.expire_queue(index),
+            ComponentKind::Hold => self.release(index),
+            ComponentKind::Schedule => self.change(index),
         }
     }
 }

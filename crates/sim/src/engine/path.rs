@@ -9,7 +9,7 @@ use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
 use crate::packet::{Arena, NONE, PacketId, PacketKind};
-use crate::probe::{MarkOrDrop, Probe, Touch};
+use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
@@ -45,16 +45,12 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a link with a measured queue, or with an impairment.
     fn enter_special(&mut self, at: u32, id: PacketId) {
-        let Link { queue, ref impairment, .. } = self.links[at as usize];
-        if impairment.is_some() && !self.impair(at, id) {
-            return;
-        }
-        if queue == NONE { self.enter_pipe(at, id) } else { self.offer(queue, id) }
+        if self.links[at as usize].impairment.is_some() { self.impair(at, id, 0) } else { self.enter_queue(at, id) }
     }
 
     /// A packet comes to a pipe, which computes its departure.
     #[inline]
-    fn enter_pipe(&mut self, at: u32, id: PacketId) {
+    pub(super) fn enter_pipe(&mut self, at: u32, id: PacketId) {
         let link = &mut self.links[at as usize];
         if link.is_full(&self.packets, self.now) {
             link.dropped += 1;
@@ -68,7 +64,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet comes to a measured queue.
-    fn offer(&mut self, at: u32, id: PacketId) {
+    pub(super) fn offer(&mut self, at: u32, id: PacketId) {
         let waiting = Waiting::new(id, &self.packets[id]);
         let (now, queue, mut witness) = self.at_queue(at);
         let length = queue.discipline.len();
@@ -90,7 +86,14 @@ impl<P: Probe> Simulation<P> {
     ///
     /// # Panics
     /// If none may leave yet and the queue is to be asked again at once: time would stand still.
-    fn transmit(&mut self, at: u32) {
+    pub(super) fn transmit(&mut self, at: u32) {
+        let queue = &self.queues[at as usize];
+        if queue.is_down {
+            return;
+        }
+        if queue.deliveries.is_some() {
+            return self.deliver(at);
+        }
         let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.held(queue.discipline.len(), now);
@@ -100,16 +103,13 @@ impl<P: Probe> Simulation<P> {
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));
-                if P::LINKS {
-                    witness.probe.began(now, begins, queue.link, frame.packet, &witness.packets[frame.packet]);
-                }
+                witness.tell_of_beginning(frame.packet, begins);
                 queue.transmitting = true;
                 launch(link, packets, deadlines, frame.packet, begins, departs);
                 deadlines.set(queue.deadline, now, departs);
             }
             Take::Later(time) => {
-                assert!(time > now, "the time at which a packet may leave must be later than now");
-                deadlines.set(queue.deadline, now, time);
+                deadlines.set(queue.deadline, now, later_than(time, now));
             }
             Take::Empty => {}
         }
@@ -130,7 +130,7 @@ impl<P: Probe> Simulation<P> {
 
     /// The time, a queue, and who hears what the queue does.
     #[inline(always)]
-    fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
+    pub(super) fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
         let Simulation { now, queues, packets, flows, groups, probe, .. } = self;
         let queue = &mut queues[at as usize];
         let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
@@ -139,29 +139,15 @@ impl<P: Probe> Simulation<P> {
 
     /// Who hears what a link does.
     #[inline(always)]
-    fn at_link(&mut self, link: u32) -> Witness<'_, P> {
+    pub(super) fn at_link(&mut self, link: u32) -> Witness<'_, P> {
         let Simulation { now, links, packets, flows, groups, probe, .. } = self;
         let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
         Witness { now: *now, link, queue, packets, flows, groups, probe }
     }
-
-    /// Lets a packet through the link's impairments; false if the packet is gone.
-    #[cold]
-    fn impair(&mut self, at: u32, id: PacketId) -> bool {
-        let link = &mut self.links[at as usize];
-        let Some(what) = link.impairment.as_mut().and_then(|impairment| impairment.impair(&mut self.packets[id])) else { return true };
-        if what == MarkOrDrop::ScriptMarked {
-            self.at_link(at).touch(id, what);
-            return true;
-        }
-        link.dropped += 1;
-        self.at_link(at).lose(id, what);
-        false
-    }
 }
 
 /// Hears what a link or its queue does to packets: writes marks, counts, tells the probe, and takes lost packets out of the network.
-struct Witness<'a, P> {
+pub(super) struct Witness<'a, P> {
     now: Time,
     link: u32,
     queue: Option<u32>,
@@ -173,7 +159,7 @@ struct Witness<'a, P> {
 
 impl<P: Probe> Witness<'_, P> {
     #[inline]
-    fn hear(&mut self, deed: Deed<Waiting>) {
+    pub(super) fn hear(&mut self, deed: Deed<Waiting>) {
         match deed {
             Deed::Stored(_) => {}
             Deed::Marked(frame, cause) => {
@@ -187,17 +173,17 @@ impl<P: Probe> Witness<'_, P> {
     }
 
     /// Counts what was done to a data packet.
-    fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
         let counted = u64::from(flow.counted != Counted::Nowhere);
         match what {
-            MarkOrDrop::Marked(_) | MarkOrDrop::ScriptMarked => {
+            MarkOrDrop::Marked(_) | MarkOrDrop::PathMarked => {
                 flow.measures.marks += 1;
                 group.marks += counted;
             }
-            MarkOrDrop::Dropped(_) | MarkOrDrop::ScriptDropped | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
+            MarkOrDrop::Dropped(_) | MarkOrDrop::Lost | MarkOrDrop::EcnRefused => {
                 flow.measures.drops += 1;
                 flow.lost += 1;
                 group.drops += counted;
@@ -207,15 +193,24 @@ impl<P: Probe> Witness<'_, P> {
         self.probe.touched(self.now, &touch);
     }
 
+    /// Tells a probe that looks at links of a transmission.
+    #[inline(always)]
+    pub(super) fn tell_of_beginning(&mut self, id: PacketId, begins: Time) {
+        if P::LINKS {
+            self.probe.began(self.now, begins, self.link, id, &self.packets[id]);
+        }
+    }
+
     /// A packet is gone.
-    fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
+    pub(super) fn lose(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = self.packets[id];
         if P::LINKS {
             self.probe.dropped(self.now, self.link, id, &packet);
         }
         if packet.is_ack() {
             let ack = self.packets.release_ack(id);
-            self.probe.ack_dropped(self.now, self.link, packet.flow, ack.next);
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
+            self.probe.ack_dropped(self.now, &drop);
         } else {
             self.touch(id, what);
             self.packets.release(id);
@@ -223,9 +218,19 @@ impl<P: Probe> Witness<'_, P> {
     }
 }
 
+/// The time at which a packet may leave, as a queue answers that is asked now.
+///
+/// # Panics
+/// If it is not later: time would stand still.
+#[inline]
+pub(super) fn later_than(time: Time, now: Time) -> Time {
+    assert!(time > now, "the time at which a packet may leave must be later than now");
+    time
+}
+
 /// Puts a packet on a wire.
 #[inline]
-fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
+pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
     let order = deadlines.order(begins);
     if link.push(packets, id, departs, order) {
         deadlines.set_ordered(link.deadline, packets[id].due, order);

@@ -1,4 +1,4 @@
-//! The columns of `flows`, `groups`, `total` and `queues`, each with its unit and what it says.
+//! The columns of `flows`, `groups`, `total`, `queues` and `impairments`, each with its unit and what it says.
 //!
 //! All of it is over the measured interval, unless a name ends in `run` or the sentence says otherwise.
 
@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use ecnlab_queue::{ByCause, Cause};
 
 use super::table::{ColumnSpec, Naming, TableSpec, count, index, name, real};
+use crate::impairment::{Counts, KIND_WORDS};
 
 pub const THROUGHPUT: &str = "Throughput: bytes of data packets that reached the sink, headers and retransmitted copies included, by time";
 pub const GOODPUT: &str = "Goodput: bytes that the application at the sink could newly read, in order, by time";
@@ -77,6 +78,15 @@ pub struct TotalRow {
     pub locked_out_flows: u64,
 }
 
+pub struct CompletionRow {
+    pub group: u32,
+    /// Least size and that of the next step, in bytes.
+    pub sizes: [u64; 2],
+    pub transactions: u64,
+    pub transaction: Times,
+    pub slowdown: f64,
+}
+
 pub struct QueueRow {
     pub queue: u32,
     pub arrivals: u64,
@@ -92,6 +102,14 @@ pub struct QueueRow {
     pub empty_fraction: f64,
     pub utilisation: f64,
     pub sojourn: Times,
+}
+
+pub struct ImpairmentRow {
+    pub link: u32,
+    pub part: u32,
+    /// Its place among the kinds.
+    pub kind: u32,
+    pub counts: Counts,
 }
 
 pub struct BandRow {
@@ -177,27 +195,47 @@ pub static TOTAL: TableSpec<TotalRow> = TableSpec {
     ],
 };
 
+pub static COMPLETIONS: TableSpec<CompletionRow> = TableSpec {
+    name: "completions",
+    doc: "how long transactions took by their size: a row for each group and each step of sizes, 1, 2, 5, 10, 20, ... bytes, in which one ended",
+    columns: &[&[
+        name("group", Naming::Group, "Name of the `[[flows]]` section", |row| row.group),
+        count("size_from_bytes", "bytes", "Least application data of the step", |row| row.sizes[0]),
+        count("size_to_bytes", "bytes", "Application data from which on the next step counts", |row| row.sizes[1]),
+        count("transactions", "transactions", "Transactions of that size that ended in the interval", |row| row.transactions),
+        real("transaction_mean_s", "s", "Mean time that one took", |row| row.transaction.mean_s),
+        real("transaction_p50_s", "s", "Median time that one took", |row| row.transaction.p50_s),
+        real("transaction_p95_s", "s", "95th percentile of the time that one took", |row| row.transaction.p95_s),
+        real("transaction_p99_s", "s", "99th percentile of the time that one took", |row| row.transaction.p99_s),
+        real(
+            "slowdown_mean",
+            "1",
+            "Mean of how many times as long as it has to one took: as long as its data at the narrowest link of the route and an empty round trip",
+            |row| row.slowdown,
+        ),
+    ]],
+};
+
 pub static QUEUES: TableSpec<QueueRow> = TableSpec {
     name: "queues",
     doc: "a row for each declared link. A length is what waits; the packet in transmission is not counted",
     columns: &[&[
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
-        count("arrivals", "packets", "Packets that came to the link, dropped ones included", |row| row.arrivals),
+        count("arrivals", "packets", "Packets that came to the link, dropped ones and copies made before the queue included", |row| {
+            row.arrivals
+        }),
         count("departures", "packets", "Packets whose transmission began", |row| row.departures),
-        count("marks", "packets", "Packets marked", |row| row.marks),
+        count("marks", "packets", "Packets marked by the queue", |row| row.marks),
         count("drops", "packets", "Packets dropped, the sum of the next five", QueueRow::drops),
         count("drops_early", "packets", "Dropped by the AQM's law, before the queue was beyond what it tolerates", |row| {
             row.drops[Cause::Early]
         }),
         count("drops_forced", "packets", "Dropped because the queue was beyond what the AQM tolerates", |row| row.drops[Cause::Forced]),
         count("drops_overflow", "packets", "Dropped because the buffer was full", |row| row.drops[Cause::Overflow]),
-        count("drops_lost", "packets", "Lost before the queue (`loss` and `loss_every` of the link)", |row| row.lost),
-        count(
-            "drops_ecn",
-            "packets",
-            "Dropped before the queue because of ECN (`ecn = \"drop\"` or `\"drop-setup\"` of the link)",
-            |row| row.refused_for_ecn,
-        ),
+        count("drops_lost", "packets", "Lost before the queue (`loss`, `loss_every` and `impair` of the link)", |row| row.lost),
+        count("drops_ecn", "packets", "Dropped before the queue because of ECN (`ecn` and `impair` of the link)", |row| {
+            row.refused_for_ecn
+        }),
         real("length_mean_packets", "packets", "Mean length over time", |row| row.length_mean),
         real("length_at_arrival_packets", "packets", "Mean length that an arriving packet found", |row| row.length_at_arrival),
         count("length_max_packets", "packets", "Largest length", |row| u64::from(row.length_max)),
@@ -211,7 +249,8 @@ pub static QUEUES: TableSpec<QueueRow> = TableSpec {
         real(
             "utilisation",
             "1",
-            "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval",
+            "Share of the interval in which a packet was in transmission; a packet counts if its transmission began in the interval. Of a \
+             link that follows a trace, the share of the bytes that its opportunities could carry. A link that is down sends nothing",
             |row| row.utilisation,
         ),
         real("sojourn_mean_s", "s", "Mean wait of the packets that departed, transmission not included", |row| row.sojourn.mean_s),
@@ -229,7 +268,7 @@ pub static BANDS: TableSpec<BandRow> = TableSpec {
         name("band", Naming::Band, "Name of the band", |row| row.band),
         count("arrivals", "packets", "Packets that came to the band, dropped ones included", |row| row.arrivals),
         count("departures", "packets", "Packets whose transmission began", |row| row.departures),
-        count("marks", "packets", "Packets marked", |row| row.marks),
+        count("marks", "packets", "Packets marked by the queue", |row| row.marks),
         count("drops_early", "packets", "As in `queues`", |row| row.drops[Cause::Early]),
         count("drops_forced", "packets", "As in `queues`", |row| row.drops[Cause::Forced]),
         count("drops_overflow", "packets", "As in `queues`", |row| row.drops[Cause::Overflow]),
@@ -237,6 +276,30 @@ pub static BANDS: TableSpec<BandRow> = TableSpec {
         real("sojourn_p50_s", "s", "Median wait of the packets that departed", |row| row.sojourn.p50_s),
         real("sojourn_p95_s", "s", "95th percentile of the wait of the packets that departed", |row| row.sojourn.p95_s),
         real("sojourn_p99_s", "s", "99th percentile of the wait of the packets that departed", |row| row.sojourn.p99_s),
+    ]],
+};
+
+pub static IMPAIRMENTS: TableSpec<ImpairmentRow> = TableSpec {
+    name: "impairments",
+    doc: "a row for each impairment of each link, in the order in which packets meet them; the private links of a group are one link. \
+          Losses of data packets are among `drops` too",
+    columns: &[&[
+        name(
+            "link",
+            Naming::Link,
+            "Name of the link: as declared, with `.reverse` behind it on the way back, and `GROUP.access` of private links",
+            |row| row.link,
+        ),
+        index("part", "index", "Which of the link's impairments, from 0", |row| row.part),
+        name("kind", Naming::Word(&KIND_WORDS), "What kind of impairment", |row| row.kind),
+        count("arrivals", "packets", "Packets that came to it", |row| row.counts.arrived),
+        count("lost", "packets", "Packets lost", |row| row.counts.lost),
+        count("refused", "packets", "Packets dropped because of ECN", |row| row.counts.refused),
+        count("marked", "packets", "Packets marked", |row| row.counts.marked),
+        count("cleared", "packets", "Packets whose ECN codepoint or flags it cleared", |row| row.counts.cleared),
+        count("copied", "packets", "Copies made", |row| row.counts.copied),
+        count("held", "packets", "Packets held before they went on", |row| row.counts.held),
+        count("reordered", "packets", "Packets that went on after one that had come later", |row| row.counts.reordered),
     ]],
 };
 

@@ -31,7 +31,7 @@ pub struct FlowMeasures {
     pub delay: Histogram<5>,
     pub rtt_sum_us: f64,
     pub rtt_samples: u64,
-    /// When the transfer that is under way began.
+    /// When the transfer that is under way began; of datagrams when the last one went out.
     transfer_since: Option<Time>,
     /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
     pub bin_start: [u64; 3],
@@ -112,6 +112,26 @@ impl FlowMeasures {
     pub fn begin_transfer(&mut self, now: Time) {
         self.transfer_since = Some(now);
         self.quiet_since = now;
+    }
+
+    /// A datagram goes out: what was quiet while there was none to send was no lockout.
+    pub fn send_datagram(&mut self, now: Time) {
+        if self.is_at_rest(now) {
+            self.quiet_since = now;
+        }
+        self.transfer_since = Some(now);
+    }
+
+    /// The run of a sender of datagrams ends: it is at rest if it has long sent none.
+    pub fn finish_datagrams(&mut self, now: Time) {
+        if self.is_at_rest(now) {
+            self.transfer_since = None;
+        }
+    }
+
+    /// Whether no datagram has gone out for as long as a lockout takes.
+    fn is_at_rest(&self, now: Time) -> bool {
+        self.transfer_since.is_none_or(|last| now.since(last) >= self.threshold)
     }
 
     /// The transfer has been acknowledged to the end; returns when it began.

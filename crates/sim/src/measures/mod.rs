@@ -4,11 +4,13 @@
 //! and memory does not grow with time.
 
 pub mod columns;
+mod completions;
 mod flow;
 mod queue;
 mod report;
 pub mod table;
 
+pub use completions::{Completions, Ended};
 pub use ecnlab_units::fairness::{FairnessBins, Jain};
 pub use ecnlab_units::histogram::{self, Histogram};
 pub use flow::{Delivery, FlowMeasures};

@@ -4,9 +4,13 @@ use ecnlab_queue::{ByCause, Counters};
 use ecnlab_transport::SendCounters;
 use ecnlab_units::Time;
 
-use super::columns::{BANDS, BandRow, Common, FLOWS, FlowRow, GROUPS, GroupRow, QUEUES, QueueRow, Sums, TOTAL, Times, TotalRow};
+use super::columns::{
+    BANDS, BandRow, COMPLETIONS, Common, CompletionRow, FLOWS, FlowRow, GROUPS, GroupRow, IMPAIRMENTS, ImpairmentRow, QUEUES, QueueRow,
+    Sums, TOTAL, Times, TotalRow,
+};
+use super::completions::Step;
 use super::table::{Column, Filling, NetworkNames, Table};
-use super::{FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
+use super::{Completions, FairnessBins, FlowMeasures, Histogram, Jain, QueueMeasures};
 use crate::impairment::Losses;
 
 /// Every table of a run, by name.
@@ -32,6 +36,7 @@ pub struct FlowAtEnd<'a> {
 pub struct GroupAtEnd<'a> {
     pub delay: &'a Histogram<8>,
     pub transfers: &'a Histogram<8>,
+    pub completions: &'a Completions,
 }
 
 /// A queue when the run has ended.
@@ -42,6 +47,8 @@ pub struct QueueAtEnd<'a> {
     /// By band.
     pub counters: Vec<Counters>,
     pub lost: Losses,
+    /// Share of the interval in which its transmitter was busy.
+    pub utilisation: f64,
 }
 
 impl Report {
@@ -64,7 +71,7 @@ impl Report {
     }
 }
 
-/// Makes the tables `flows`, `groups`, `total`, `queues` and `bands`.
+/// Makes the tables `flows`, `groups`, `total`, `completions`, `queues`, `bands` and `impairments`.
 pub struct Reporter<'a> {
     names: &'a NetworkNames,
     to: Time,
@@ -82,6 +89,7 @@ impl<'a> Reporter<'a> {
         flows: impl Iterator<Item = FlowAtEnd<'r>>,
         groups: &[GroupAtEnd],
         queues: &[QueueAtEnd<'r>],
+        impairments: Vec<ImpairmentRow>,
         fairness: &FairnessBins,
     ) -> Report {
         let mut rows = Filling::new(&FLOWS);
@@ -108,8 +116,10 @@ impl<'a> Reporter<'a> {
                 (FLOWS.name, rows.finish(self.names)),
                 (GROUPS.name, GROUPS.table(self.names, group_rows)),
                 (TOTAL.name, TOTAL.table(self.names, [total.row(groups, fairness, gap)])),
+                (COMPLETIONS.name, COMPLETIONS.table(self.names, completion_rows(groups))),
                 (QUEUES.name, QUEUES.table(self.names, queue_rows)),
                 (BANDS.name, BANDS.table(self.names, band_rows(queues))),
+                (IMPAIRMENTS.name, IMPAIRMENTS.table(self.names, impairments)),
             ],
         }
     }
@@ -143,6 +153,18 @@ fn flow_row(flow: u32, at_end: &FlowAtEnd, seconds: f64) -> FlowRow {
     }
 }
 
+/// The sizes of each group that transfers had, one group after another.
+fn completion_rows(groups: &[GroupAtEnd]) -> Vec<CompletionRow> {
+    let row = |group: u32, (from, to, step): (u64, u64, &Step)| CompletionRow {
+        group,
+        sizes: [from, to],
+        transactions: step.times.count(),
+        transaction: times(&step.times),
+        slowdown: step.mean_slowdown(),
+    };
+    (0..).zip(groups).flat_map(|(group, at_end)| at_end.completions.steps().map(move |step| row(group, step))).collect()
+}
+
 fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
     let measures = at_end.measures;
     let counted = at_end.counters.iter().zip(&measures.before).map(|(now, before)| Counted::between(before, now));
@@ -160,7 +182,7 @@ fn queue_row(queue: u32, at_end: &QueueAtEnd, now: Time) -> QueueRow {
         length_max: measures.length_max,
         average_mean: measures.average_mean(),
         empty_fraction: measures.empty_fraction(now),
-        utilisation: measures.utilisation(now),
+        utilisation: at_end.utilisation,
         sojourn: times(&measures.sojourn),
     }
 }

@@ -18,7 +18,7 @@ pub enum Naming {
     Band,
     /// A gauge of a queue.
     Gauge,
-    /// A link, measured or not.
+    /// A link with impairments, or of a trace.
     Link,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -33,7 +33,7 @@ pub struct NetworkNames {
     pub bands: Names,
     /// The gauges that were recorded.
     pub gauges: Names,
-    /// The links of a trace.
+    /// The links with impairments, or those of a trace.
     pub links: Names,
 }
 

@@ -1,4 +1,5 @@
-//! What the headers of each packet in the network say, kept beside it: addresses, numbers, options.
+//! What the headers of each packet in the network say, kept beside it: addresses, numbers, options. A packet has many events, so they are
+//! written once, when it is made.
 //!
 //! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers. Each flow has a port of its own at its sink, and each of its
 //! connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their agents.
@@ -6,7 +7,8 @@
 use core::net::Ipv4Addr;
 
 use ecnlab_transport::{Endpoint, Role, Transport};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::Time;
+use ecnlab_wire::ns2::Lines;
 use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp};
 
 use super::TraceFormat;
@@ -22,24 +24,36 @@ const PORTS: u32 = 16_384;
 
 /// The headers of all packets in the network.
 pub struct Headers {
-    /// Whether numbers count segments and ends are nodes, as in ns-2.
-    as_ns2: bool,
+    format: TraceFormat,
     notes: Vec<Note>,
     flows: Vec<Flow>,
     /// Packets made so far.
     made: u64,
 }
 
-/// What a packet's headers say, as it was when it was made.
+/// What is kept of a packet beside what is in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    wire: ecnlab_wire::Packet,
+    pub written: Written,
+    /// The clock that it shows.
+    clock: Option<u32>,
+    /// Its flags but for those of ECN.
+    flags: Flags,
     /// Which of its flow's connections it belongs to.
     pub connection: u32,
     /// Application data as the simulation counts them, in bytes.
     pub payload: u32,
     /// Its number in the run.
     pub number: u64,
+}
+
+/// What is the same in all events of a packet, in the trace's form.
+#[derive(Clone, Copy, Debug)]
+pub enum Written {
+    Lines(Lines),
+    Headers(ecnlab_wire::Headers),
+    /// Rows of a table hold what the packet itself says.
+    Row,
 }
 
 /// A flow's hosts and its present connection.
@@ -53,7 +67,7 @@ struct Flow {
 
 impl Headers {
     pub fn new(format: TraceFormat) -> Headers {
-        Headers { as_ns2: !matches!(format, TraceFormat::Pcapng { .. }), notes: Vec::new(), flows: Vec::new(), made: 0 }
+        Headers { format, notes: Vec::new(), flows: Vec::new(), made: 0 }
     }
 
     pub fn add_flow(&mut self, transport: &Transport, hosts: [Host; 2]) {
@@ -69,50 +83,30 @@ impl Headers {
         &self.notes[id as usize]
     }
 
-    /// A packet as it is now: its ECN field and its bits may have changed since it was made.
-    #[inline]
-    pub fn wire(&self, id: PacketId, packet: &Packet) -> ecnlab_wire::Packet {
-        let mut wire = self.note(id).wire;
-        let others = Flags(wire.tcp.flags.0 & !(Flags::ECE | Flags::CWR).0);
-        wire.tcp.flags = others.with(Flags::ECE, packet.bits.ece()).with(Flags::CWR, packet.bits.cwr());
-        wire.ecn = packet.ecn;
-        wire
-    }
-
     /// A packet comes into the network.
     pub fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.turn_to(packet.connection);
         let payload = carried(packet, made.endpoint);
-        let (tcp, shown) = match &mut flow.tcp {
-            _ if self.as_ns2 => (of_segment(packet), packet.size),
-            Some(connection) => connection.header(now, packet, made, payload),
-            None => (Tcp::default(), payload),
+        let (written, clock, flags) = match self.format {
+            TraceFormat::Ns2 => (flow.lines(packet, self.made), None, Flags::default()),
+            TraceFormat::Table => (Written::Row, None, Flags::default()),
+            TraceFormat::Pcapng { .. } => flow.headers(now, packet, made, payload, self.made),
         };
-        let ends = if self.as_ns2 { flow.agents() } else { flow.ports() };
-        let [source, destination] = if packet.is_ack() { [ends[1], ends[0]] } else { ends };
-        let wire = ecnlab_wire::Packet {
-            kind: kind(packet),
-            source,
-            destination,
-            flow: Some(packet.flow),
-            id: Some(self.made),
-            size: packet.size,
-            payload: shown,
-            ecn: Ecn::NotEct,
-            tcp,
-            state: State::Whole,
-        };
-        let note = Note { wire, connection: flow.connections, payload, number: self.made };
+        let note = Note { written, clock, flags, connection: flow.connections, payload, number: self.made };
         self.made += 1;
         self.keep(id, note);
     }
 
+    /// A copy of a packet comes into the network; it says what that one says.
+    pub fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.keep(copy, *self.note(of));
+    }
+
     /// An acknowledgement has reached its source.
     pub fn heard(&mut self, id: PacketId, flow: u32) {
-        let stamps = self.note(id).wire.tcp.timestamps;
-        if let (Some(stamps), Some(connection)) = (stamps, &mut self.flows[flow as usize].tcp) {
-            connection.hear(stamps.value);
+        if let (Some(clock), Some(connection)) = (self.note(id).clock, &mut self.flows[flow as usize].tcp) {
+            connection.hear(clock);
         }
     }
 
@@ -134,6 +128,39 @@ impl Flow {
         }
     }
 
+    /// The lines of a packet, as ns-2 writes them: numbers count segments.
+    fn lines(&self, packet: &Packet, number: u64) -> Written {
+        let packet = self.packet(packet, self.agents(), number, packet.size, of_segment(packet));
+        Lines::of(&packet).map_or(Written::Row, Written::Lines)
+    }
+
+    /// The headers of a packet in a capture, with the clock and the flags that they show.
+    fn headers(&mut self, now: Time, packet: &Packet, made: &Made, payload: u32, number: u64) -> (Written, Option<u32>, Flags) {
+        let (tcp, payload) = match &mut self.tcp {
+            Some(connection) => connection.header(now, packet, made, payload),
+            None => (Tcp::default(), payload),
+        };
+        let packet = self.packet(packet, self.ports(), number, payload, tcp);
+        (Written::Headers(ecnlab_wire::Headers::of(&packet)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
+    }
+
+    fn packet(&self, packet: &Packet, ends: [End; 2], number: u64, payload: u32, tcp: Tcp) -> ecnlab_wire::Packet {
+        let [source, destination] = if packet.is_ack() { [ends[1], ends[0]] } else { ends };
+        let tcp = Tcp { flags: tcp.flags | ecn_flags(packet), ..tcp };
+        ecnlab_wire::Packet {
+            kind: kind(packet),
+            source,
+            destination,
+            flow: Some(packet.flow),
+            id: Some(number),
+            size: packet.size,
+            payload,
+            ecn: packet.ecn,
+            tcp,
+            state: State::Whole,
+        }
+    }
+
     fn agents(&self) -> [End; 2] {
         self.hosts.map(|host| End { address: Address::Node(host.node), port: host.agent })
     }
@@ -144,6 +171,20 @@ impl Flow {
         let end = |host: Host, port| End { address: Address::V4(Ipv4Addr::from(10 << 24 | (host.node + 1) & 0x00ff_ffff)), port };
         [end(source, ports[0]), end(sink, ports[1])]
     }
+}
+
+impl Note {
+    /// A packet's flags now; an impairment may have changed those of ECN since it was made.
+    #[inline]
+    pub fn flags(&self, packet: &Packet) -> Flags {
+        self.flags | ecn_flags(packet)
+    }
+}
+
+/// The flags by which the two sides of a connection speak of ECN.
+#[inline]
+fn ecn_flags(packet: &Packet) -> Flags {
+    Flags::default().with(Flags::ECE, packet.bits.ece()).with(Flags::CWR, packet.bits.cwr())
 }
 
 fn kind(packet: &Packet) -> Kind {

@@ -38,8 +38,8 @@ use crate::probe::{Made, Probe};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpec {
     pub format: TraceFormat,
-    /// The names of links, as [`LinkName::shown`](crate::LinkName::shown) tells them. Where none is named, all of them; in a capture those
-    /// with a measured queue.
+    /// The names of links as [`LinkName::shown`](crate::LinkName::shown) tells them, or as [`LinkName::label`](crate::LinkName::label) does, which
+    /// means all of a group's own ones. Where none is named, all links; in a capture those with a measured queue.
     pub links: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl Tracer {
         match (&self.spec.links[..], self.spec.format) {
             ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, Buffer::Queue(_)),
             ([], _) => true,
-            (names, _) => names.contains(&link.name.shown()),
+            (names, _) => names.contains(&link.name.shown()) || names.contains(&link.name.label()),
         }
     }
 
@@ -147,6 +147,10 @@ impl Probe for Tracer {
 
     fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
         self.headers.made(now, id, packet, made);
+    }
+
+    fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.headers.copied(copy, of);
     }
 
     fn entered(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {

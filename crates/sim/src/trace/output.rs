@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ecnlab_wire::{PcapngWriter, Place, Version, What, ns2};
+use ecnlab_wire::{PcapngWriter, Version, What};
 
-use super::headers::Headers;
+use super::headers::{Headers, Written};
 use super::nodes::Nodes;
 use super::rows::{EVENTS, Row};
 use super::{Event, TraceFormat};
@@ -63,10 +63,10 @@ impl Output {
     pub fn write(&mut self, event: &Event, headers: &Headers, nodes: &mut Nodes) {
         match self {
             Output::Lines(out) => {
-                let (from, to) = nodes.of_link(event.link);
-                let packet = headers.wire(event.id, &event.packet);
-                let place = Place::Link { from, to };
-                ns2::line(&ecnlab_wire::Event { time: event.time, what: event.what, place, packet }, ns2::DECIMALS, out);
+                let note = headers.note(event.id);
+                if let Written::Lines(lines) = &note.written {
+                    lines.event(event.what, event.time, nodes.of_link(event.link), event.packet.ecn, note.flags(&event.packet), out);
+                }
             }
             Output::Capture(capture) => capture.write(event, headers),
             Output::Rows(rows) => {
@@ -112,8 +112,12 @@ impl Capture {
             What::Dropped | What::Received | What::Seen => return,
         };
         if let Some(interface) = self.interfaces[event.link as usize] {
-            let packet = headers.wire(event.id, &event.packet);
-            self.writer.packet(interface + side, event.time, &packet, &mut self.bytes);
+            let note = headers.note(event.id);
+            if let Written::Headers(headers) = &note.written {
+                let mut now = *headers;
+                now.changed(event.packet.ecn, note.flags(&event.packet));
+                self.writer.headers(interface + side, event.time, &now, &mut self.bytes);
+            }
         }
     }
 }

@@ -32,6 +32,10 @@ impl Probe for Recorded {
         self.tracer.made(now, id, packet, made);
     }
 
+    fn copied(&mut self, copy: PacketId, of: PacketId) {
+        self.tracer.copied(copy, of);
+    }
+
     fn entered(&mut self, now: Time, link: u32, id: PacketId, packet: &Packet) {
         self.tracer.entered(now, link, id, packet);
     }

@@ -8,11 +8,19 @@ use ecnlab_units::{Rate, Span, Time, Values};
 pub fn pipe(kbps: u64, delay_us: u64, limit: u32) -> LinkSpec {
     let rate = Rate::from_bps(kbps * 1000).unwrap();
     let name = LinkName::shared("pipe", Direction::Forward);
-    LinkSpec { name, rate, delay: Span::from_micros(delay_us), buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment: None }
+    LinkSpec {
+        name,
+        rate,
+        delay: Span::from_micros(delay_us),
+        buffer: Buffer::Pipe { limit },
+        spread: Span::ZERO,
+        impairment: None,
+        own: None,
+    }
 }
 
 pub fn queue_link(kbps: u64, delay_us: u64, name: &str, aqm: &'static AqmEntry, values: Values, limit: Limit) -> LinkSpec {
-    let buffer = Buffer::Queue(Box::new(QueueSpec { name: name.to_owned(), of: Composition::fifo(aqm, values, limit) }));
+    let buffer = Buffer::Queue(Box::new(QueueSpec::new(name, Composition::fifo(aqm, values, limit))));
     LinkSpec { name: LinkName::shared(name, Direction::Forward), buffer, ..pipe(kbps, delay_us, 0) }
 }
 

@@ -12,15 +12,26 @@
 //!
 //! It knows no engine, no packet and no transport: it speaks of bytes and of times.
 
+mod arrivals;
+mod cbr;
+mod exchange;
+mod onoff;
+mod paced;
+mod poisson;
+mod replay;
+mod telnet;
 #[cfg(test)]
 mod testing;
 mod transactions;
+mod video;
+mod web;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ecnlab_units::{Parameter, Rng, Time, Values, parameters, words};
+use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 
+pub use replay::read_list;
 pub use transactions::Transactions;
 
 /// What an application has to send.
@@ -129,6 +140,11 @@ pub trait ApplicationSpec: Debug + Send + Sync {
         false
     }
 
+    /// What was hardly meant in a run that lasts so long after the start: the parameter's name and why, with the remedy.
+    fn doubts(&self, _lasting: Span) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// One that runs, with its random stream.
     fn start(&self, rng: Rng) -> Box<dyn Application>;
 }
@@ -150,6 +166,16 @@ pub enum Traffic {
     Once(Demand),
     /// An application says what to send.
     Application(Arc<dyn ApplicationSpec>),
+}
+
+impl Traffic {
+    /// How many flows there are of it at the start: those of one application, or the one that sends by itself.
+    pub fn flows(&self) -> u64 {
+        match self {
+            Traffic::Once(_) => 1,
+            Traffic::Application(spec) => (spec.members().len() as u64).max(1),
+        }
+    }
 }
 
 words! {
@@ -217,6 +243,106 @@ pub const APPLICATIONS: &[ApplicationEntry] = &[
         check: |_| Vec::new(),
         over: Over::Tcp,
         traffic: |values, _| Traffic::Application(Arc::new(transactions::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "exchange",
+        title: "Requests and responses",
+        summary: "A client connects and sends a request, the server responds, both close, and the next exchange begins. An exchange is one transaction.",
+        source: "RFC 2884, section 5.3: netperf's connect, request, response",
+        parameters: exchange::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(exchange::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "web",
+        title: "Web pages",
+        summary: "Fetches a page, then its objects over a few connections side by side, then pauses. A page with its objects is one transaction.",
+        source: "Barford and Crovella 1998; Mah 1997",
+        parameters: web::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(web::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "video",
+        title: "Adaptive video",
+        summary: "Fetches a video segment by segment, in the rate that its buffer or the throughput allows. A segment is one transaction.",
+        source: "Huang, Johari, McKeown, Trunnell and Watson 2014",
+        parameters: video::Settings::PARAMETERS,
+        check: |values| video::Settings::of(values).check(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(video::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "arrivals",
+        title: "Finite flows that come and go",
+        summary: "Flows come at a rate or a load, each sends its data and goes. Each is one transaction; they are counted in their group.",
+        source: "Kleinrock 1975; Feldmann, Gilbert, Huang and Willinger 1999",
+        parameters: arrivals::Settings::PARAMETERS,
+        check: |values| arrivals::Settings::of(values).check(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(arrivals::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "replay",
+        title: "Finite flows of a list",
+        summary: "A flow comes at each time of a list, sends its size and goes. Each is one transaction; they are counted in their group.",
+        source: "ns-2 Application/Traffic/Trace",
+        parameters: replay::Settings::PARAMETERS,
+        check: |values| replay::Settings::of(values).check(),
+        over: Over::Tcp,
+        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::of(values).plan(replay::Each::Flow))),
+    },
+    ApplicationEntry {
+        name: "messages",
+        title: "Messages of a list",
+        summary: "Sends a message at each time of a list, all over one flow.",
+        source: "ns-2 Application/Traffic/Trace",
+        parameters: replay::Settings::PARAMETERS,
+        check: |values| replay::Settings::of(values).check(),
+        over: Over::Either,
+        traffic: |values, _| Traffic::Application(Arc::new(replay::Settings::of(values).plan(replay::Each::Message))),
+    },
+    ApplicationEntry {
+        name: "telnet",
+        title: "Somebody who types",
+        summary: "Sends a small message after each pause, whatever becomes of those before.",
+        source: "ns-2 Application/Telnet; Paxson and Floyd 1995",
+        parameters: telnet::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Either,
+        traffic: |values, _| Traffic::Application(Arc::new(telnet::Settings::of(values).plan())),
+    },
+    ApplicationEntry {
+        name: "cbr",
+        title: "Constant bit rate",
+        summary: "Sends full packets at one interval, whatever becomes of them.",
+        source: "ns-2 Application/Traffic/CBR",
+        parameters: cbr::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(cbr::Settings::of(values).plan(payload))),
+    },
+    ApplicationEntry {
+        name: "onoff",
+        title: "Bursts and pauses",
+        summary: "Sends full packets at one interval during bursts, and nothing between them.",
+        source: "ns-2 Application/Traffic/Exponential and Application/Traffic/Pareto",
+        parameters: onoff::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(onoff::Settings::of(values).plan(payload))),
+    },
+    ApplicationEntry {
+        name: "poisson",
+        title: "Packets at random",
+        summary: "Sends packets, or messages of a size that is drawn, after exponential intervals.",
+        source: "Kleinrock 1975",
+        parameters: poisson::Settings::PARAMETERS,
+        check: |_| Vec::new(),
+        over: Over::Either,
+        traffic: |values, payload| Traffic::Application(Arc::new(poisson::Settings::of(values).plan(payload))),
     },
 ];
 

@@ -117,9 +117,15 @@ impl Settings {
         if self.ecn_echo == EchoStyle::Mecn { Dialect::Mecn } else { Dialect::Classic }
     }
 
-    /// Of the other direction of a connection that is open: nobody shakes hands again, and ECN is used if that was agreed upon.
+    /// Of the other direction of a connection that is open: nobody shakes hands again, so no packet is a SYN, and ECN is used if that was agreed
+    /// upon. Without a handshake each direction opens for itself.
     pub fn of_answer(&self, ecn: bool) -> Settings {
-        Settings { handshake: Handshake::None, ecn, ..self.clone() }
+        match self.handshake {
+            Handshake::ThreeWay => {
+                Settings { handshake: Handshake::None, ecn, first_packet_size: 0, first_packet_offers_ecn: false, ..self.clone() }
+            }
+            Handshake::None | Handshake::FirstPacket => self.clone(),
+        }
     }
 
     /// Application data in a full segment, in bytes.

@@ -43,9 +43,10 @@
 //! assert_eq!(1, values.unmet("depth").len());
 //! ```
 //!
-//! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, an enum of
-//! [`words!`](crate::words); `Option` of one of them may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the
-//! bounds, of times in seconds, and the unit; a bound beyond 2^31 is written as `1e12`.
+//! A field's type says the kind: `f64`, `u64`, `u32`, `u8`, [`Amount`], [`Span`], [`Rate`], `bool`, `String`, a distribution
+//! ([`Times`](crate::Times), [`Sizes`](crate::Sizes), [`Counts`](crate::Counts)), an enum of [`words!`](crate::words); `Option` of one of them
+//! may be `auto`, [`OrOff`] may be `off`, `Vec` takes a list. After the default come the bounds, of times in seconds, and the unit; a bound
+//! beyond 2^31 is written as `1e12`.
 
 use super::{Kind, Parameter, Value};
 use crate::quantity::Amount;

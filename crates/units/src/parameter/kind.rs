@@ -2,6 +2,7 @@
 
 use super::Value;
 use crate::Span;
+use crate::distribution::{Distribution, Measure};
 use crate::quantity::{self, Amount};
 
 /// The values a parameter may take; bounds are included.
@@ -28,6 +29,12 @@ pub enum Kind {
     Rate,
     Flag,
     Choice(&'static [&'static str]),
+    /// A distribution that values are drawn from: `exponential 1 s`.
+    Distribution {
+        measure: Measure,
+        min: f64,
+        max: f64,
+    },
     /// A name: a line of text that can be shown anywhere.
     Text,
 }
@@ -49,6 +56,7 @@ impl Kind {
                 Kind::Count { min: min as u64, max: max as u64, unit }
             }
             Kind::Span { .. } => Kind::Span { min: seconds(min), max: seconds(max) },
+            Kind::Distribution { measure, .. } => Kind::Distribution { measure, min, max },
             Kind::Amount | Kind::Rate | Kind::Flag | Kind::Choice(_) | Kind::Text => panic!("this kind has no bounds"),
         }
     }
@@ -62,6 +70,7 @@ impl Kind {
             Kind::Rate => quantity::rate(text).map(Value::Rate),
             Kind::Flag => flag(text).map(Value::Flag),
             Kind::Choice(words) => choice(text, words).map(Value::Word),
+            Kind::Distribution { measure, min, max } => drawn_within(text, measure, min, max).map(Value::Distribution),
             Kind::Text => name(text).map(|name| Value::Text(name.to_owned())),
         }
     }
@@ -74,6 +83,8 @@ impl Kind {
             Kind::Span { min, max } => span_bounds(*min, *max),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => words.join(", "),
+            Kind::Distribution { measure: Measure::Time, min, max } => span_bounds(seconds(*min), seconds(*max)),
+            Kind::Distribution { min, max, .. } => bounds_text(*min, *max),
             Kind::Text => format!("1 .. {LONGEST_NAME} characters"),
         }
     }
@@ -82,9 +93,10 @@ impl Kind {
         match self {
             Kind::Number { unit, .. } | Kind::Count { unit, .. } => unit,
             Kind::Amount => "packets or bytes",
-            Kind::Span { .. } => "time",
+            Kind::Span { .. } | Kind::Distribution { measure: Measure::Time, .. } => "time",
+            Kind::Distribution { measure: Measure::Bytes, .. } => "bytes",
             Kind::Rate => "rate",
-            Kind::Flag | Kind::Choice(_) | Kind::Text => "",
+            Kind::Flag | Kind::Choice(_) | Kind::Text | Kind::Distribution { measure: Measure::Count, .. } => "",
         }
     }
 
@@ -97,6 +109,7 @@ impl Kind {
             Kind::Rate => "rate",
             Kind::Flag => "flag",
             Kind::Choice(_) => "choice",
+            Kind::Distribution { .. } => "distribution",
             Kind::Text => "text",
         }
     }
@@ -141,6 +154,16 @@ fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
 fn span_within(text: &str, min: Span, max: Span) -> Result<Span, String> {
     let span = quantity::span(text).map_err(|why| if why.contains("between") { beyond(text, min, max) } else { why })?;
     if span < min || span > max { Err(beyond(text, min, max)) } else { Ok(span) }
+}
+
+/// A distribution whose given numbers lie within the bounds, in seconds, bytes or as they are.
+fn drawn_within(text: &str, measure: Measure, min: f64, max: f64) -> Result<Distribution, String> {
+    let drawn = Distribution::read(text, measure)?;
+    if drawn.given().iter().all(|given| (min..=max).contains(given)) {
+        return Ok(drawn);
+    }
+    let bounds = Kind::Distribution { measure, min, max };
+    Err(format!("\"{text}\" must hold values within {}", bounds.bounds()))
 }
 
 fn beyond(text: &str, min: Span, max: Span) -> String {

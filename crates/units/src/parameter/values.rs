@@ -1,6 +1,7 @@
 //! The values of a table of parameters, read and checked.
 
 use super::{Condition, Parameter, Typed};
+use crate::distribution::Distribution;
 use crate::quantity::Amount;
 use crate::{Rate, Span};
 
@@ -14,6 +15,7 @@ pub enum Value {
     Amount(Amount),
     Span(Span),
     Rate(Rate),
+    Distribution(Distribution),
     Flag(bool),
     Word(&'static str),
     Text(String),
@@ -92,6 +94,7 @@ impl std::fmt::Display for Value {
             Value::Amount(Amount::Bytes(n)) => write!(f, "{n} B"),
             Value::Span(span) => write!(f, "{} s", span.seconds()),
             Value::Rate(rate) => write!(f, "{} bps", rate.bps()),
+            Value::Distribution(drawn) => write!(f, "{drawn}"),
             Value::Flag(flag) => write!(f, "{flag}"),
             Value::Text(text) => write!(f, "{text}"),
             Value::List(values) => {

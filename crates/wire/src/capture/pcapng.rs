@@ -49,7 +49,7 @@ const MOST_INTERFACES: usize = 4096;
 /// Of an interface's name.
 pub const NAME: usize = 200;
 /// Before an enhanced packet's bytes, from the block's start.
-const BEFORE_PACKET: usize = 28;
+pub const BEFORE_PACKET: usize = 28;
 
 /// A file of which sections and interfaces have been read so far.
 pub struct Pcapng {

@@ -2,9 +2,9 @@
 
 use ecnlab_units::Time;
 
-use super::pcapng::{NAME, block, option};
+use super::pcapng::{BEFORE_PACKET, NAME, block, option};
 use crate::event::Packet;
-use crate::header::write;
+use crate::header::write::Headers;
 
 /// IPv4 and nothing before it; IPv6.
 const LINK_IPV4: u16 = 228;
@@ -60,14 +60,22 @@ impl PcapngWriter {
 
     /// Appends a packet that an interface saw.
     pub fn packet(&self, interface: u32, time: Time, packet: &Packet, out: &mut Vec<u8>) {
+        self.headers(interface, time, &Headers::of(packet), out);
+    }
+
+    /// Appends a packet by its headers, which may have been written before.
+    #[inline]
+    pub fn headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
         let nanos = time.picos() / PICOS_PER_NANO;
-        write_block(block::ENHANCED_PACKET, out, |out| {
-            out.extend([interface, (nanos >> 32) as u32, nanos as u32, 0, 0].map(u32::to_le_bytes).as_flattened());
-            let start = out.len();
-            let wire = write::packet(packet, self.keep, out);
-            out[start - 8..start].copy_from_slice([self.keep.min(wire), wire].map(u32::to_le_bytes).as_flattened());
-            pad(out, start);
-        });
+        let kept = self.keep.min(headers.total());
+        let length = BEFORE_PACKET as u32 + kept.next_multiple_of(4) + 4;
+        let before = [block::ENHANCED_PACKET, length, interface, (nanos >> 32) as u32, nanos as u32, kept, headers.total()];
+        out.reserve(length as usize);
+        out.extend_from_slice(before.map(u32::to_le_bytes).as_flattened());
+        let start = out.len();
+        headers.write(self.keep, out);
+        pad(out, start);
+        out.extend_from_slice(&length.to_le_bytes());
     }
 }
 

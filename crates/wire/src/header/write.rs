@@ -4,11 +4,13 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use ecnlab_units::Ecn;
+
 use super::tcp::option;
 use super::{protocol, tcp};
 use crate::address::Address;
 use crate::event::{Kind, Packet};
-use crate::tcp::Tcp;
+use crate::tcp::{Flags, Tcp};
 
 const TTL: u8 = 64;
 /// For experiments (RFC 3692, section 2.1): what is neither TCP nor UDP.
@@ -21,28 +23,64 @@ const LENGTH_UDP: usize = 8;
 /// IPv6's and the longest of TCP's.
 const LONGEST: usize = LENGTH_V6 + LONGEST_TCP;
 
-/// Appends a packet, of which `keep` bytes at most are kept; returns its whole length.
-///
-/// The length is the packet's size. Where its headers leave no room for the payload it is longer; where they leave more, TCP's options are
-/// filled up. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
-pub fn packet(packet: &Packet, keep: u32, out: &mut Vec<u8>) -> u32 {
-    let mut headers = Headers { bytes: [0; LONGEST], length: 0 };
-    let v6 = is_v6(packet.source.address) || is_v6(packet.destination.address);
-    let ip_length = if v6 { LENGTH_V6 } else { LENGTH_V4 };
-    headers.length = ip_length;
-    let number = headers.push_transport(packet, ip_length);
-    let total = total(packet, headers.length);
-    if v6 {
-        headers.set_v6(packet, number, total)
-    } else {
-        headers.set_v4(packet, number, total)
+/// The headers of a packet, written.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers {
+    bytes: [u8; LONGEST],
+    length: usize,
+    ip_length: usize,
+    number: u8,
+    /// Of the whole packet.
+    total: u32,
+    ecn: Ecn,
+    flags: Flags,
+}
+
+impl Headers {
+    /// Writes a packet's headers.
+    ///
+    /// The packet's length is its size. Where its headers leave no room for the payload it is longer; where they leave more, TCP's options are
+    /// filled up. A node of ns-2 gets the address 10.x.y.z with the lower 24 bits of its number.
+    pub fn of(packet: &Packet) -> Headers {
+        let v6 = is_v6(packet.source.address) || is_v6(packet.destination.address);
+        let ip_length = if v6 { LENGTH_V6 } else { LENGTH_V4 };
+        let (ecn, flags) = (packet.ecn, packet.tcp.flags);
+        let mut headers = Headers { bytes: [0; LONGEST], length: ip_length, ip_length, number: EXPERIMENT, total: 0, ecn, flags };
+        headers.push_transport(packet);
+        headers.total = total(packet, headers.length);
+        if v6 {
+            headers.set_v6(packet)
+        } else {
+            headers.set_v4(packet)
+        }
+        headers.set_checksum();
+        headers
     }
-    headers.set_checksum(number, ip_length, total);
-    let kept = keep.min(total) as usize;
-    let end = out.len() + kept;
-    out.extend_from_slice(&headers.bytes[..headers.length.min(kept)]);
-    out.resize(end, 0);
-    total
+
+    /// Length of the whole packet.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// The same headers with what a network or an impairment changes.
+    #[inline]
+    pub fn changed(&mut self, ecn: Ecn, flags: Flags) {
+        if ecn != self.ecn {
+            self.change_ecn(ecn);
+        }
+        if flags != self.flags && self.number == protocol::TCP {
+            self.change_flags(flags);
+        }
+    }
+
+    /// Appends the packet with zeros for its data, of which `keep` bytes at most are kept.
+    #[inline]
+    pub fn write(&self, keep: u32, out: &mut Vec<u8>) {
+        let kept = keep.min(self.total) as usize;
+        let end = out.len() + kept;
+        out.extend_from_slice(&self.bytes[..self.length.min(kept)]);
+        out.resize(end, 0);
+    }
 }
 
 fn is_v6(address: Address) -> bool {
@@ -56,33 +94,27 @@ fn total(packet: &Packet, headers: usize) -> u32 {
     total.min(u16::MAX.into())
 }
 
-/// Headers under construction.
-struct Headers {
-    bytes: [u8; LONGEST],
-    length: usize,
-}
-
 impl Headers {
-    /// Writes what stands behind the IP header, without its checksum; returns its protocol.
-    fn push_transport(&mut self, packet: &Packet, ip_length: usize) -> u8 {
+    /// Writes what stands behind the IP header, without its checksum.
+    fn push_transport(&mut self, packet: &Packet) {
         match packet.kind {
             Kind::Data | Kind::Ack => {
-                self.push_tcp(packet, ip_length);
-                protocol::TCP
+                self.number = protocol::TCP;
+                self.push_tcp(packet);
             }
             Kind::Datagram => {
-                let length = (packet.size as usize).saturating_sub(ip_length).clamp(LENGTH_UDP, usize::from(u16::MAX) - ip_length);
+                self.number = protocol::UDP;
+                let length = (packet.size as usize).saturating_sub(self.ip_length);
                 self.push_u16(packet.source.port as u16);
                 self.push_u16(packet.destination.port as u16);
-                self.push_u16(length as u16);
+                self.push_u16(length.clamp(LENGTH_UDP, usize::from(u16::MAX) - self.ip_length) as u16);
                 self.push_u16(0);
-                protocol::UDP
             }
-            Kind::Other => EXPERIMENT,
+            Kind::Other => {}
         }
     }
 
-    fn push_tcp(&mut self, packet: &Packet, ip_length: usize) {
+    fn push_tcp(&mut self, packet: &Packet) {
         let (start, tcp) = (self.length, &packet.tcp);
         self.push_u16(packet.source.port as u16);
         self.push_u16(packet.destination.port as u16);
@@ -92,7 +124,7 @@ impl Headers {
         self.push_u16(tcp.window);
         self.push(&[0; 4]);
         self.push_options(tcp, start + LONGEST_TCP);
-        let room = (packet.size as usize).saturating_sub(packet.payload as usize).saturating_sub(ip_length);
+        let room = (packet.size as usize).saturating_sub(packet.payload as usize).saturating_sub(self.ip_length);
         let length = (self.length - start).max(room.min(LONGEST_TCP)).next_multiple_of(4);
         self.bytes[self.length..start + length].fill(option::NOTHING);
         self.length = start + length;
@@ -132,44 +164,74 @@ impl Headers {
         }
     }
 
-    fn set_v4(&mut self, packet: &Packet, number: u8, total: u32) {
+    fn set_v4(&mut self, packet: &Packet) {
         let id = packet.id.unwrap_or(0) as u16;
         let header = &mut self.bytes[..LENGTH_V4];
         header[..2].copy_from_slice(&[0x45, packet.ecn as u8]);
-        header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+        header[2..4].copy_from_slice(&(self.total as u16).to_be_bytes());
         header[4..6].copy_from_slice(&id.to_be_bytes());
         header[6..8].copy_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
-        header[8..10].copy_from_slice(&[TTL, number]);
+        header[8..10].copy_from_slice(&[TTL, self.number]);
         header[12..16].copy_from_slice(&v4(packet.source.address).octets());
         header[16..20].copy_from_slice(&v4(packet.destination.address).octets());
         let sum = checksum(sum(header));
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    fn set_v6(&mut self, packet: &Packet, number: u8, total: u32) {
+    fn set_v6(&mut self, packet: &Packet) {
         let header = &mut self.bytes[..LENGTH_V6];
         header[..2].copy_from_slice(&[0x60, (packet.ecn as u8) << 4]);
-        header[4..6].copy_from_slice(&(total as u16 - LENGTH_V6 as u16).to_be_bytes());
-        header[6..8].copy_from_slice(&[number, TTL]);
+        header[4..6].copy_from_slice(&(self.total as u16 - LENGTH_V6 as u16).to_be_bytes());
+        header[6..8].copy_from_slice(&[self.number, TTL]);
         header[8..24].copy_from_slice(&v6(packet.source.address).octets());
         header[24..40].copy_from_slice(&v6(packet.destination.address).octets());
     }
 
     /// Writes TCP's or UDP's checksum over header, data and the pseudo-header of addresses, protocol and length.
-    fn set_checksum(&mut self, number: u8, ip_length: usize, total: u32) {
-        let place = match number {
-            protocol::TCP => ip_length + 16,
-            protocol::UDP => ip_length + 6,
-            _ => return,
-        };
-        let addresses = if ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
-        let pseudo = sum(&self.bytes[addresses]) + u32::from(number) + (total - ip_length as u32);
-        let sum = match checksum(pseudo + sum(&self.bytes[ip_length..self.length])) {
+    fn set_checksum(&mut self) {
+        let Some(place) = self.checksum_place() else { return };
+        let addresses = if self.ip_length == LENGTH_V4 { 12..20 } else { 8..40 };
+        let pseudo = sum(&self.bytes[addresses]) + u32::from(self.number) + (self.total - self.ip_length as u32);
+        let sum = match checksum(pseudo + sum(&self.bytes[self.ip_length..self.length])) {
             // In UDP a sum of zero says that there is none (RFC 768).
-            0 if number == protocol::UDP => u16::MAX,
+            0 if self.number == protocol::UDP => u16::MAX,
             sum => sum,
         };
         self.bytes[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn checksum_place(&self) -> Option<usize> {
+        match self.number {
+            protocol::TCP => Some(self.ip_length + 16),
+            protocol::UDP => Some(self.ip_length + 6),
+            _ => None,
+        }
+    }
+
+    /// The pseudo-header does not cover the ECN field, and IPv6 has no checksum of its own.
+    fn change_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+        if self.ip_length == LENGTH_V4 {
+            self.change_word(0, 10, u16::from_be_bytes([self.bytes[0], self.bytes[1] & !3 | ecn as u8]));
+        } else {
+            self.bytes[1] = self.bytes[1] & !0x30 | (ecn as u8) << 4;
+        }
+    }
+
+    fn change_flags(&mut self, flags: Flags) {
+        self.flags = flags;
+        let at = self.ip_length + 12;
+        let before = u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]);
+        self.change_word(at, self.ip_length + 16, before & !0x1ff | flags.0 & 0x1ff);
+    }
+
+    /// Puts another word at a place, and what that makes of a checksum (RFC 1624, equation 3).
+    fn change_word(&mut self, at: usize, checksum_at: usize, word: u16) {
+        let word_at = |bytes: &[u8], at| u32::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
+        let before = word_at(&self.bytes, at);
+        let sum = (!word_at(&self.bytes, checksum_at) & 0xffff) + (!before & 0xffff) + u32::from(word);
+        self.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+        self.bytes[checksum_at..checksum_at + 2].copy_from_slice(&checksum(sum).to_be_bytes());
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -21,9 +21,10 @@
 
 mod number;
 pub(crate) mod read;
+mod text;
 mod write;
 
-pub use write::{DECIMALS, MOST_DECIMALS, line};
+pub use write::{DECIMALS, Lines, MOST_DECIMALS, line};
 
 use crate::event::Kind;
 

@@ -1,10 +1,14 @@
 //! Writes ns-2's lines.
+//!
+//! A packet has a line for every event on every link of its way, and most of it is the same each time. So that is written once ([`Lines`]), and a
+//! line is put together from it.
 
 use ecnlab_units::{Ecn, Time};
 
+use super::text::Text;
 use super::{ACTION, CAPABLE, ECHO, EXPERIENCED, KINDS};
 use crate::address::{Address, End};
-use crate::event::{Event, Kind, Packet, Place};
+use crate::event::{Event, Kind, Packet, Place, What};
 use crate::tcp::Flags;
 
 /// As ns-2 rounds times.
@@ -12,28 +16,67 @@ pub const DECIMALS: u32 = 6;
 /// A picosecond.
 pub const MOST_DECIMALS: u32 = 12;
 
+/// Room for what stands before and behind the flags that is the same in all lines of a packet, and for the rest of what stands before.
+const HEAD: usize = 24;
+const TAIL: usize = 96;
+const FRONT: usize = 64;
+
 /// Appends the line of what happened on a link to a packet between nodes, with the time in seconds to so many decimals, 12 at most. Of
 /// anything else it appends nothing, and returns false.
 pub fn line(event: &Event, decimals: u32, out: &mut Vec<u8>) -> bool {
-    let packet = &event.packet;
-    let (Some(sign), Place::Link { from, to }) = (event.what.sign(), event.place) else { return false };
-    let (Address::Node(source), Address::Node(destination)) = (packet.source.address, packet.destination.address) else { return false };
-    out.extend([sign, b' ']);
-    push_seconds(event.time, decimals.min(MOST_DECIMALS), out);
-    push_after(b' ', from.into(), out);
-    push_after(b' ', to.into(), out);
-    out.push(b' ');
-    out.extend_from_slice(name(packet.kind).as_bytes());
-    push_after(b' ', packet.size.into(), out);
-    out.push(b' ');
-    out.extend(letters(packet));
-    push_after(b' ', packet.flow.unwrap_or(0).into(), out);
-    push_end(source, packet.source, out);
-    push_end(destination, packet.destination, out);
-    push_seq(packet, out);
-    push_after(b' ', packet.id.unwrap_or(0), out);
-    out.push(b'\n');
+    let Event { time, what, packet, .. } = event;
+    let (Some(sign), Place::Link { from, to }, Some(lines)) = (what.sign(), event.place, Lines::of(packet)) else { return false };
+    lines.write(sign, *time, decimals, (from, to), letters(packet.ecn, packet.tcp.flags), out);
     true
+}
+
+/// What is the same in all lines of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    /// Type and size.
+    head: Text<HEAD>,
+    /// Flow, ends and numbers.
+    tail: Text<TAIL>,
+}
+
+impl Lines {
+    /// `None` if the packet's ends are no nodes.
+    pub fn of(packet: &Packet) -> Option<Lines> {
+        let (Address::Node(source), Address::Node(destination)) = (packet.source.address, packet.destination.address) else { return None };
+        let (mut head, mut tail) = (Text::empty(), Text::empty());
+        head.push(b" ");
+        head.push(name(packet.kind).as_bytes());
+        head.push_after(b' ', packet.size.into());
+        head.push(b" ");
+        tail.push_after(b' ', packet.flow.unwrap_or(0).into());
+        push_end(source, packet.source, &mut tail);
+        push_end(destination, packet.destination, &mut tail);
+        push_seq(packet, &mut tail);
+        tail.push_after(b' ', packet.id.unwrap_or(0));
+        tail.push(b"\n");
+        Some(Lines { head, tail })
+    }
+
+    /// Appends the line of what happened on a link; nothing of what ns-2 has no sign for. `ecn` and `flags` are the packet's at that moment.
+    pub fn event(&self, what: What, time: Time, link: (u32, u32), ecn: Ecn, flags: Flags, out: &mut Vec<u8>) {
+        if let Some(sign) = what.sign() {
+            self.write(sign, time, DECIMALS, link, letters(ecn, flags), out);
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, sign: u8, time: Time, decimals: u32, (from, to): (u32, u32), letters: [u8; 7], out: &mut Vec<u8>) {
+        let mut front: Text<FRONT> = Text::empty();
+        front.push(&[sign, b' ']);
+        push_seconds(time, decimals.min(MOST_DECIMALS), &mut front);
+        front.push_after(b' ', from.into());
+        front.push_after(b' ', to.into());
+        out.reserve(FRONT + HEAD + letters.len() + TAIL);
+        out.extend_from_slice(front.as_slice());
+        out.extend_from_slice(self.head.as_slice());
+        out.extend_from_slice(&letters);
+        out.extend_from_slice(self.tail.as_slice());
+    }
 }
 
 /// The first of ns-2's names for a kind.
@@ -44,67 +87,42 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn letters(packet: &Packet) -> [u8; 7] {
+fn letters(ecn: Ecn, flags: Flags) -> [u8; 7] {
     let mut letters = [b'-'; 7];
-    let mut set = |(place, letter): (usize, u8), set| {
-        if set {
-            letters[place] = letter;
-        }
-    };
-    set(ECHO, packet.has(Flags::ECE));
-    set(ACTION, packet.has(Flags::CWR));
-    set(EXPERIENCED, packet.ecn == Ecn::Ce);
-    set(CAPABLE, packet.ecn != Ecn::NotEct);
+    let mut set = |(place, letter): (usize, u8), set: bool| letters[place] = if set { letter } else { b'-' };
+    set(ECHO, flags.has(Flags::ECE));
+    set(ACTION, flags.has(Flags::CWR));
+    set(EXPERIENCED, ecn == Ecn::Ce);
+    set(CAPABLE, ecn != Ecn::NotEct);
     letters
 }
 
 /// Of an acknowledgement the last packet that it acknowledges, -1 if there is none; of anything else its own number.
-fn push_seq(packet: &Packet, out: &mut Vec<u8>) {
+fn push_seq(packet: &Packet, text: &mut Text<TAIL>) {
     match (packet.kind, packet.tcp.ack) {
-        (Kind::Ack, 0) => out.extend_from_slice(b" -1"),
-        (Kind::Ack, next) => push_after(b' ', u64::from(next) - 1, out),
-        _ => push_after(b' ', packet.tcp.seq.into(), out),
+        (Kind::Ack, 0) => text.push(b" -1"),
+        (Kind::Ack, next) => text.push_after(b' ', u64::from(next) - 1),
+        _ => text.push_after(b' ', packet.tcp.seq.into()),
     }
 }
 
-fn push_end(node: u32, end: End, out: &mut Vec<u8>) {
-    push_after(b' ', node.into(), out);
-    push_after(b'.', end.port.into(), out);
-}
-
-fn push_after(byte: u8, number: u64, out: &mut Vec<u8>) {
-    out.push(byte);
-    push_digits(number, 1, out);
+fn push_end(node: u32, end: End, text: &mut Text<TAIL>) {
+    text.push_after(b' ', node.into());
+    text.push_after(b'.', end.port.into());
 }
 
 /// Seconds, to the nearest decimal that is shown, without zeros at the end, as C's `%g` shows them.
-fn push_seconds(time: Time, decimals: u32, out: &mut Vec<u8>) {
+#[inline(always)]
+fn push_seconds(time: Time, decimals: u32, text: &mut Text<FRONT>) {
     let step = 10_u64.pow(MOST_DECIMALS - decimals);
-    let units = time.picos() / step + u64::from(time.picos() % step >= step.div_ceil(2));
+    let units = time.picos().saturating_add(step / 2) / step;
     let per_second = 10_u64.pow(decimals);
-    push_digits(units / per_second, 1, out);
-    let (mut below, mut shown) = (units % per_second, decimals as usize);
-    if below == 0 {
-        return;
+    text.push_number(units / per_second);
+    let below = units % per_second;
+    if below > 0 {
+        text.push(b".");
+        text.push_fraction(below, decimals as usize);
     }
-    while below % 10 == 0 {
-        below /= 10;
-        shown -= 1;
-    }
-    out.push(b'.');
-    push_digits(below, shown, out);
-}
-
-/// A number in decimal digits, with zeros before it to make `least` of them.
-fn push_digits(mut number: u64, least: usize, out: &mut Vec<u8>) {
-    let mut digits = [b'0'; 20];
-    let mut first = digits.len();
-    while number > 0 {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    out.extend_from_slice(&digits[first.min(digits.len() - least)..]);
 }
 
 #[cfg(test)]

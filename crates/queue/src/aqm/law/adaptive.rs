@@ -74,6 +74,7 @@ impl Settings {
             gentle: self.gentle,
             wait: self.wait,
             unit: self.unit,
+            by_size: false,
             mean_packet: self.mean_packet,
             mark_limit: 1.0,
             drop: self.drop,

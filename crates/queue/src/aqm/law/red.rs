@@ -51,7 +51,12 @@ parameters! {
         /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
         #[source("Floyd and Jacobson 1993, section 9")]
         pub unit: Unit = "packets";
-        /// Mean packet size for the idle link's estimate, for w_q = auto and for unit = bytes.
+        /// Scale the probability by bytes over mean_packet although the queue is measured in packets, so that a large packet is signalled as
+        /// often as small ones of its size together.
+        #[source("ns-2 2.35, bytes_ without queue_in_bytes_; RFC 7141, section 2.2, advises against it")]
+        #[when(unit = "packets")]
+        pub by_size: bool = "false";
+        /// Mean packet size for the idle link's estimate, for w_q = auto, for unit = bytes and for by_size.
         #[source("ns-2 2.35, mean_pktsize_")]
         pub mean_packet: u32 = "500 B", 1..=65_535, "bytes";
         /// Mark only while p_b is at most this, above it drop.
@@ -97,6 +102,11 @@ impl Settings {
             problems.push(("limit", format!("{limit_packets} packets must be at least max_th {max_th}")));
         }
         problems
+    }
+
+    /// What the probability is scaled by.
+    fn scaled_by(&self) -> Unit {
+        if self.by_size { Unit::Bytes } else { self.unit }
     }
 
     /// The ramp that all packets share.
@@ -309,7 +319,8 @@ impl Count {
     fn spread(&self, p_b: f64, settings: &Settings, size: u32) -> f64 {
         let mean_packet = f64::from(settings.mean_packet);
         let itself = u64::from(!settings.count_self);
-        let count = match settings.unit {
+        let unit = settings.scaled_by();
+        let count = match unit {
             Unit::Packets => (self.packets - itself) as f64,
             Unit::Bytes => (self.bytes.saturating_sub(itself * u64::from(size)) as f64 / mean_packet).floor(),
         };
@@ -320,7 +331,7 @@ impl Count {
             (false, passed) if passed < 1.0 => p_b / (1.0 - passed),
             _ => 1.0,
         };
-        let scale = if settings.unit == Unit::Bytes && p < 1.0 { f64::from(size) / mean_packet } else { 1.0 };
+        let scale = if unit == Unit::Bytes && p < 1.0 { f64::from(size) / mean_packet } else { 1.0 };
         (p * scale).min(1.0)
     }
 }
@@ -394,6 +405,15 @@ mod tests {
         let gaps = gaps(0.05, &settings(&[("count_self", "false")]), SIGNALS);
         let statistic = chi_square(&gaps, 21, 40);
         assert!(statistic < 43.82, "{statistic}");
+    }
+
+    /// RFC 7141, section 1.2: a drop probability of 0.1 % for packets of 1500 bytes is 0.004 % for those of 60.
+    #[test]
+    fn by_size_a_packet_25_times_smaller_is_signalled_25_times_less_often() {
+        let by_size = settings(&[("wait", "false"), ("by_size", "true"), ("mean_packet", "1500")]);
+        let count = Count { packets: 1, bytes: 0, above: true };
+        assert_eq!(0.001, count.spread(0.001, &by_size, 1500));
+        assert!((0.00004 - count.spread(0.001, &by_size, 60)).abs() < 1e-12);
     }
 
     fn average(w_q: &str) -> Average {

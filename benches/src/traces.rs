@@ -1,0 +1,65 @@
+//! What a trace costs: a network with all of its links traced in each form, the output thrown away, in turn with the same network without.
+
+use ecnlab_scenario::Scenario;
+use ecnlab_sim::measures::Column;
+use ecnlab_sim::{Off, Options, Probe, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_units::Time;
+use serde_json::{Map, Value, json};
+
+use crate::cpu_seconds;
+
+/// Events of the engine between two looks at the output.
+const SLICE: u64 = 1 << 13;
+const TURNS: usize = 5;
+const FORMS: [(&str, TraceFormat); 3] =
+    [("ns2", TraceFormat::Ns2), ("pcapng", TraceFormat::Pcapng { keep: 128 }), ("table", TraceFormat::Table)];
+
+/// For each form, turn by turn, how many times as long the run takes as without a trace, and nanoseconds for each event in the trace.
+pub fn traces(scenario: &Scenario) -> Value {
+    let (all, seen) = counted(scenario);
+    let of = |form| if matches!(form, TraceFormat::Pcapng { .. }) { seen } else { all };
+    FORMS.iter().map(|&(name, form)| (name.to_owned(), cost(scenario, form, of(form)))).collect::<Map<_, _>>().into()
+}
+
+fn cost(scenario: &Scenario, form: TraceFormat, events: u64) -> Value {
+    let turns: Vec<_> = (0..TURNS).map(|_| (timed(scenario, Off, |_| ()), timed(scenario, tracer(scenario, form), empty))).collect();
+    let ratios: Vec<_> = turns.iter().map(|(plain, traced)| traced / plain).collect();
+    let ns: Vec<_> = turns.iter().map(|(plain, traced)| (traced - plain) * 1e9 / events as f64).collect();
+    json!({ "ratio": ratios, "ns_per_event": ns, "events": events })
+}
+
+/// Of all links.
+fn tracer(scenario: &Scenario, format: TraceFormat) -> Tracer {
+    Tracer::new(TraceSpec { format, links: scenario.network.links.iter().map(|link| link.name.shown()).collect() })
+}
+
+fn empty(tracer: &mut Tracer) {
+    drop(tracer.rows(1));
+    if let Some(bytes) = tracer.bytes() {
+        bytes.clear();
+    }
+}
+
+/// Seconds that a run takes; `between` two slices the probe is emptied.
+fn timed<P: Probe>(scenario: &Scenario, probe: P, mut between: impl FnMut(&mut P)) -> f64 {
+    let duration = Time::ZERO + scenario.duration;
+    let mut simulation = Simulation::new(&scenario.network, &Options { duration, measure_from: Time::ZERO, seed: 1 }, probe);
+    let start = cpu_seconds();
+    while !simulation.advance(duration, SLICE) {
+        between(simulation.probe_mut());
+    }
+    cpu_seconds() - start
+}
+
+/// Events on all links, and those among them that a capture shows.
+fn counted(scenario: &Scenario) -> (u64, u64) {
+    let (mut all, mut seen) = (0, 0);
+    timed(scenario, tracer(scenario, TraceFormat::Table), |tracer| {
+        let Some(table) = tracer.rows(1) else { return };
+        all += table.height() as u64;
+        if let Column::Name { index, names } = table.column("event") {
+            seen += index.iter().filter(|&&at| matches!(&*names[at as usize], "enqueued" | "dequeued")).count() as u64;
+        }
+    });
+    (all, seen)
+}

@@ -1,0 +1,126 @@
+//! `[[change]]`: links that change while the run goes on.
+
+use ecnlab_sim::Buffer;
+use ecnlab_sim::network::{Change, LinkState};
+use ecnlab_units::parameter::OrOff;
+use ecnlab_units::{Rate, Span, Time, parameters, words};
+use serde_json::Value as Json;
+
+use super::link::Edge;
+use super::{Section, described, members};
+use crate::problem::suggestion;
+use crate::read::{Given, Reader};
+
+parameters! {
+    /// The keys of a change.
+    struct ChangeKeys {
+        /// When it happens, once or several times.
+        #[must be given]
+        pub at: Vec<Span> = "10 s", 0..=8_640_000, "s";
+        /// How long after each of these times it happens again, and again; off is never.
+        pub every: OrOff<Span> = "off", 0.000_001..=8_640_000, "s";
+        /// Names of the links that change; NAME.reverse is the way back of one. Each of them has a queue.
+        #[must be given]
+        pub link: Vec<String> = "bottleneck";
+        /// Rate at which transmissions go that begin later; auto is as before.
+        pub rate: Option<Rate> = "auto";
+        /// Propagation delay of packets that are sent later, of which none overtakes those before; auto is as before.
+        pub delay: Option<Span> = "auto", 0..=8_640_000, "s";
+        /// Down, where no transmission begins and the queue fills, or up again; auto is as before.
+        pub state: Option<StateName> = "auto";
+        /// What becomes of packets on the wire when the link goes down.
+        #[when(state = "down")]
+        pub on_wire: OnWire = "arrive";
+    }
+}
+
+words! {
+    /// Whether a link sends.
+    enum StateName { Down = "down", Up = "up" }
+}
+
+words! {
+    /// What becomes of packets on the wire.
+    enum OnWire { Arrive = "arrive", Lost = "lost" }
+}
+
+pub const CHANGE: Section = Section {
+    name: "change",
+    title: "A change of links",
+    doc: "Links that change at given times: their rate, their delay, down and up.",
+    keys: ChangeKeys::PARAMETERS,
+    tables: &[],
+};
+
+/// Reads the changes into the links that they are of; returns them as they can be read again.
+pub fn read(reader: &mut Reader, root: &Given, edges: &mut [Edge], duration: Option<Span>) -> Vec<Json> {
+    if !root.gives("change") {
+        return Vec::new();
+    }
+    members(reader, root, "change").iter().filter_map(|given| change(reader, given, edges, duration)).collect()
+}
+
+fn change(reader: &mut Reader, given: &Given, edges: &mut [Edge], duration: Option<Span>) -> Option<Json> {
+    reader.only(given, CHANGE.names());
+    let reading = reader.keys(given, CHANGE.keys);
+    let values = reading.sound()?;
+    let keys = ChangeKeys::of(values);
+    reader.warn_unheeded(given, values, &[]);
+    if keys.rate.is_none() && keys.delay.is_none() && keys.state.is_none() {
+        reader.report(given, "rate", "nothing changes: give rate, delay or state = \"down\" or \"up\"".to_owned());
+    }
+    warn_of_late(reader, given, &keys, duration);
+    for name in &keys.link {
+        if let Some(at) = changing(reader, given, &keys, name, edges)
+            && let Buffer::Queue(queue) = &mut edges[at].spec.buffer
+        {
+            queue.changes.extend(keys.changes());
+        }
+    }
+    Some(Json::Object(described(values)))
+}
+
+/// Warns of times that never come.
+fn warn_of_late(reader: &mut Reader, given: &Given, keys: &ChangeKeys, duration: Option<Span>) {
+    let Some(duration) = duration else { return };
+    if keys.at.iter().any(|&at| at >= duration) {
+        reader.warn(given, "at", format!("is not before the end, duration {} s: nothing changes then", duration.seconds()));
+    }
+}
+
+/// The edge of this name, if it can change so.
+fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, edges: &[Edge]) -> Option<usize> {
+    let Some(at) = edges.iter().position(|edge| edge.name == name) else {
+        let known = edges.iter().map(|edge| edge.name.as_str());
+        reader.report(given, "link", format!("there is no link \"{name}\"{}", suggestion(name, known)));
+        return None;
+    };
+    let edge = &edges[at];
+    if !edge.given.gives("queue") {
+        let example = "queue = { aqm = \"droptail\", limit = 1000 }";
+        reader.report(
+            given,
+            "link",
+            format!("link \"{name}\" has a plain buffer, and a link that changes needs a queue: give it {example}"),
+        );
+        return None;
+    }
+    if keys.rate.is_some() && edge.given.gives("deliveries") {
+        let message = format!("link \"{name}\" follows a trace of deliveries and has no rate to change: leave rate out");
+        reader.report(given, "rate", message);
+        return None;
+    }
+    Some(at)
+}
+
+impl ChangeKeys {
+    /// A change of one link for each of the times.
+    fn changes(&self) -> impl Iterator<Item = Change> {
+        let state = self.state.map(|state| match state {
+            StateName::Up => LinkState::Up,
+            StateName::Down => LinkState::Down { loses_wire: self.on_wire == OnWire::Lost },
+        });
+        let change = Change { at: Time::ZERO, every: self.every.0, rate: self.rate, delay: self.delay, state };
+        self.at.iter().map(move |&at| Change { at: Time::ZERO + at, ..change })
+    }
+}

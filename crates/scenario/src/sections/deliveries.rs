@@ -1,0 +1,52 @@
+//! `deliveries`: a link that follows a trace of delivery opportunities, which stands in a file or as a list of times.
+
+use ecnlab_sim::deliveries::{BadTrace, DeliveryTrace};
+use serde_json::{Value as Json, json};
+
+use super::{Holds, Inner};
+use crate::read::{Given, Reader};
+use crate::tree::Node;
+
+pub const DELIVERIES: Inner = Inner {
+    key: "deliveries",
+    holds: Holds::Deliveries,
+    required: false,
+    doc: "Trace of delivery opportunities that the link follows in place of a rate: a file with a time in whole milliseconds on each line, or \
+          a list of such times. Each carries 1500 bytes, and after the last one it begins again.",
+    example: "\"cellular.trace\"",
+};
+
+/// The trace, if one is given and sound.
+pub fn read(reader: &mut Reader, given: &Given) -> Option<DeliveryTrace> {
+    let node = given.node.get(DELIVERIES.key)?;
+    let (what, trace) = match (node.list(), given.node.text(DELIVERIES.key)) {
+        (Some(times), _) => ("time", of_list(times)),
+        (None, Some(file)) => {
+            let text = reader.file(given, DELIVERIES.key, file)?;
+            ("line", DeliveryTrace::parse(&text))
+        }
+        (None, None) => {
+            reader.report(given, DELIVERIES.key, "must be a file, as in \"cellular.trace\", or a list of times in milliseconds".to_owned());
+            return None;
+        }
+    };
+    let tell = |BadTrace { line, message }| line.map_or_else(|| message.clone(), |line| format!("{what} {line}: {message}"));
+    trace.map_err(|bad| reader.report(given, DELIVERIES.key, tell(bad))).ok()
+}
+
+/// Of times that stand in the scenario itself.
+fn of_list(times: &[Node]) -> Result<DeliveryTrace, BadTrace> {
+    let time = |(at, node): (usize, &Node)| {
+        let text = node.scalar().map_or("", |scalar| scalar.text.as_str());
+        text.parse().map_err(|_| BadTrace {
+            line: Some(at + 1),
+            message: format!("{text:?} must be a time in whole milliseconds, 0 .. {}", u32::MAX),
+        })
+    };
+    DeliveryTrace::new(times.iter().enumerate().map(time).collect::<Result<_, _>>()?)
+}
+
+/// The trace as it can be read again.
+pub fn described(trace: &DeliveryTrace) -> Json {
+    json!(trace.millis())
+}

@@ -1,0 +1,85 @@
+//! `impair`: what a link does to packets before its queue, one part after another.
+
+use ecnlab_sim::ImpairmentSpec;
+use ecnlab_sim::impairment::{Entry, KINDS, Part, Settings};
+use ecnlab_units::Parameter;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Holds, Inner, described};
+use crate::read::{Given, Reader, example};
+use crate::tree::Node;
+
+/// More parts than this one after another are hardly meant.
+const MAX_PARTS: usize = 16;
+
+pub const IMPAIR: Inner = Inner {
+    key: "impair",
+    holds: Holds::Impairments,
+    required: false,
+    doc: "What becomes of packets before the queue, in this order, behind what the keys ecn, loss_every and loss do.",
+    example: "[{ kind = \"loss\", rate = 0.01 }]",
+};
+
+/// The impairments of one direction of a link.
+#[derive(Clone, Default)]
+pub struct Impairments {
+    pub spec: Option<Box<ImpairmentSpec>>,
+    /// The list as it can be read again.
+    pub described: Vec<Json>,
+}
+
+impl Impairments {
+    /// Adds the list to the link that is described, if there is one.
+    pub fn describe(&self, link: &mut Map<String, Json>) {
+        if !self.described.is_empty() {
+            link.insert(IMPAIR.key.to_owned(), json!(self.described));
+        }
+    }
+}
+
+/// Reads the list behind what the keys of their own stand for. What of it has a problem is left out.
+pub fn read(reader: &mut Reader, given: &Given, keys: Option<Settings>) -> Impairments {
+    let parts: Vec<(Part, Json)> = parts_given(reader, given).iter().filter_map(|given| part(reader, given)).collect();
+    let (parts, described): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let keys = keys.into_iter().flat_map(Settings::parts);
+    Impairments { spec: ImpairmentSpec::of(keys.chain(parts)), described }
+}
+
+/// The tables in the list, each with its place.
+fn parts_given<'a>(reader: &mut Reader, given: &Given<'a>) -> Vec<Given<'a>> {
+    let Some(node) = given.node.get(IMPAIR.key) else { return Vec::new() };
+    let Some(list) = node.list() else {
+        reader.report(given, IMPAIR.key, format!("must be a list of tables, as in {} = {}", IMPAIR.key, IMPAIR.example));
+        return Vec::new();
+    };
+    if list.len() > MAX_PARTS {
+        reader.report(given, IMPAIR.key, format!("{} impairments one after another: at most {MAX_PARTS} are allowed", list.len()));
+        return Vec::new();
+    }
+    let place = given.at(IMPAIR.key);
+    list.iter().enumerate().map(|(at, node): (usize, &Node)| Given::new(node, format!("{place}.{at}"))).collect()
+}
+
+fn part(reader: &mut Reader, given: &Given) -> Option<(Part, Json)> {
+    let entry = *reader.entry(given, "kind", "impairment", KINDS, |entry| entry.name)?;
+    reader.only(given, std::iter::once("kind").chain(entry.parameters.iter().map(|parameter| parameter.name)));
+    let reading = reader.keys(given, entry.parameters);
+    let values = reading.sound()?;
+    reader.warn_unheeded(given, values, &[]);
+    let contradictions = (entry.check)(values);
+    let is_sound = contradictions.is_empty();
+    for (parameter, message) in contradictions {
+        reader.report(given, parameter, message);
+    }
+    let mut text = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
+    text.extend(described(values));
+    is_sound.then(|| ((entry.make)(values), Json::Object(text)))
+}
+
+/// An impairment as a scenario writes it, with what must be given.
+pub fn example_of(entry: &Entry) -> String {
+    let required = entry.parameters.iter().filter(|parameter| parameter.required).map(|parameter: &Parameter| example(parameter));
+    let required: Vec<_> = required.chain(entry.example.iter().map(|&text| text.to_owned())).collect();
+    let rest = if required.is_empty() { String::new() } else { format!(", {}", required.join(", ")) };
+    format!("impair = [{{ kind = \"{}\"{rest} }}]", entry.name)
+}

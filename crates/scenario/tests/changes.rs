@@ -1,0 +1,156 @@
+//! Links that change and links that follow a trace, as scenarios write them.
+
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+use ecnlab_sim::deliveries::DeliveryTrace;
+use ecnlab_sim::network::{Change, LinkState, QueueSpec};
+use ecnlab_sim::{Buffer, Off, Options, Simulation};
+use ecnlab_units::{Rate, Span, Time};
+
+const QUEUE: &str = "queue = { aqm = \"droptail\", limit = 100 }";
+
+/// A link with these keys beside its name and ends, and what stands behind it.
+fn text(link: &str, behind: &str) -> String {
+    format!(
+        r#"name = "changing"
+duration = "30 s"
+
+[[link]]
+name = "path"
+from = "a"
+to = "b"
+delay = "10 ms"
+{link}
+
+[[flows]]
+name = "all"
+count = 2
+from = "a"
+to = "b"
+tcp = {{ profile = "ns2" }}
+
+{behind}
+"#
+    )
+}
+
+/// The only file that there is.
+fn files(name: &str) -> Result<String, String> {
+    if name == "some.trace" { Ok("1\n3\n3\n10\n".to_owned()) } else { Err("no such file".to_owned()) }
+}
+
+fn read(link: &str, behind: &str) -> Result<Scenario, Vec<Problem>> {
+    Scenario::from_toml(&text(link, behind), &[], &Registry::builtin(), &files)
+}
+
+fn sound(link: &str, behind: &str) -> Scenario {
+    read(link, behind).unwrap_or_else(|problems| panic!("{link} {behind}: {problems:?}"))
+}
+
+/// Places and messages of what is wrong.
+fn problems(link: &str, behind: &str) -> Vec<(String, String)> {
+    read(link, behind).err().unwrap_or_default().into_iter().map(|problem| (problem.place, problem.message)).collect()
+}
+
+fn queue(scenario: &Scenario, link: usize) -> &QueueSpec {
+    match &scenario.network.links[link].buffer {
+        Buffer::Queue(queue) => queue,
+        Buffer::Pipe { .. } => panic!("link {link} has no queue"),
+    }
+}
+
+fn fingerprint(scenario: &Scenario) -> u64 {
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    Simulation::new(&scenario.network, &options, Off).finish().0.fingerprint
+}
+
+fn resolved_again(scenario: &Scenario) {
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!((&scenario.resolved, scenario.hash()), (&again.resolved, again.hash()));
+    assert_eq!(fingerprint(scenario), fingerprint(&again));
+}
+
+#[test]
+fn changes_go_to_the_links_that_they_name_at_each_of_their_times() {
+    let link = format!("rate = \"10 Mbps\"\n{QUEUE}\nreverse = {{ {QUEUE} }}");
+    let scenario = sound(
+        &link,
+        r#"[[change]]
+at = ["5 s", "7 s"]
+link = "path"
+rate = "2 Mbps"
+delay = "50 ms"
+
+[[change]]
+at = "10 s"
+every = "4 s"
+link = ["path", "path.reverse"]
+state = "down"
+on_wire = "lost"
+"#,
+    );
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let step = Change { at: at(5), every: None, rate: Rate::from_bps(2_000_000), delay: Some(Span::from_millis(50)), state: None };
+    let (every, state) = (Some(Span::from_secs(4)), Some(LinkState::Down { loses_wire: true }));
+    let down = Change { at: at(10), every, rate: None, delay: None, state };
+    assert_eq!([step, Change { at: at(7), ..step }, down], queue(&scenario, 0).changes[..]);
+    assert_eq!([down], queue(&scenario, 1).changes[..]);
+    resolved_again(&scenario);
+    assert_ne!(scenario.hash(), sound(&link, "").hash());
+}
+
+#[test]
+fn a_change_that_cannot_be_is_told_with_the_remedy() {
+    let rated = format!("rate = \"10 Mbps\"\n{QUEUE}");
+    let followed = format!("deliveries = [1, 2]\n{QUEUE}\nreverse = {{ rate = \"1 Mbps\" }}");
+    let cases = [
+        (&rated, "link = \"pth\"\nrate = \"1 Mbps\"", "change.0.link", "did you mean \"path\"?"),
+        (&rated, "link = \"path.reverse\"\nrate = \"1 Mbps\"", "change.0.link", "needs a queue"),
+        (&rated, "link = \"path\"", "change.0.rate", "nothing changes"),
+        (&rated, "rate = \"1 Mbps\"", "change.0.link", "is missing"),
+        (&rated, "link = \"path\"\nstate = \"off\"", "change.0.state", "down, up"),
+        (&rated, "link = \"path\"\nstate = \"up\"\nevery = \"0 s\"", "change.0.every", "must be"),
+        (&followed, "link = \"path\"\nrate = \"1 Mbps\"", "change.0.rate", "leave rate out"),
+    ];
+    for (link, change, place, part) in cases {
+        let found = problems(link, &format!("[[change]]\nat = \"1 s\"\n{change}"));
+        assert!(matches!(&found[..], [(at, message)] if at == place && message.contains(part)), "{change}: {found:?}");
+    }
+    let warned = |change: &str| sound(&rated, &format!("[[change]]\nlink = \"path\"\n{change}")).warnings;
+    assert!(warned("at = \"5 s\"\ndelay = \"1 ms\"").is_empty());
+    assert!(warned("at = \"30 s\"\ndelay = \"1 ms\"")[0].message.contains("is not before the end"));
+    assert!(warned("at = \"5 s\"\nstate = \"up\"\non_wire = \"lost\"")[0].message.contains("is read only with state = down"));
+}
+
+#[test]
+fn a_trace_is_the_same_from_a_file_and_from_a_list_and_its_mean_is_the_rate() {
+    let reverse = "reverse = { rate = \"1 Mbps\" }";
+    let file = sound(&format!("deliveries = \"some.trace\"\n{QUEUE}\n{reverse}"), "");
+    let list = sound(&format!("deliveries = [1, 3, 3, 10]\n{QUEUE}\n{reverse}"), "");
+    assert_eq!((file.hash(), &file.resolved), (list.hash(), &list.resolved));
+    assert_eq!(Some(DeliveryTrace::new(vec![1, 3, 3, 10]).unwrap()), queue(&file, 0).deliveries);
+    assert_eq!([4_800_000, 1_000_000], [0, 1].map(|link| file.network.links[link].rate.bps()));
+    resolved_again(&file);
+    assert_ne!(file.hash(), sound(&format!("deliveries = [1, 3, 4, 10]\n{QUEUE}\n{reverse}"), "").hash());
+}
+
+#[test]
+fn a_trace_that_cannot_be_followed_is_told_with_its_line() {
+    let reverse = "reverse = { rate = \"1 Mbps\" }";
+    let cases = [
+        ("deliveries = \"other.trace\"", "deliveries", "cannot read \"other.trace\": no such file"),
+        ("deliveries = [1, -3]", "deliveries", "time 2: \"-3\" must be a time in whole milliseconds"),
+        ("deliveries = [5, 4]", "deliveries", "time 2: 4 comes after 5"),
+        ("deliveries = []", "deliveries", "is empty"),
+        ("deliveries = 5", "deliveries", "must be a file"),
+        ("rate = \"1 Mbps\"\ndeliveries = [5]", "rate", "leave one of the two out"),
+        ("", "rate", "give it as rate = \"10 Mbps\", or give deliveries"),
+    ];
+    for (keys, key, part) in cases {
+        let found = problems(&format!("{keys}\n{QUEUE}\n{reverse}"), "");
+        assert!(matches!(&found[..], [(at, message)] if *at == format!("link.path.{key}") && message.contains(part)), "{keys}: {found:?}");
+    }
+    let found = problems(&format!("deliveries = [5]\n{QUEUE}"), "");
+    assert!(matches!(&found[..], [(at, message)] if at == "link.path.reverse.rate" && message.contains("of its own")), "{found:?}");
+    let found = problems(&format!("deliveries = [5]\n{reverse}"), "");
+    assert!(found.iter().any(|(at, message)| at == "link.path.deliveries" && message.contains("need a queue")), "{found:?}");
+}

@@ -1,0 +1,176 @@
+//! Impairments as scenarios list them: how they are read, what is refused, and what they do to a run.
+
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+use ecnlab_sim::{Off, Options, Run, Simulation};
+use ecnlab_units::Time;
+
+/// A flow without bounds on its window over a fast link, so that impairments alone say what becomes of it.
+fn text(link: &str) -> String {
+    format!(
+        r#"name = "impaired"
+duration = "60 s"
+
+[[link]]
+name = "path"
+from = "a"
+to = "b"
+rate = "10 Mbps"
+delay = "10 ms"
+queue = {{ aqm = "droptail", limit = 1000 }}
+{link}
+
+[[flows]]
+name = "all"
+count = 4
+from = "a"
+to = "b"
+tcp = {{ profile = "linux", ecn = true, max_window = 20 }}
+"#
+    )
+}
+
+fn read(link: &str) -> Result<Scenario, Vec<Problem>> {
+    Scenario::from_toml(&text(link), &[], &Registry::builtin(), &no_files)
+}
+
+fn run(link: &str) -> Run {
+    let scenario = read(link).unwrap_or_else(|problems| panic!("{link}: {problems:?}"));
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    Simulation::new(&scenario.network, &options, Off).finish().0
+}
+
+/// The places and messages of what is wrong.
+fn problems(link: &str) -> Vec<(String, String)> {
+    read(link).err().unwrap_or_default().into_iter().map(|problem| (problem.place, problem.message)).collect()
+}
+
+#[test]
+fn a_loss_in_the_list_is_that_of_the_key_of_its_own() {
+    let [short, list] = [run("loss = 0.01"), run("impair = [{ kind = \"loss\", rate = 0.01 }]")];
+    assert_eq!(short.fingerprint, list.fingerprint);
+    let [short, list] = [run("loss_every = 100"), run("impair = [{ kind = \"periodic-loss\", every = 100 }]")];
+    assert_eq!(short.fingerprint, list.fingerprint);
+    let [short, list] = [run("ecn = \"bleach\""), run("impair = [{ kind = \"ecn-path\", path = \"bleach\" }]")];
+    assert_eq!(short.fingerprint, list.fingerprint);
+}
+
+#[test]
+fn each_impairment_has_its_row_by_link_direction_and_place() {
+    let run = run(r#"loss = 0.001
+impair = [{ kind = "burst-loss", rate = 0.01, burst = 3 }, { kind = "jitter", delay = "exponential 2 ms", order = "overtake" }]
+reverse = { impair = [{ kind = "duplicate", rate = 0.1 }] }"#);
+    let table = run.report.table("impairments");
+    let names = |column| match table.column(column) {
+        ecnlab_sim::measures::Column::Name { index, names } => index.iter().map(|&at| names[at as usize].to_string()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(["path", "path", "path", "path.reverse"], names("link")[..]);
+    assert_eq!(["loss", "burst-loss", "jitter", "duplicate"], names("kind")[..]);
+    let counts = |column| run.report.reals("impairments", column);
+    let (arrivals, lost, held) = (counts("arrivals"), counts("lost"), counts("held"));
+    assert_eq!([0.0, 1.0, 2.0, 0.0], counts("part")[..]);
+    assert_eq!([arrivals[1], arrivals[2]], [arrivals[0] - lost[0], arrivals[1] - lost[1]], "what one loses the next never sees");
+    assert_eq!([0.0, 0.0, arrivals[2], 0.0], held[..]);
+    assert!(counts("reordered")[2] > 0.0 && counts("copied")[3] > 0.0);
+    assert_eq!(lost[0] + lost[1], run.report.reals("queues", "drops_lost")[0]);
+    assert_eq!(lost[0] + lost[1], run.report.reals("total", "drops")[0]);
+}
+
+/// Goodput counts what applications read, so copies add nothing to it, and they are no first transmissions of anything.
+#[test]
+fn copies_are_received_and_read_once() {
+    let [plain, copied] = [run("limit = 1000"), run("impair = [{ kind = \"duplicate\", rate = 1 }]")];
+    let ratio = |column| copied.report.reals("total", column)[0] / plain.report.reals("total", column)[0];
+    let made = copied.report.reals("impairments", "copied")[0];
+    let arrived = copied.report.reals("impairments", "arrivals")[0];
+    assert_eq!(arrived, made);
+    let sent = copied.report.reals("total", "sent")[0];
+    assert_eq!(sent, arrived);
+    // 10 Mbps carries each packet twice, and headers.
+    assert!(ratio("throughput_bps") > 0.99, "{}", ratio("throughput_bps"));
+    assert!((0.45..0.51).contains(&ratio("goodput_bps")), "{}", ratio("goodput_bps"));
+    assert!((0.45..0.51).contains(&ratio("goodput_first_bps")), "{}", ratio("goodput_first_bps"));
+}
+
+#[test]
+fn jitter_that_keeps_order_costs_no_retransmission_and_jitter_that_does_not_does() {
+    let retransmitted = |order: &str| {
+        let run = run(&format!("impair = [{{ kind = \"jitter\", delay = \"uniform 0 ms to 20 ms\", order = \"{order}\" }}]"));
+        let [reordered] = run.report.reals("impairments", "reordered")[..] else { panic!("one impairment") };
+        (reordered, run.report.reals("total", "retransmitted_fast")[0])
+    };
+    assert_eq!((0.0, 0.0), retransmitted("keep"));
+    let (reordered, retransmitted) = retransmitted("overtake");
+    assert!(reordered > 1000.0 && retransmitted > 0.0, "{reordered} {retransmitted}");
+}
+
+#[test]
+fn a_list_can_be_read_again_and_is_part_of_the_key() {
+    let link = r#"impair = [
+        { kind = "script", deed = "mark", numbers = [3, 5], times = "2 s" },
+        { kind = "burst-loss", p = 0.01, r = 0.3, h = 0.2 },
+        { kind = "reorder", rate = 0.02, delay = "5 ms", packets = 3 },
+        { kind = "jitter", delay = "normal 5 ms, deviation 1 ms" },
+    ]"#;
+    let scenario = read(link).unwrap();
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!((&scenario.resolved, scenario.hash()), (&again.resolved, again.hash()));
+    assert_ne!(scenario.hash(), read("limit = 1000").unwrap().hash());
+    let overrides = [("link.path.impair.2.rate".to_owned(), "0.5".to_owned())];
+    let other = Scenario::from_toml(&text(link), &overrides, &Registry::builtin(), &no_files).unwrap();
+    assert_eq!(0.5, other.resolved["link"][0]["impair"][2]["rate"]);
+}
+
+#[test]
+fn what_is_wrong_is_told_where_it_stands() {
+    let cases = [
+        ("impair = { kind = \"loss\", rate = 0.1 }", "link.path.impair", "must be a list of tables"),
+        ("impair = [{ rate = 0.1 }]", "link.path.impair.0.kind", "is missing"),
+        ("impair = [{ kind = \"los\", rate = 0.1 }]", "link.path.impair.0.kind", "did you mean \"loss\"?"),
+        ("impair = [{ kind = \"loss\" }]", "link.path.impair.0.rate", "is missing"),
+        ("impair = [{ kind = \"loss\", rate = 2 }]", "link.path.impair.0.rate", "must be 0 .. 1"),
+        ("impair = [{ kind = \"loss\", rate = 0.1, burst = 3 }]", "link.path.impair.0.burst", "unknown key"),
+        ("impair = [{ kind = \"burst-loss\", rate = 0.1 }]", "link.path.impair.0.p", "give p and r, or rate and burst"),
+        ("impair = [{ kind = \"script\" }]", "link.path.impair.0.numbers", "say which packets"),
+        ("reverse = { impair = [{ kind = \"script\", flow = 3, numbers = 1 }] }", "link.path.reverse.impair.0.flow", "only with segments"),
+    ];
+    for (link, place, part) in cases {
+        let found = problems(link);
+        assert!(matches!(&found[..], [(at, message)] if at == place && message.contains(part)), "{link}: {found:?}");
+    }
+    assert_eq!(2, problems("impair = [{ kind = \"loss\" }, { kind = \"mark\" }]").len(), "all at once");
+    let many = format!("impair = [{}]", "{ kind = \"loss\", rate = 0.1 }, ".repeat(17));
+    assert!(problems(&many)[0].1.contains("at most 16"));
+}
+
+#[test]
+fn senders_that_offer_ecn_are_not_warned_of_where_an_impairment_marks() {
+    let warned = |link: &str| read(link).unwrap().warnings.iter().any(|warning| warning.place == "flows.all.tcp.ecn");
+    assert!(warned("impair = [{ kind = \"script\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"script\", deed = \"mark\", numbers = 3 }]"));
+    assert!(!warned("impair = [{ kind = \"mark\", rate = 0.01 }]"));
+}
+
+#[test]
+fn private_links_of_a_group_have_impairments_of_their_own_and_one_row_for_all_flows() {
+    let access = "access = { to = \"a\", rate = \"100 Mbps\", delay = \"1 ms\", impair = [{ kind = \"loss\", rate = 0.02 }] }";
+    let text = text("limit = 1000").replace("from = \"a\"\nto = \"b\"\ntcp", &format!("to = \"b\"\n{access}\ntcp"));
+    let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let [arrivals, lost] = ["arrivals", "lost"].map(|column| run.report.reals("impairments", column));
+    assert_eq!((2, 2), (arrivals.len(), lost.len()), "there and back");
+    assert_eq!(run.report.reals("total", "sent")[0], arrivals[0]);
+    for way in 0..2 {
+        let error = (0.02 * 0.98 / arrivals[way]).sqrt();
+        assert!((lost[way] / arrivals[way] - 0.02).abs() < 5.0 * error, "{} of {}", lost[way], arrivals[way]);
+    }
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!(scenario.hash(), again.hash());
+}
+
+#[test]
+fn an_impairment_that_does_nothing_is_warned_of() {
+    let scenario = read("impair = [{ kind = \"loss\", rate = 0 }]").unwrap();
+    assert!(scenario.warnings.iter().any(|warning| warning.place == "link.path.impair.0.rate"), "{:?}", scenario.warnings);
+}

@@ -1,0 +1,216 @@
+//! Finite flows that come, send and go: how often they come and how large they are is drawn, each from a stream of its own, so that under one seed
+//! the same flows come at the same times whatever the network does to them.
+//!
+//! ```text
+//! mean interval = mean size / (load * rate),   or 1 / flows_per_second
+//! ```
+
+use ecnlab_units::{Rate, Rng, Sizes, Span, Times, parameters, words};
+
+use super::paced::{Arriving, Message, Pace, Renewal};
+use super::{Application, ApplicationSpec, Heading};
+
+parameters! {
+    /// Such an application as a scenario sets it.
+    pub struct Settings {
+        /// Flows that come in a second, in the mean; 0 if load is given.
+        #[source("Kleinrock 1975, section 2.4")]
+        pub flows_per_second: f64 = "0", 0..=10_000_000, "1/s";
+        /// Application data that flows bring, as a share of rate; 0 if flows_per_second is given.
+        #[source("Kleinrock 1975, section 2.1")]
+        pub load: f64 = "0", 0..=100;
+        /// What load is a share of, such as the bottleneck's rate.
+        #[source("Kleinrock 1975, section 2.1")]
+        pub rate: Option<Rate> = "auto";
+        /// How the intervals between flows are distributed.
+        #[source("Paxson and Floyd 1995, section 3")]
+        pub process: Process = "poisson";
+        /// Shape of the intervals' distribution.
+        #[source("Paxson and Floyd 1995, section 3")]
+        #[when(process = "pareto")]
+        pub shape: f64 = "1.5", 1.01..=100;
+        /// Application data of a flow.
+        #[source("Feldmann, Gilbert, Huang and Willinger 1999, table 3")]
+        pub size: Sizes = "pareto 12 KB, shape 1.2", 1..=1e15;
+        /// Flows that come in all; 0 is no end.
+        #[source("Kleinrock 1975, section 2.1")]
+        pub count: u64 = "0", 0..=1e12;
+        /// How long after the start flows keep coming; auto is to the end of the run.
+        #[source("Kleinrock 1975, section 2.1")]
+        pub until: Option<Span> = "auto", 0..=8_640_000;
+    }
+}
+
+words! {
+    /// How the intervals between flows are distributed.
+    pub enum Process {
+        Poisson = "poisson",
+        Pareto = "pareto",
+        Deterministic = "deterministic",
+    }
+}
+
+impl Settings {
+    /// Contradictions: the parameter's name and what is wrong.
+    pub fn check(&self) -> Vec<(&'static str, String)> {
+        let (often, load) = (self.flows_per_second > 0.0, self.load > 0.0);
+        match (often, load, self.rate) {
+            (false, false, _) => {
+                vec![(
+                    "load",
+                    "is missing: say how many flows come, as load = 0.8 with rate = \"10 Mbps\" or as flows_per_second = 100".to_owned(),
+                )]
+            }
+            (true, true, _) => {
+                vec![("load", format!("{} stands beside flows_per_second {}: give one of the two", self.load, self.flows_per_second))]
+            }
+            (false, true, None) => vec![("rate", "is missing: load is a share of it, as in rate = \"10 Mbps\"".to_owned())],
+            (true, false, Some(rate)) => {
+                vec![("rate", format!("{} bps is what load is a share of, and flows_per_second is given", rate.bps()))]
+            }
+            (true, false, None) | (false, true, Some(_)) => Vec::new(),
+        }
+    }
+
+    pub fn plan(self) -> Arrivals {
+        let mean = match self.rate {
+            Some(rate) => self.size.mean_interval(self.load * rate.bps() as f64),
+            None => Span::from_secs_f64(1.0 / self.flows_per_second).unwrap_or(Span::from_picos(u64::MAX)),
+        };
+        let intervals = match self.process {
+            Process::Poisson => Times::exponential(mean),
+            Process::Pareto => Times::pareto(mean, self.shape),
+            Process::Deterministic => Times::fixed(mean),
+        };
+        Arrivals { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
+    }
+}
+
+/// What all applications of this kind in a group have in common.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    intervals: Times,
+    /// Mean of the intervals.
+    mean: Span,
+    /// As a share of the rate; 0 if flows_per_second is given.
+    load: f64,
+    sizes: Sizes,
+    count: u64,
+    until: Option<Span>,
+}
+
+impl ApplicationSpec for Arrivals {
+    fn members(&self) -> Vec<Heading> {
+        Vec::new()
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+        let coming = self.until.unwrap_or(lasting).min(lasting);
+        let mut doubts = Vec::new();
+        if self.load >= 1.0 {
+            let told =
+                format!("{} is as much as rate carries or more, so that flows pile up as long as they come: give less than 1", self.load);
+            doubts.push(("load", told));
+        }
+        if self.mean > coming {
+            let parameter = if self.load > 0.0 { "load" } else { "flows_per_second" };
+            let (mean, coming) = (self.mean.seconds(), coming.seconds());
+            doubts.push((
+                parameter,
+                format!("lets a flow come every {mean} s in the mean, and they come for {coming} s: give more, or run longer"),
+            ));
+        }
+        doubts
+    }
+
+    fn start(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(Arriving::new(Bounded::new(self.clone(), &rng)))
+    }
+}
+
+/// Arrivals until there are enough, or late enough.
+struct Bounded {
+    renewal: Renewal,
+    count: u64,
+    until: Option<Span>,
+    came: u64,
+    /// Since the start.
+    at: Span,
+}
+
+impl Bounded {
+    fn new(plan: Arrivals, rng: &Rng) -> Bounded {
+        let Arrivals { intervals, sizes, count, until, .. } = plan;
+        Bounded { renewal: Renewal::new(intervals, sizes, rng), count, until, came: 0, at: Span::ZERO }
+    }
+}
+
+impl Pace for Bounded {
+    fn next(&mut self) -> Option<Message> {
+        let message = self.renewal.next()?;
+        self.at += message.after;
+        self.came += 1;
+        let enough = self.count > 0 && self.came > self.count;
+        let late = self.until.is_some_and(|until| self.at > until);
+        (!enough && !late).then_some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+
+    fn settings(parameters: &[(&str, &str)]) -> Settings {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        Settings::of(&values)
+    }
+
+    fn arrivals(parameters: &[(&str, &str)], most: usize) -> Vec<Message> {
+        let mut pace = Bounded::new(settings(parameters).plan(), &Rng::for_role(1, "source 0 short"));
+        std::iter::from_fn(|| pace.next()).take(most).collect()
+    }
+
+    #[test]
+    fn the_load_is_what_arrives() {
+        const FLOWS: usize = 100_000;
+        for process in ["poisson", "pareto", "deterministic"] {
+            let load = [("load", "0.8"), ("rate", "10 Mbps"), ("size", "exponential 10 KB"), ("process", process), ("shape", "2.5")];
+            let flows = arrivals(&load, FLOWS);
+            let bits = 8.0 * flows.iter().map(|flow| flow.bytes as f64).sum::<f64>();
+            let rate = bits / flows.iter().map(|flow| flow.after.seconds()).sum::<f64>();
+            // Intervals and sizes each deviate by about their mean at most.
+            assert!((rate / 8e6 - 1.0).abs() < 4.0 * 2f64.sqrt() / (FLOWS as f64).sqrt(), "{process}: {rate}");
+        }
+    }
+
+    #[test]
+    fn flows_stop_coming_after_their_count_or_their_time() {
+        let regular = [("flows_per_second", "10"), ("process", "deterministic")];
+        let came = |bound| arrivals(&[regular.as_slice(), &[bound]].concat(), 1000).len();
+        assert_eq!((7, 25, 1000), (came(("count", "7")), came(("until", "2.55 s")), came(("count", "0"))));
+    }
+
+    #[test]
+    fn how_often_flows_come_is_said_once() {
+        let wrong = |parameters: &[(&str, &str)]| settings(parameters).check().first().map(|(name, _)| *name);
+        assert_eq!(Some("load"), wrong(&[]));
+        assert_eq!(Some("load"), wrong(&[("load", "0.5"), ("rate", "1 Mbps"), ("flows_per_second", "3")]));
+        assert_eq!(Some("rate"), wrong(&[("load", "0.5")]));
+        assert_eq!(Some("rate"), wrong(&[("flows_per_second", "3"), ("rate", "1 Mbps")]));
+        assert_eq!([None; 2], [wrong(&[("load", "0.5"), ("rate", "1 Mbps")]), wrong(&[("flows_per_second", "3")])]);
+    }
+
+    #[test]
+    fn how_large_flows_are_does_not_shift_when_they_come() {
+        let with = |size| arrivals(&[("flows_per_second", "10"), ("size", size)], 100);
+        let times = |flows: Vec<Message>| flows.into_iter().map(|flow| flow.after).collect::<Vec<_>>();
+        assert_eq!(times(with("1 KB")), times(with("exponential 3 KB")));
+    }
+}

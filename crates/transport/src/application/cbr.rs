@@ -1,0 +1,100 @@
+//! A constant bit rate: packet after packet at one interval, as ns-2's `Application/Traffic/CBR` sends.
+//!
+//! ```text
+//! interval = payload / rate,   with noise times a uniform draw from 0.5 to 1.5
+//! ```
+
+use ecnlab_units::{Rate, Rng, Span, parameters};
+
+use super::paced::{Message, Pace, Stream};
+use super::{Application, ApplicationSpec};
+
+parameters! {
+    /// Such an application as a scenario sets it.
+    pub struct Settings {
+        /// Rate of application data; headers come on top.
+        #[source("ns-2 Application/Traffic/CBR, rate_")]
+        pub rate: Rate = "448 kbps";
+        /// Whether each interval varies by up to half of itself either way, so that flows alike do not keep step.
+        #[source("ns-2 Application/Traffic/CBR, random_")]
+        pub noise: bool = "false";
+        /// Packets to send in all; 0 is no end.
+        #[source("ns-2 Application/Traffic/CBR, maxpkts_")]
+        pub count: u64 = "0", 0..=1e12, "packets";
+    }
+}
+
+/// What all flows of such an application have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    payload: u32,
+    interval: Span,
+    noise: bool,
+    count: u64,
+}
+
+impl Settings {
+    /// With packets that carry so much application data.
+    pub fn plan(&self, payload: u32) -> Cbr {
+        Cbr { payload, interval: self.rate.transmission(payload), noise: self.noise, count: self.count }
+    }
+}
+
+impl ApplicationSpec for Cbr {
+    fn start(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(Stream::new(Running { plan: *self, rng, sent: 0 }))
+    }
+}
+
+struct Running {
+    plan: Cbr,
+    rng: Rng,
+    sent: u64,
+}
+
+impl Pace for Running {
+    fn next(&mut self) -> Option<Message> {
+        if self.plan.count > 0 && self.sent == self.plan.count {
+            return None;
+        }
+        let after = if self.sent == 0 { Span::ZERO } else { self.interval() };
+        self.sent += 1;
+        Some(Message { after, bytes: u64::from(self.plan.payload) })
+    }
+}
+
+impl Running {
+    fn interval(&mut self) -> Span {
+        let interval = self.plan.interval;
+        if !self.plan.noise {
+            return interval;
+        }
+        Span::from_picos((interval.picos() as f64 * (0.5 + self.rng.uniform())) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(noise: bool, count: u64) -> Vec<Message> {
+        let settings = Settings { rate: Rate::from_bps(1_000_000).unwrap(), noise, count };
+        let mut running = Running { plan: settings.plan(1000), rng: Rng::for_role(1, "cbr"), sent: 0 };
+        std::iter::from_fn(|| running.next()).take(10_000).collect()
+    }
+
+    #[test]
+    fn the_first_packet_goes_out_at_once_and_the_others_keep_the_interval() {
+        let expected: Vec<_> = [0, 8, 8].map(|ms| Message { after: Span::from_millis(ms), bytes: 1000 }).to_vec();
+        assert_eq!(expected, sent(false, 3));
+    }
+
+    #[test]
+    fn noise_spreads_the_intervals_by_half_and_keeps_the_rate() {
+        let pauses: Vec<_> = sent(true, 0)[1..].iter().map(|message| message.after.seconds()).collect();
+        assert!(pauses.iter().all(|pause| (0.004..0.012).contains(pause)));
+        let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
+        // The deviation of one is 8 ms / sqrt(12).
+        assert!((mean - 0.008).abs() < 4.0 * 0.008 / 12f64.sqrt() / 100.0, "{mean}");
+    }
+}

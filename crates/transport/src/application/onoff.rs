@@ -1,0 +1,120 @@
+//! Bursts at a constant rate with pauses between them, as ns-2's `Application/Traffic/Exponential` and `/Pareto` send.
+//!
+//! ```text
+//! packets of a burst = on / interval, to the nearest, at least 1;   interval = payload / rate
+//! last packet of a burst -> first of the next:   interval + off
+//! ```
+//!
+//! `on` and `off` are drawn anew for each burst. As in ns-2 it begins with a pause. Many such flows with Pareto bursts and pauses are self-similar
+//! together (Willinger, Taqqu, Sherman and Wilson 1997).
+
+use ecnlab_units::{Rate, Rng, Span, Times, parameters};
+
+use super::paced::{Message, Pace, Stream};
+use super::{Application, ApplicationSpec};
+
+parameters! {
+    /// Such an application as a scenario sets it.
+    pub struct Settings {
+        /// Rate of application data within a burst; headers come on top.
+        #[source("ns-2 Application/Traffic/Exponential, rate_")]
+        pub rate: Rate = "64 kbps";
+        /// Length of a burst.
+        #[source("ns-2 Application/Traffic/Exponential, burst_time_")]
+        pub on: Times = "exponential 0.5 s", 0..=8_640_000;
+        /// Pause between bursts.
+        #[source("ns-2 Application/Traffic/Exponential, idle_time_")]
+        pub off: Times = "exponential 0.5 s", 0..=8_640_000;
+    }
+}
+
+/// What all flows of such an application have in common.
+#[derive(Clone, Debug)]
+pub struct OnOff {
+    payload: u32,
+    interval: Span,
+    on: Times,
+    off: Times,
+}
+
+impl Settings {
+    /// With packets that carry so much application data.
+    pub fn plan(self, payload: u32) -> OnOff {
+        OnOff { payload, interval: self.rate.transmission(payload), on: self.on, off: self.off }
+    }
+}
+
+impl ApplicationSpec for OnOff {
+    fn start(&self, rng: Rng) -> Box<dyn Application> {
+        Box::new(Stream::new(Running::new(self.clone(), &rng)))
+    }
+}
+
+struct Running {
+    plan: OnOff,
+    on_rng: Rng,
+    off_rng: Rng,
+    /// Packets left in the burst.
+    left: u64,
+}
+
+impl Running {
+    fn new(plan: OnOff, rng: &Rng) -> Running {
+        Running { plan, on_rng: rng.for_purpose("on"), off_rng: rng.for_purpose("off"), left: 0 }
+    }
+
+    fn packets(&mut self) -> u64 {
+        let interval = self.plan.interval.picos();
+        let on = self.plan.on.draw(&mut self.on_rng).picos();
+        (on.saturating_add(interval / 2) / interval).max(1)
+    }
+}
+
+impl Pace for Running {
+    fn next(&mut self) -> Option<Message> {
+        let mut after = self.plan.interval;
+        if self.left == 0 {
+            self.left = self.packets();
+            after += self.plan.off.draw(&mut self.off_rng);
+        }
+        self.left -= 1;
+        Some(Message { after, bytes: u64::from(self.plan.payload) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Values;
+
+    use super::*;
+
+    /// The pauses before so many packets of 125 bytes, which last 1 ms each at the default of 1 Mbps.
+    fn pauses(parameters: &[(&str, &str)], packets: usize) -> Vec<f64> {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        values.read("rate", "1 Mbps").unwrap();
+        parameters.iter().for_each(|(name, text)| values.read(name, text).unwrap());
+        let mut running = Running::new(Settings::of(&values).plan(125), &Rng::for_role(1, "onoff"));
+        std::iter::from_fn(|| running.next()).take(packets).map(|message| message.after.seconds()).collect()
+    }
+
+    #[test]
+    fn a_burst_holds_its_packets_and_a_pause_comes_on_top_of_an_interval() {
+        let pauses = pauses(&[("on", "3 ms"), ("off", "10 ms")], 7);
+        assert_eq!(vec![0.011, 0.001, 0.001, 0.011, 0.001, 0.001, 0.011], pauses);
+    }
+
+    #[test]
+    fn a_burst_has_at_least_one_packet() {
+        assert_eq!(vec![0.011; 3], pauses(&[("on", "0 s"), ("off", "10 ms")], 3));
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_share_of_the_time_that_bursts_take() {
+        for (on, off) in [("exponential 0.2 s", "exponential 0.6 s"), ("pareto 0.2 s, shape 2.5", "pareto 0.6 s, shape 2.5")] {
+            let pauses = pauses(&[("on", on), ("off", off)], 400_000);
+            let busy = pauses.len() as f64 * 0.001 / pauses.iter().sum::<f64>();
+            // With 2 000 bursts and pauses its relative deviation is at most 0.75 sqrt(2) / sqrt(2000) = 2.4 %: four of them.
+            assert!((busy - 0.25).abs() < 0.025, "{on}: {busy}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Sends what a list of times and sizes says, each as a flow of its own or all over one.
+
+use std::sync::Arc;
+
+use ecnlab_units::{Rng, Span, parameters};
+
+use super::paced::{Arriving, Message, Pace, Stream};
+use super::{Application, ApplicationSpec, Heading, MAX_BYTES};
+
+parameters! {
+    /// Such an application as a scenario sets it.
+    pub struct Settings {
+        /// When something is sent, from the start on; never before the one ahead of it in the list.
+        #[source("ns-2 Application/Traffic/Trace")]
+        pub times: Option<Vec<Span>> = "auto", 0..=8_640_000;
+        /// Application data of each.
+        #[source("ns-2 Application/Traffic/Trace")]
+        pub sizes: Option<Vec<u64>> = "auto", 1..=1e15, "bytes";
+        /// Name of a file with both in place of times and sizes: a line for each, a time in seconds and a number of bytes; # begins a remark.
+        #[source("ns-2 Application/Traffic/Trace")]
+        pub file: Option<String> = "auto";
+    }
+}
+
+/// What is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// A flow of its own.
+    Flow,
+    /// A message over the one flow.
+    Message,
+}
+
+impl Settings {
+    /// Contradictions: the parameter's name and what is wrong.
+    pub fn check(&self) -> Vec<(&'static str, String)> {
+        let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
+            let missing = if self.times.is_none() { "times" } else { "sizes" };
+            let message = "is missing: give times and sizes, as in times = [\"0 s\", \"2 s\"], sizes = [\"10 KB\", \"1 MB\"], or a file";
+            return vec![(missing, message.to_owned())];
+        };
+        if times.len() != sizes.len() {
+            return vec![("sizes", format!("{} must be as many as times, which are {}", sizes.len(), times.len()))];
+        }
+        let back = times.windows(2).position(|pair| pair[1] < pair[0]);
+        let told = |at: usize| format!("number {} comes before number {}: give them in order", at + 2, at + 1);
+        back.map(|at| ("times", told(at))).into_iter().collect()
+    }
+
+    pub fn plan(self, each: Each) -> Replay {
+        let list = self.times.into_iter().flatten().zip(self.sizes.into_iter().flatten());
+        Replay { list: list.collect(), each }
+    }
+}
+
+/// Reads the text of a file of times and sizes. The error says in which line it is wrong.
+pub fn read_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
+    let mut list = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let Some(time) = words.next() else { continue };
+        let wrong = || format!("line {number}: \"{line}\" must be a time in seconds and a number of bytes, as in 1.5 10000");
+        let (time, size) = entry(time, words.next(), words.next()).ok_or_else(wrong)?;
+        list.0.push(time);
+        list.1.push(size);
+    }
+    if list.0.is_empty() { Err("there is no line with a time and a size".to_owned()) } else { Ok(list) }
+}
+
+fn entry(time: &str, size: Option<&str>, more: Option<&str>) -> Option<(Span, u64)> {
+    let span = Span::from_secs_f64(time.parse().ok()?).filter(|&span| span <= LATEST)?;
+    let size = size?.parse().ok().filter(|size| (1..=MAX_BYTES).contains(size))?;
+    more.is_none().then_some((span, size))
+}
+
+/// As late as a list may go on.
+const LATEST: Span = Span::from_secs(8_640_000);
+
+/// What all applications of this kind in a group have in common.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// Times from the start on, and sizes.
+    list: Arc<[(Span, u64)]>,
+    each: Each,
+}
+
+impl ApplicationSpec for Replay {
+    fn members(&self) -> Vec<Heading> {
+        match self.each {
+            Each::Flow => Vec::new(),
+            Each::Message => vec![Heading::Along],
+        }
+    }
+
+    fn grows(&self) -> bool {
+        self.each == Each::Flow
+    }
+
+    fn doubts(&self, lasting: Span) -> Vec<(&'static str, String)> {
+        let late = self.list.iter().filter(|(time, _)| *time >= lasting).count();
+        let told = |of: usize| format!("{late} of {of} come after the end: run longer than that, or leave them out");
+        (late > 0).then(|| ("times", told(self.list.len()))).into_iter().collect()
+    }
+
+    fn start(&self, _rng: Rng) -> Box<dyn Application> {
+        let reading = Reading { list: Arc::clone(&self.list), at: 0, last: Span::ZERO };
+        match self.each {
+            Each::Flow => Box::new(Arriving::new(reading)),
+            Each::Message => Box::new(Stream::new(reading)),
+        }
+    }
+}
+
+struct Reading {
+    list: Arc<[(Span, u64)]>,
+    at: usize,
+    last: Span,
+}
+
+impl Pace for Reading {
+    fn next(&mut self) -> Option<Message> {
+        let &(time, bytes) = self.list.get(self.at)?;
+        let after = time - self.last;
+        self.at += 1;
+        self.last = time;
+        Some(Message { after, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Time;
+
+    use super::super::testing::{Asked, Tape};
+    use super::super::{Demand, Event};
+    use super::*;
+
+    fn settings(seconds: &[u64], sizes: &[u64]) -> Settings {
+        let times = seconds.iter().map(|&second| Span::from_secs(second)).collect();
+        Settings { times: Some(times), sizes: Some(sizes.to_vec()), file: None }
+    }
+
+    /// What it asks for, run to its end.
+    fn asked(settings: Settings, each: Each) -> Vec<Asked> {
+        let (mut running, mut tape) = (settings.plan(each).start(Rng::for_role(1, "replay")), Tape::default());
+        running.on(Event::Start, Time::ZERO, &mut tape);
+        while let Some(at) = running.deadline() {
+            running.on(Event::Timer, at, &mut tape);
+        }
+        tape.asked
+    }
+
+    #[test]
+    fn what_the_list_says_is_sent_also_two_at_a_time() {
+        let flows = asked(settings(&[0, 3, 3], &[100, 200, 300]), Each::Flow);
+        let opened: Vec<_> = flows.into_iter().filter(|asked| matches!(asked, Asked::Open(..))).collect();
+        assert_eq!([(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| Asked::Open(member, Demand::closing(bytes))).to_vec(), opened);
+        let messages = asked(settings(&[1, 2], &[100, 200]), Each::Message);
+        assert_eq!(vec![Asked::Open(0, Demand::open(100)), Asked::Produce(0, Demand::open(200)), Asked::Done(0)], messages);
+    }
+
+    #[test]
+    fn a_file_holds_a_time_and_a_size_on_each_line() {
+        let text = "# seconds bytes\n0 1000\n\n1.5\t20 # a remark\n";
+        assert_eq!(Ok((vec![Span::ZERO, Span::from_millis(1500)], vec![1000, 20])), read_list(text));
+        let wrong =
+            [("0 1\n1 x", "line 2"), ("0", "line 1"), ("0 1 2", "line 1"), ("-1 5", "line 1"), ("0 0", "line 1"), ("# 0 1", "no line")];
+        for (text, told) in wrong {
+            assert!(read_list(text).unwrap_err().contains(told), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_go_together_and_time_goes_on() {
+        let wrong = |seconds: &[u64], sizes: &[u64]| settings(seconds, sizes).check().first().map(|(name, _)| *name);
+        assert_eq!([Some("sizes"), Some("times"), None], [wrong(&[1, 2], &[1]), wrong(&[2, 1], &[1, 1]), wrong(&[1, 1], &[1, 1])]);
+    }
+}

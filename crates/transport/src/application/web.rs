@@ -1,0 +1,240 @@
+//! Somebody who reads web pages: a page, then the objects that stand in it, over a few connections side by side, then a pause to read.
+//!
+//! ```text
+//! connection 0   page ------> object 1 --> object 5 ->|
+//! connection 1               object 2 ------>         |   think   page ...
+//! connection 2               object 3 --> object 4 -->|
+//! ```
+//!
+//! Each request goes over a connection of its own, as in HTTP/1.0, or over one that is kept. A page with all its objects is one transaction. The
+//! distributions are those that Barford and Crovella (1998) fitted to traces: numbers of objects and pauses are Pareto, sizes lognormal with mu = 9.357
+//! and sigma = 1.318, that is a mean of 27.6 KB and a deviation of 59.7 KB. Their sizes have a Pareto tail above 133 KB, which is not here.
+
+use ecnlab_units::{Counts, Rng, Sizes, Time, Times, parameters};
+
+use super::exchange::Exchange;
+use super::{Application, ApplicationSpec, Calls, Connection, Event, Heading, Member, Transfer};
+
+parameters! {
+    /// Such an application as a scenario sets it.
+    pub struct Settings {
+        /// Connections that objects are fetched over side by side.
+        #[source("RFC 9112, section 9.4")]
+        pub connections: u32 = "4", 1..=64;
+        /// Application data of a request.
+        #[source("3GPP TR 25.892, HTTP traffic model")]
+        pub request: Sizes = "350 B", 1..=1_000_000_000;
+        /// Application data of a page without its objects, and of an object.
+        #[source("Barford and Crovella 1998, section 3.1")]
+        pub size: Sizes = "lognormal 27.6 KB, deviation 59.7 KB", 1..=1e12;
+        /// Objects of a page.
+        #[source("Barford and Crovella 1998, section 3.1")]
+        pub objects: Counts = "pareto 1.7, shape 2.43", 0..=1_000_000;
+        /// Pause from the end of a page to the request of the next.
+        #[source("Barford and Crovella 1998, section 3.1")]
+        pub think: Times = "pareto 3 s, shape 1.5", 0..=86_400;
+        /// Pages in all; 0 is no end.
+        #[source("Mah 1997, consecutive document retrievals")]
+        pub count: u64 = "0", 0..=1e12;
+        /// Each object over a new connection, or over those that the page before has opened.
+        #[source("RFC 9112, section 9.3")]
+        pub connection: Connection = "new";
+    }
+}
+
+impl Settings {
+    pub fn plan(self) -> Web {
+        let Settings { connections, request, size, objects, think, count, connection } = self;
+        Web { connections, request, size, objects, think, count, connection }
+    }
+}
+
+/// What all applications of this kind in a group have in common.
+#[derive(Clone, Debug)]
+pub struct Web {
+    connections: u32,
+    request: Sizes,
+    size: Sizes,
+    objects: Counts,
+    think: Times,
+    count: u64,
+    connection: Connection,
+}
+
+impl ApplicationSpec for Web {
+    fn members(&self) -> Vec<Heading> {
+        Exchange::members(self.connections)
+    }
+
+    fn hears_deliveries(&self) -> bool {
+        true
+    }
+
+    fn start(&self, rng: Rng) -> Box<dyn Application> {
+        let exchanges = (0..self.connections).map(|number| Exchange::new(number, self.connection)).collect();
+        let [requests, sizes, objects, thinks] = ["requests", "sizes", "objects", "thinks"].map(|purpose| rng.for_purpose(purpose));
+        let streams = Streams { requests, sizes, objects, thinks };
+        let page = Page { began: Time::ZERO, bytes: 0, waiting: 0, under_way: 0 };
+        Box::new(Running { plan: self.clone(), streams, exchanges, page, finished: 0, next: None })
+    }
+}
+
+/// A stream for each kind of draw, so that more of one kind shift none of another.
+struct Streams {
+    requests: Rng,
+    sizes: Rng,
+    objects: Rng,
+    thinks: Rng,
+}
+
+struct Running {
+    plan: Web,
+    streams: Streams,
+    exchanges: Vec<Exchange>,
+    page: Page,
+    finished: u64,
+    /// When the next page begins.
+    next: Option<Time>,
+}
+
+/// The page that is being fetched.
+struct Page {
+    began: Time,
+    bytes: u64,
+    /// Objects that nobody has asked for.
+    waiting: u64,
+    /// Exchanges under way.
+    under_way: u32,
+}
+
+impl Application for Running {
+    fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
+        match event {
+            Event::Start | Event::Timer => self.begin(now, calls),
+            Event::Delivered(member, bytes) => {
+                let number = Exchange::number_of(member);
+                if self.exchanges[number].delivered(member, bytes, calls) {
+                    self.fetched(number, now, calls);
+                }
+            }
+            Event::Opened(_) | Event::Acknowledged(_) => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.next
+    }
+}
+
+impl Running {
+    /// Asks for the page itself, which says what stands in it.
+    fn begin(&mut self, now: Time, calls: &mut dyn Calls) {
+        self.next = None;
+        self.page = Page { began: now, bytes: 0, waiting: self.plan.objects.draw(&mut self.streams.objects), under_way: 0 };
+        self.ask(PAGE, calls);
+    }
+
+    fn ask(&mut self, number: usize, calls: &mut dyn Calls) {
+        let request = self.plan.request.draw(&mut self.streams.requests);
+        let size = self.plan.size.draw(&mut self.streams.sizes);
+        self.page.under_way += 1;
+        self.page.bytes += size;
+        self.exchanges[number].ask(request, size, calls);
+    }
+
+    /// An exchange has ended: it fetches the next object, and behind the page itself the others begin.
+    fn fetched(&mut self, number: usize, now: Time, calls: &mut dyn Calls) {
+        let was_alone = self.page.under_way == 1;
+        self.page.under_way -= 1;
+        let free = if was_alone { 0..self.exchanges.len() } else { number..number + 1 };
+        for number in free {
+            if self.page.waiting > 0 {
+                self.page.waiting -= 1;
+                self.ask(number, calls);
+            }
+        }
+        if self.page.under_way == 0 {
+            self.end(now, calls);
+        }
+    }
+
+    fn end(&mut self, now: Time, calls: &mut dyn Calls) {
+        self.finished += 1;
+        let member = self.exchanges[PAGE].server;
+        calls.finished(&Transfer { member, began: self.page.began, bytes: self.page.bytes });
+        if self.finished < self.plan.count || self.plan.count == 0 {
+            self.next = Some(now + self.plan.think.draw(&mut self.streams.thinks));
+        } else {
+            (0..2 * self.plan.connections as Member).for_each(|member| calls.done(member));
+        }
+    }
+}
+
+/// The exchange that fetches the page itself.
+const PAGE: usize = 0;
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Span, Values};
+
+    use super::super::testing::{Asked, Tape};
+    use super::super::{Demand, Transfer};
+    use super::*;
+
+    fn running(parameters: &[(&str, &str)]) -> Box<dyn Application> {
+        let mut values = Values::defaults(Settings::PARAMETERS);
+        let plain = [("request", "10 B"), ("size", "500 B"), ("think", "2 s"), ("connections", "2")];
+        plain.iter().chain(parameters).for_each(|(name, text)| values.read(name, text).unwrap());
+        Settings::of(&values).plan().start(Rng::for_role(1, "source 0"))
+    }
+
+    /// Lets the oldest exchange under way run to its end, and so on; the exchanges in the order in which they ended.
+    fn fetch(running: &mut dyn Application, exchanges: usize, tape: &mut Tape) -> Vec<Member> {
+        let mut ended = Vec::new();
+        for second in 1..=exchanges as u64 {
+            let opened = tape.asked.iter().filter_map(|asked| if let Asked::Open(member, _) = asked { Some(*member) } else { None });
+            let client = opened.clone().nth(ended.len()).unwrap();
+            running.on(Event::Delivered(client, 10), Time::ZERO + Span::from_secs(second), tape);
+            running.on(Event::Delivered(client + 1, 500), Time::ZERO + Span::from_secs(second), tape);
+            ended.push(client);
+        }
+        ended
+    }
+
+    #[test]
+    fn the_page_comes_first_and_its_objects_over_all_connections_after_it() {
+        let (mut running, mut tape) = (running(&[("objects", "3"), ("count", "1")]), Tape::default());
+        running.on(Event::Start, Time::ZERO, &mut tape);
+        assert_eq!(vec![Asked::Open(0, Demand::open(10))], tape.asked);
+        assert_eq!(vec![0, 0, 2, 0], fetch(&mut *running, 4, &mut tape));
+        let page = Asked::Finished(Transfer { member: 1, began: Time::ZERO, bytes: 2000 });
+        assert_eq!([page, Asked::Done(0), Asked::Done(1), Asked::Done(2), Asked::Done(3)], tape.asked[tape.asked.len() - 5..]);
+        assert_eq!(None, running.deadline());
+    }
+
+    #[test]
+    fn a_page_without_objects_is_read_at_once_and_followed_by_the_next() {
+        let (mut running, mut tape) = (running(&[("objects", "0")]), Tape::default());
+        running.on(Event::Start, Time::ZERO, &mut tape);
+        fetch(&mut *running, 1, &mut tape);
+        assert_eq!(Some(Time::ZERO + Span::from_secs(3)), running.deadline());
+        running.on(Event::Timer, Time::ZERO + Span::from_secs(3), &mut tape);
+        assert_eq!(Some(&Asked::Open(0, Demand::open(10))), tape.asked.last());
+    }
+
+    #[test]
+    fn pages_are_as_large_as_barford_and_crovella_found_them() {
+        const PAGES: u32 = 20_000;
+        let settings = Settings::of(&Values::defaults(Settings::PARAMETERS));
+        let (mut sizes, mut objects) = (Rng::for_role(1, "sizes"), Rng::for_role(1, "objects"));
+        let mut draws: Vec<_> = (0..PAGES).map(|_| settings.size.draw(&mut sizes)).collect();
+        draws.sort_unstable();
+        // The median is exp(9.357); its deviation is sqrt(pi / 2) sigma / sqrt(n) of it, that is 1.2 %.
+        let median = draws[PAGES as usize / 2] as f64 / 9.357f64.exp();
+        assert!((median - 1.0).abs() < 0.05, "{median}");
+        let none = (0..PAGES).filter(|_| settings.objects.draw(&mut objects) == 1).count() as f64 / f64::from(PAGES);
+        // Below 1.5 lies 1 - (k / 1.5)^2.43 with k = 1.7 * 1.43 / 2.43.
+        let expected = 1.0 - (1.7f64 * 1.43 / 2.43 / 1.5).powf(2.43);
+        assert!((none - expected).abs() < 4.0 * 0.5 / f64::from(PAGES).sqrt(), "{none} in place of {expected}");
+    }
+}

@@ -1,0 +1,493 @@
+//! Distributions that a scenario's quantities are drawn from, and how they are written: `exponential 1 s`, `pareto 12 KB, shape 1.2`.
+//!
+//! A draw takes one random number `u` and inverts the distribution function, so that the same stream gives the same values everywhere:
+//!
+//! ```text
+//! exponential   x = -m ln(1 - u)
+//! Pareto        x = k (1 - u)^(-1/a),   k = m (a - 1) / a;   at most h:   x = k (1 - u (1 - (k/h)^a))^(-1/a)
+//! normal        x = m + s z(p),         p = u without a cut, cut at zero p = u + (1 - u) F(-m/s)
+//! lognormal     x = exp(mu + sigma z(u)),   sigma^2 = ln(1 + (s/m)^2),   mu = ln m - sigma^2 / 2
+//! ```
+//!
+//! `m` is the mean that the scenario gives, `s` the deviation, `a` the shape, `z` the quantile of the standard normal distribution and `F` its
+//! distribution function. Of a Pareto distribution with an upper bound the mean is that of the bounded one, and `k` follows from it.
+
+use crate::parameter::{Kind, Typed, Value, mistyped};
+use crate::quantity::{self, Amount};
+use crate::{Rng, Span, math};
+
+/// What is drawn, which says in which unit it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    Time,
+    Bytes,
+    Count,
+}
+
+/// A distribution of times in seconds, of sizes in bytes, or of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    measure: Measure,
+    law: Law,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Law {
+    Fixed(f64),
+    Uniform {
+        from: f64,
+        to: f64,
+    },
+    Exponential {
+        mean: f64,
+    },
+    Pareto {
+        mean: f64,
+        shape: f64,
+        scale: f64,
+        most: Option<f64>,
+    },
+    Normal {
+        mean: f64,
+        deviation: f64,
+    },
+    Lognormal {
+        mean: f64,
+        deviation: f64,
+    },
+    /// Values, each with its share.
+    Mix(Vec<(f64, f64)>),
+}
+
+/// The distributions as they are written.
+const FORMS: &str = "1 s, uniform 1 s to 3 s, exponential 1 s, pareto 1 s, shape 1.5 (and at most 100 s), normal 1 s, deviation 0.2 s, \
+                     lognormal 1 s, deviation 2 s, mix 1 s: 0.9, 10 s: 0.1";
+
+impl Distribution {
+    /// Reads a distribution as people write it. The error says what is wrong and what would do.
+    pub fn read(text: &str, measure: Measure) -> Result<Distribution, String> {
+        let text = text.trim();
+        let (word, rest) = match text.split_once(' ') {
+            Some((word, rest)) if word.starts_with(char::is_alphabetic) => (word, rest),
+            _ => ("fixed", text),
+        };
+        let law = Written { measure, rest }.law(word).map_err(|why| format!("\"{text}\": {why}"))?;
+        Ok(Distribution { measure, law })
+    }
+
+    /// Always the same.
+    pub fn fixed(value: f64, measure: Measure) -> Distribution {
+        Distribution { measure, law: Law::Fixed(value) }
+    }
+
+    /// A draw, which takes one random number.
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        self.law.quantile(rng.uniform())
+    }
+
+    /// Whether all draws are the same.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.law, Law::Fixed(_))
+    }
+
+    /// The mean of the draws.
+    pub fn mean(&self) -> f64 {
+        match self.law {
+            Law::Normal { mean, deviation } => {
+                let from = -mean / deviation;
+                mean + deviation * math::normal_density(from) / (1.0 - math::normal(from))
+            }
+            Law::Mix(ref parts) => parts.iter().map(|(value, share)| value * share).sum(),
+            Law::Fixed(mean) | Law::Exponential { mean } | Law::Pareto { mean, .. } | Law::Lognormal { mean, .. } => mean,
+            Law::Uniform { from, to } => f64::midpoint(from, to),
+        }
+    }
+
+    /// The numbers that a user gave of what is drawn: all have to lie within a parameter's bounds.
+    pub(crate) fn given(&self) -> Vec<f64> {
+        match self.law {
+            Law::Fixed(mean) | Law::Exponential { mean } => vec![mean],
+            Law::Normal { mean, deviation } | Law::Lognormal { mean, deviation } => vec![mean, deviation],
+            Law::Pareto { mean, most, .. } => std::iter::once(mean).chain(most).collect(),
+            Law::Uniform { from, to } => vec![from, to],
+            Law::Mix(ref parts) => parts.iter().map(|(value, _)| *value).collect(),
+        }
+    }
+}
+
+impl Law {
+    /// The value below which draws stay with probability `u`.
+    fn quantile(&self, u: f64) -> f64 {
+        match *self {
+            Law::Fixed(value) => value,
+            Law::Uniform { from, to } => from + u * (to - from),
+            Law::Exponential { mean } => mean * -math::ln(1.0 - u),
+            Law::Pareto { shape, scale, most, .. } => {
+                let cut = most.map_or(0.0, |most| math::pow(scale / most, shape));
+                scale * math::pow(1.0 - u * (1.0 - cut), -1.0 / shape)
+            }
+            Law::Normal { mean, deviation } => {
+                let below = math::normal(-mean / deviation);
+                (mean + deviation * math::normal_quantile(below + u * (1.0 - below))).max(0.0)
+            }
+            Law::Lognormal { mean, deviation } => {
+                let variance = math::ln(1.0 + (deviation / mean) * (deviation / mean));
+                math::exp(math::ln(mean) - variance / 2.0 + variance.sqrt() * math::normal_quantile(u))
+            }
+            Law::Mix(ref parts) => picked(parts, u),
+        }
+    }
+}
+
+/// The value whose share of the unit interval holds `u`.
+fn picked(parts: &[(f64, f64)], mut u: f64) -> f64 {
+    for &(value, share) in parts {
+        if u < share {
+            return value;
+        }
+        u -= share;
+    }
+    parts[parts.len() - 1].0
+}
+
+/// The text behind a distribution's word.
+struct Written<'t> {
+    measure: Measure,
+    rest: &'t str,
+}
+
+impl Written<'_> {
+    fn law(&self, word: &str) -> Result<Law, String> {
+        match word {
+            "fixed" => Ok(Law::Fixed(self.alone()?)),
+            "uniform" => self.uniform(),
+            "exponential" => Ok(Law::Exponential { mean: positive(self.alone()?, "the mean")? }),
+            "pareto" => self.pareto(),
+            "normal" => self.spread(|mean, deviation| Law::Normal { mean, deviation }),
+            "lognormal" => self.spread(|mean, deviation| Law::Lognormal { mean, deviation }),
+            "mix" => self.mix(),
+            _ => Err(format!("there is no distribution \"{word}\": write {FORMS}")),
+        }
+    }
+
+    /// The one number of a distribution that has no other.
+    fn alone(&self) -> Result<f64, String> {
+        let (mean, []) = self.parts([])?;
+        Ok(mean)
+    }
+
+    fn uniform(&self) -> Result<Law, String> {
+        let (from, to) = self.rest.split_once(" to ").ok_or("must be written with both ends, as in uniform 1 s to 3 s")?;
+        let (from, to) = (self.quantity(from)?, self.quantity(to)?);
+        if from < to { Ok(Law::Uniform { from, to }) } else { Err("the first end must be below the second".to_owned()) }
+    }
+
+    fn pareto(&self) -> Result<Law, String> {
+        let (mean, [shape, most]) = self.parts(["shape", "at most"])?;
+        let mean = positive(mean, "the mean")?;
+        let shape = quantity::number(shape.ok_or("must have a shape, as in pareto 12 KB, shape 1.2")?)?;
+        let shape = positive(shape, "the shape")?;
+        let most = most.map(|most| self.quantity(most)).transpose()?;
+        let scale = match most {
+            Some(most) if most <= mean => return Err("the upper bound must be above the mean".to_owned()),
+            Some(most) => bounded_scale(mean, shape, most),
+            None if shape <= 1.0 => return Err("a shape of at most 1 has no mean: give an upper bound, as in at most 1 GB".to_owned()),
+            None => mean * (shape - 1.0) / shape,
+        };
+        Ok(Law::Pareto { mean, shape, scale, most })
+    }
+
+    fn spread(&self, law: fn(f64, f64) -> Law) -> Result<Law, String> {
+        let (mean, [deviation]) = self.parts(["deviation"])?;
+        let deviation = self.quantity(deviation.ok_or("must have a deviation, as in normal 1 s, deviation 0.2 s")?)?;
+        Ok(law(positive(mean, "the mean")?, positive(deviation, "the deviation")?))
+    }
+
+    fn mix(&self) -> Result<Law, String> {
+        let mut parts = Vec::new();
+        for part in self.rest.split(',') {
+            let (value, share) = part.split_once(':').ok_or("each value needs its share, as in mix 1 KB: 0.9, 1 MB: 0.1")?;
+            parts.push((self.quantity(value)?, positive(quantity::number(share)?, "a share")?));
+        }
+        let sum: f64 = parts.iter().map(|(_, share)| share).sum();
+        Ok(Law::Mix(parts.into_iter().map(|(value, share)| (value, share / sum)).collect()))
+    }
+
+    /// The leading quantity, and what stands behind each of the words, in any order.
+    fn parts<const N: usize>(&self, words: [&str; N]) -> Result<(f64, [Option<&str>; N]), String> {
+        let mut pieces = self.rest.split(',').map(str::trim);
+        let mean = self.quantity(pieces.next().unwrap_or_default())?;
+        let mut found = [None; N];
+        for piece in pieces {
+            let at = words.iter().position(|word| piece.strip_prefix(word).is_some_and(|behind| behind.starts_with(' ')));
+            let Some(at) = at else { return Err(format!("\"{piece}\" is not known here: write {FORMS}")) };
+            found[at] = Some(piece[words[at].len()..].trim());
+        }
+        Ok((mean, found))
+    }
+
+    fn quantity(&self, text: &str) -> Result<f64, String> {
+        match self.measure {
+            Measure::Time => Ok(quantity::span(text)?.seconds()),
+            Measure::Count => quantity::number(text),
+            Measure::Bytes => match quantity::amount(text)? {
+                Amount::Packets(_) if text.contains('p') => Err(format!("\"{text}\" must be in bytes, as in \"12 KB\"")),
+                Amount::Bytes(bytes) | Amount::Packets(bytes) => Ok(bytes),
+            },
+        }
+    }
+}
+
+fn positive(number: f64, what: &str) -> Result<f64, String> {
+    if number > 0.0 { Ok(number) } else { Err(format!("{what} must be above 0")) }
+}
+
+/// The smallest value of a Pareto distribution with this mean that ends at `most`: the mean grows with it, so halving finds it.
+fn bounded_scale(mean: f64, shape: f64, most: f64) -> f64 {
+    let (mut low, mut high) = (0.0, mean);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if bounded_mean(middle, shape, most) < mean {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+/// Enough to settle every bit of a number.
+const HALVINGS: u32 = 1100;
+
+/// Mean of a Pareto distribution from `scale` to `most`: `k^a a / (1 - (k/h)^a) * (h^(1-a) - k^(1-a)) / (1 - a)`.
+fn bounded_mean(scale: f64, shape: f64, most: f64) -> f64 {
+    let ratio = scale / most;
+    let within = 1.0 - math::pow(ratio, shape);
+    let excess = if (shape - 1.0).abs() < 1e-9 { -math::ln(ratio) } else { (math::pow(ratio, shape - 1.0) - 1.0) / (1.0 - shape) };
+    scale * shape * excess / within
+}
+
+impl std::fmt::Display for Distribution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let unit = match self.measure {
+            Measure::Time => " s",
+            Measure::Bytes => " B",
+            Measure::Count => "",
+        };
+        match self.law {
+            Law::Fixed(value) => write!(f, "{value}{unit}"),
+            Law::Uniform { from, to } => write!(f, "uniform {from}{unit} to {to}{unit}"),
+            Law::Exponential { mean } => write!(f, "exponential {mean}{unit}"),
+            Law::Pareto { mean, shape, most: None, .. } => write!(f, "pareto {mean}{unit}, shape {shape}"),
+            Law::Pareto { mean, shape, most: Some(most), .. } => write!(f, "pareto {mean}{unit}, shape {shape}, at most {most}{unit}"),
+            Law::Normal { mean, deviation } => write!(f, "normal {mean}{unit}, deviation {deviation}{unit}"),
+            Law::Lognormal { mean, deviation } => write!(f, "lognormal {mean}{unit}, deviation {deviation}{unit}"),
+            Law::Mix(ref parts) => {
+                let parts: Vec<_> = parts.iter().map(|(value, share)| format!("{value}{unit}: {share}")).collect();
+                write!(f, "mix {}", parts.join(", "))
+            }
+        }
+    }
+}
+
+/// Times that are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Times(pub Distribution);
+
+/// Amounts of bytes that are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes(pub Distribution);
+
+/// Numbers of things that are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counts(pub Distribution);
+
+impl Times {
+    /// Always the same time.
+    pub fn fixed(span: Span) -> Times {
+        Times(Distribution::fixed(span.seconds(), Measure::Time))
+    }
+
+    pub fn exponential(mean: Span) -> Times {
+        Times(Distribution { measure: Measure::Time, law: Law::Exponential { mean: mean.seconds() } })
+    }
+
+    /// Without an upper bound; `shape` is above 1.
+    pub fn pareto(mean: Span, shape: f64) -> Times {
+        let (mean, scale) = (mean.seconds(), mean.seconds() * (shape - 1.0) / shape);
+        Times(Distribution { measure: Measure::Time, law: Law::Pareto { mean, shape, scale, most: None } })
+    }
+
+    /// A draw, to the nearest picosecond; 213 days are the end of time.
+    pub fn draw(&self, rng: &mut Rng) -> Span {
+        Span::from_picos((self.0.draw(rng) * 1e12 + 0.5) as u64)
+    }
+}
+
+impl Sizes {
+    /// Always the same size.
+    pub fn fixed(bytes: u64) -> Sizes {
+        Sizes(Distribution::fixed(bytes as f64, Measure::Bytes))
+    }
+
+    /// The mean time from one to the next that makes them come at so many bits per second; 213 days at most.
+    pub fn mean_interval(&self, bps: f64) -> Span {
+        Span::from_secs_f64(self.0.mean() * 8.0 / bps).unwrap_or(Span::from_picos(u64::MAX))
+    }
+
+    /// A draw in whole bytes, at least one and at most 1 PB.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        ((self.0.draw(rng) + 0.5) as u64).clamp(1, MOST_BYTES)
+    }
+}
+
+impl Counts {
+    /// A draw in whole numbers.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        (self.0.draw(rng) + 0.5) as u64
+    }
+}
+
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+
+macro_rules! drawn {
+    ($($type:ident, $measure:ident, $max:expr);+) => {
+        $(impl Typed for $type {
+            const KIND: Kind = Kind::Distribution { measure: Measure::$measure, min: 0.0, max: $max };
+            fn of(value: &Value) -> $type {
+                if let Value::Distribution(drawn) = value { $type(drawn.clone()) } else { mistyped(value) }
+            }
+        })+
+    };
+}
+
+drawn!(Times, Time, 1e7; Sizes, Bytes, MOST_BYTES as f64; Counts, Count, 1e12);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: usize = 200_000;
+
+    fn seconds(text: &str) -> Distribution {
+        Distribution::read(text, Measure::Time).unwrap()
+    }
+
+    /// Mean and variance of many draws.
+    fn moments(drawn: &Distribution) -> (f64, f64) {
+        let mut rng = Rng::for_role(5, "draws");
+        let draws: Vec<f64> = (0..DRAWS).map(|_| drawn.draw(&mut rng)).collect();
+        let mean = draws.iter().sum::<f64>() / DRAWS as f64;
+        (mean, draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / DRAWS as f64)
+    }
+
+    #[test]
+    fn draws_have_the_mean_and_the_variance_of_their_formula() {
+        let pareto = |mean: f64, shape: f64| mean * mean / (shape * (shape - 2.0));
+        let table = [
+            ("2 s", 2.0, 0.0),
+            ("uniform 1 s to 4 s", 2.5, 9.0 / 12.0),
+            ("exponential 2 s", 2.0, 4.0),
+            ("pareto 2 s, shape 5", 2.0, pareto(2.0, 5.0)),
+            ("normal 5 s, deviation 0.5 s", 5.0, 0.25),
+            ("lognormal 2 s, deviation 1 s", 2.0, 1.0),
+            ("mix 1 s: 3, 5 s: 1", 2.0, 3.0),
+        ];
+        for (text, mean, variance) in table {
+            let drawn = seconds(text);
+            let (found, spread) = moments(&drawn);
+            assert!((drawn.mean() - mean).abs() < 1e-6, "{text}: {}", drawn.mean());
+            let error = (variance / DRAWS as f64).sqrt();
+            assert!((found - mean).abs() <= 4.0 * error, "{text}: mean {found}");
+            assert!((spread - variance).abs() <= 0.05 * variance, "{text}: variance {spread}");
+        }
+    }
+
+    #[test]
+    fn draws_have_the_quantiles_of_their_formula() {
+        let (half, rare) = (0.5, 0.999);
+        let table = [
+            ("exponential 2 s", half, 2.0 * 2f64.ln()),
+            ("exponential 2 s", rare, 2.0 * 1000f64.ln()),
+            ("pareto 3 s, shape 1.5", half, 2f64.powf(1.0 / 1.5)),
+            ("pareto 3 s, shape 1.5", rare, 1000f64.powf(1.0 / 1.5)),
+            ("normal 5 s, deviation 1 s", rare, 5.0 + 3.090_232_306_167_813_5),
+            ("normal 5 s, deviation 1 s", 0.025, 5.0 - 1.959_963_984_540_054),
+            // Median exp(mu), and sigma from the mean and the deviation.
+            ("lognormal 1 s, deviation 1 s", half, 0.5f64.sqrt()),
+        ];
+        for (text, u, expected) in table {
+            let found = seconds(text).law.quantile(u);
+            assert!((found / expected - 1.0).abs() < 1e-5, "{text} at {u}: {found} in place of {expected}");
+        }
+    }
+
+    #[test]
+    fn a_normal_distribution_that_zero_cuts_has_the_mean_of_what_is_left() {
+        let drawn = seconds("normal 1 s, deviation 2 s");
+        let (found, variance) = moments(&drawn);
+        // 1 + 2 phi(1/2) / Phi(1/2), of the tables of the standard normal distribution.
+        assert!((drawn.mean() - (1.0 + 2.0 * 0.352_065_33 / 0.691_462_46)).abs() < 1e-6, "{}", drawn.mean());
+        assert!((found - drawn.mean()).abs() < 4.0 * (variance / DRAWS as f64).sqrt(), "{found}");
+    }
+
+    #[test]
+    fn a_bounded_pareto_distribution_keeps_its_mean_and_its_bound() {
+        for shape in ["0.9", "1", "1.2", "3"] {
+            let drawn = seconds(&format!("pareto 2 s, shape {shape}, at most 50 s"));
+            let (found, variance) = moments(&drawn);
+            assert!((found - 2.0).abs() < 4.0 * (variance / DRAWS as f64).sqrt(), "shape {shape}: mean {found}");
+            assert!((drawn.law.quantile(1.0 - 1e-15) / 50.0 - 1.0).abs() < 1e-9, "shape {shape}");
+        }
+    }
+
+    #[test]
+    fn the_tail_of_a_pareto_distribution_has_its_index() {
+        let (drawn, mut rng) = (seconds("pareto 3 s, shape 1.5"), Rng::for_role(3, "tail"));
+        // Hill's estimator with all draws: they lie above the smallest value, which is 1 s, and its deviation is shape / sqrt(n).
+        let logarithms: f64 = (0..DRAWS).map(|_| drawn.draw(&mut rng).ln()).sum();
+        let index = DRAWS as f64 / logarithms;
+        assert!((index - 1.5).abs() < 4.0 * 1.5 / (DRAWS as f64).sqrt(), "{index}");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        for text in [
+            "2 s",
+            "uniform 1 s to 3 s",
+            "exponential 0.5 s",
+            "pareto 1 s, shape 1.5",
+            "pareto 1 s, shape 0.9, at most 100 s",
+            "normal 1 s, deviation 0.2 s",
+            "lognormal 1 s, deviation 2 s",
+            "mix 1 s: 0.75, 10 s: 0.25",
+        ] {
+            assert_eq!(text, seconds(text).to_string());
+        }
+        let size = |text| Distribution::read(text, Measure::Bytes);
+        assert_eq!("exponential 12000 B", size("exponential 12 KB").unwrap().to_string());
+        assert_eq!(size("10000"), size("10 KB"));
+        assert_eq!("pareto 1.7, shape 2.43", Distribution::read("pareto 1.7, shape 2.43", Measure::Count).unwrap().to_string());
+    }
+
+    #[test]
+    fn a_distribution_that_is_none_says_what_would_do() {
+        for (text, told) in [
+            ("exponentail 1 s", "there is no distribution \"exponentail\""),
+            ("exponential 0 s", "above 0"),
+            ("uniform 1 s", "both ends"),
+            ("uniform 3 s to 1 s", "below the second"),
+            ("pareto 1 s", "must have a shape"),
+            ("pareto 1 s, shape 1", "has no mean"),
+            ("pareto 1 s, shape 2, at most 1 s", "above the mean"),
+            ("pareto 1 s, form 2", "\"form 2\" is not known here"),
+            ("normal 1 s", "must have a deviation"),
+            ("mix 1 s, 2 s", "needs its share"),
+            ("exponential 1", "needs a unit"),
+        ] {
+            let why = Distribution::read(text, Measure::Time).unwrap_err();
+            assert!(why.contains(told), "{text}: {why}");
+        }
+        assert!(Distribution::read("exponential 3 packets", Measure::Bytes).unwrap_err().contains("in bytes"));
+    }
+}

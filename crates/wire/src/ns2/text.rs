@@ -1,0 +1,119 @@
+//! Text of a bounded length, put together without asking for memory.
+
+/// At most `N` bytes; who uses it knows that what is pushed fits.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: u8,
+}
+
+/// Digits of the longest number.
+const MOST_DIGITS: usize = 20;
+/// The numbers from 00 to 99.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+impl<const N: usize> Text<N> {
+    #[inline]
+    pub fn empty() -> Text<N> {
+        const { assert!(N <= u8::MAX as usize) };
+        Text { bytes: [0; N], length: 0 }
+    }
+
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// # Panics
+    /// If it does not fit.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) {
+        let start = usize::from(self.length);
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len() as u8;
+    }
+
+    /// # Panics
+    /// If it does not fit.
+    #[inline]
+    pub fn push_after(&mut self, byte: u8, number: u64) {
+        self.push(&[byte]);
+        self.push_number(number);
+    }
+
+    /// A number in decimal digits.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    #[inline]
+    pub fn push_number(&mut self, number: u64) {
+        if number < 10 {
+            return self.push(&[b'0' + number as u8]);
+        }
+        let (digits, first) = digits(number);
+        self.push(&digits[first..]);
+    }
+
+    /// What stands behind a decimal point, `places` digits of it, 20 at most, without zeros at the end.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    #[inline]
+    pub fn push_fraction(&mut self, fraction: u64, places: usize) {
+        let (digits, _) = digits(fraction);
+        let shown = &digits[MOST_DIGITS - places..];
+        let zeros = shown.iter().rev().take_while(|&&digit| digit == b'0').count();
+        self.push(&shown[..shown.len() - zeros]);
+    }
+}
+
+/// The digits of a number at the end of zeros, and where the first one stands that is none of these.
+#[inline]
+fn digits(mut number: u64) -> ([u8; MOST_DIGITS], usize) {
+    let mut digits = [b'0'; MOST_DIGITS];
+    let mut first = MOST_DIGITS;
+    while number >= 10 {
+        first -= 2;
+        digits[first..first + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if number > 0 {
+        first -= 1;
+        digits[first] = b'0' + number as u8;
+    }
+    let zeros = digits[first..].iter().take_while(|&&digit| digit == b'0').count();
+    (digits, first + zeros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(push: impl Fn(&mut Text<40>)) -> String {
+        let mut text = Text::empty();
+        push(&mut text);
+        String::from_utf8(text.as_slice().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_any_length_are_written_in_full() {
+        for number in [0, 7, 10, 99, 100, 101, 1_000, 65_535, 1_000_000, u64::MAX] {
+            assert_eq!(number.to_string(), text(|text| text.push_number(number)));
+        }
+    }
+
+    #[test]
+    fn a_fraction_keeps_its_zeros_in_front_and_loses_those_at_the_end() {
+        for (fraction, places, shown) in [(105_032, 6, "105032"), (100_000, 6, "1"), (32, 6, "000032"), (10, 12, "00000000001")] {
+            assert_eq!(shown, text(|text| text.push_fraction(fraction, places)));
+        }
+    }
+}

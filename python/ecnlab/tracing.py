@@ -1,0 +1,128 @@
+"""Traces that runs write: of which kind each is by its name, which links it shows, and where each seed's goes.
+
+    lab.run(scenario, seed=1, trace="run.tr")                       # ns-2's lines
+    lab.run(scenario, seed=1, trace=lab.TraceTo("run.pcapng.zst", links=["bottleneck"], keep=65535))
+
+docs/traces.md says what stands in them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.scenarios import Scenario
+from ecnlab.store import partial_path
+
+HEADERS = 128  # bytes, which hold every header
+
+_FORMS = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_LONGEST = 65_535
+
+
+@dataclass(frozen=True)
+class TraceTo:
+    """A trace that a run is to write.
+
+    Attributes
+    ----------
+    path : str or Path
+        The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
+        may be compressed, which a further `.gz` or `.zst` asks for. Of several seeds each writes its own, as `run-seed7.tr`.
+    links : sequence of str
+        Names of the links to show; every link unless given, and in a capture those with a measured queue.
+    keep : int
+        Bytes of each packet that a capture keeps. The data are zeros, so the headers are enough for most uses; who verifies TCP's checksums
+        needs 65535.
+    """
+
+    path: str | Path
+    links: Sequence[str] = ()
+    keep: int = HEADERS
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """One seed's file, as the engine takes it."""
+
+    path: Path
+    partial: Path
+    form: str
+    compression: str
+    links: list[str]
+    keep: int
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """The traces of a scenario's seeds, checked."""
+
+    path: Path
+    form: str
+    compression: str
+    links: list[str]
+    keep: int
+    several: bool
+
+    def file(self, seed: int) -> TraceFile:
+        """Where a seed's trace goes."""
+        path = self._of(seed) if self.several else self.path
+        return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep)
+
+    def _of(self, seed: int) -> Path:
+        ending = "".join(_endings(self.path))
+        return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
+
+    def refusal(self, seed: int, error: OSError) -> ResultsError:
+        """That a seed's trace could not be written."""
+        path = self._of(seed) if self.several else self.path
+        return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; nothing of it was kept")
+
+
+def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> Tracing:
+    """What is asked for, if it can be done. Raises UsageError, UnknownName for a link that there is not, and ResultsError for a folder."""
+    asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
+    path = _path(asked.path)
+    form, compression = _kind(path)
+    if isinstance(asked.keep, bool) or not isinstance(asked.keep, int) or not 0 <= asked.keep <= _LONGEST:
+        raise UsageError(f"trace: {asked.keep!r} must be a whole number of bytes from 0 to {_LONGEST}")
+    links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
+    known = scenario.link_names
+    for link in links:
+        if link not in known:
+            raise UnknownName("link", link, known)
+    if form == "pcapng" and not links and not scenario.queue_names:
+        raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise ResultsError(f"cannot write the trace {path}: {what}")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
+    return Tracing(path, form, compression, links, asked.keep, len(seeds) > 1)
+
+
+def _path(path: object) -> Path:
+    if not isinstance(path, (str, Path)) or "\0" in str(path):
+        raise UsageError(f"trace: must be the path of a file, not {type(path).__name__}")
+    return Path(path)
+
+
+def _endings(path: Path) -> list[str]:
+    """The endings of a name that mean something: the kind, and the compression if there is one."""
+    *_, before, last = ["", "", *path.suffixes]
+    return [before, last] if last in _COMPRESSIONS else [last]
+
+
+def _kind(path: Path) -> tuple[str, str]:
+    ending, *packed = _endings(path)
+    if ending not in _FORMS:
+        raise UsageError(
+            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two may end in .gz or .zst"
+        )
+    if packed and ending == ".parquet":
+        raise UsageError(f"trace: {path.name!r}: a Parquet file is compressed already; leave {packed[0]} away")
+    return _FORMS[ending], _COMPRESSIONS[packed[0]] if packed else ""
