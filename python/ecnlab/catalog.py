@@ -76,7 +76,7 @@ class Entry:
     Attributes
     ----------
     kind, name : str
-        "section", "shape", "aqm", "discipline", "tcp", "variant", "app" or "impairment", and the name that a scenario uses.
+        "section", "aqm", "discipline", "tcp", "variant", "app", "impairment" or "shape", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
@@ -143,7 +143,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
-KINDS = ("section", "shape", "aqm", "discipline", "tcp", "variant", "app", "impairment")
+KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", "shape")
 
 
 def entries(kind: str | None = None) -> list[Entry]:
@@ -158,7 +158,7 @@ def find(name: str) -> list[Entry]:
     found = [entry for entry in _all() if entry.name == name]
     if not found:
         raise UnknownName(
-            "section, AQM, discipline, TCP profile or variant, application, or impairment", name, {entry.name for entry in _all()}
+            "section, AQM, discipline, TCP profile or variant, application, impairment, or shape", name, {entry.name for entry in _all()}
         )
     return found
 

@@ -1,5 +1,5 @@
 """Networks as scenarios (nested dicts) that studies and validation share: dumbbells, the two networks of the AECN thesis, two-way traffic,
-and those of the study of when ECN helps RED.
+those of the study of when ECN helps RED, and that of RFC 2914's congestion collapse.
 
 A dumbbell is one link with a queue, from `router` to `sink`, and groups of flows that reach the router over access links of their own:
 
@@ -134,3 +134,28 @@ def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int 
 def _red_ecn_hosts(rate: str) -> Tree:
     source = {"to": "r1", "rate": rate, "delay": "10 ms", "spread": "1 ns", "limit": 25}
     return {"access": source, "exit": {"from": "r3", "rate": "10 Mbps", "delay": "10 ms"}}
+
+
+def congestion_collapse(title: str, datagram_rate: str) -> Tree:
+    """Three endless TCP flows, and datagrams that cross the bottleneck only to be dropped behind it: RFC 2914, section 5.
+
+    The RFC gives the rates. All else is from the simulation scripts of Floyd and Fall 1999, from whom it has the scenario: SACK with
+    delayed acknowledgements and packets of 1500 bytes from 0 s, datagrams of 100 bytes from 1.4 s, and RED that drops by size. ns-2's
+    defaults of 2001 stand for those of 1998.
+    """
+    ways = [
+        ("s1", "r1", "10 Mbps", "2 ms"),
+        ("s2", "r1", "10 Mbps", "3 ms"),
+        ("r2", "s3", "10 Mbps", "10 ms"),
+        ("r2", "s4", "128 kbps", "5 ms"),
+    ]
+    links = [{"name": f"{a} {b}", "from": a, "to": b, "rate": rate, "delay": delay, "limit": 50} for a, b, rate, delay in ways]
+    queue = {"aqm": "red", "limit": 100, "min_th": 5, "max_th": 20, "wait": False, "by_size": True, "mean_packet": "1000 B"}
+    shared = bottleneck("1.5 Mbps", "3 ms", queue, reverse={"limit": 100}) | {"from": "r1", "to": "r2"}
+    sender = {"profile": PROFILE, "variant": "sack1", "tick": "10 ms", "delayed_ack": True, "packet_size": 1500, "max_window": 100}
+    datagrams = {"packet_size": 100, "header": 0}
+    flows = [
+        {"name": "tcp", "count": 3, "from": "s1", "to": "s3", "tcp": sender},
+        {"name": "udp", "from": "s2", "to": "s4", "start": "1.4 s", "udp": datagrams, "app": {"kind": "cbr", "rate": datagram_rate}},
+    ]
+    return {"name": title, "duration": "100 s", "link": [shared, *links], "flows": flows}

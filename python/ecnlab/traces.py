@@ -223,7 +223,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that was broken.
+    """A rule of RFC 3168, and what a check has found against it.
 
     Attributes
     ----------
@@ -278,6 +278,11 @@ class Verdict:
     def warnings(self) -> list[Problem]:
         """What could not be read."""
         return [Problem("", None, message) for message in _unread(self.about)]
+
+
+def rules() -> tuple[Rule, ...]:
+    """All rules that a check knows, with nothing found."""
+    return tuple(Rule(**rule) for rule in json.loads(_core.trace_rules()))
 
 
 def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:

@@ -13,7 +13,7 @@ import polars as pl
 from ecnlab import networks
 from ecnlab.networks import Tree
 from ecnlab.results import Result
-from ecnlab.validate import laws
+from ecnlab.validate import collapse, laws
 from ecnlab.validate.formulas import Check
 from ecnlab.validate.samples import Sample
 
@@ -33,7 +33,7 @@ _ROUNDS_LEFT_OUT = 1.5
 
 def checks(*, quick: bool = False) -> list[Check]:
     """All checks, or the quick set."""
-    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp(), *_ared(), *_waits(), *_loads()]
+    listed = [*_utilisation(), *_mathis(), *_pftk(), *_reno(), *_cubic(), *_dctcp(), *_ared(), *_waits(), *_loads(), *collapse.checks()]
     return [check for check in listed if check.quick or not quick]
 
 
