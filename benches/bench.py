@@ -7,7 +7,8 @@ Builds `target/release/ecnlab-bench`, runs each network N times in a process of 
 without the set-up. A packet-hop is one data or ACK packet that crosses one link.
 
 Bytes a flow are (peak - peak with one flow) / flows: the packets in flight and the growth of vectors are in it, so it is more than
-a flow's own state. Where flows come and go they are those that came, so it falls as the run goes on. For ns-2's ratio see `cpu_ratio`: ns-2's CPU time over ours for the same simulated time of the same network.
+a flow's own state. Where flows come and go they are those that came, so it falls as the run goes on. For ns-2's ratio see `cpu_ratio`:
+ns-2's CPU time over ours for the same simulated time of the same network.
 """
 
 import argparse

@@ -39,6 +39,13 @@ def test_a_column_that_the_page_of_measures_says_otherwise_is_written_anew() -> 
     assert docs.measures_page(text.replace("| `rtt_mean_s` | s |", "| `rtt_mean_s` | h |")) == text
 
 
+def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_written_anew() -> None:
+    text = docs.TRACES_PAGE.read_text()
+    assert (
+        docs.traces_page(text.replace("| `no-cwr` | 6.1.2 |", "| `no-cwr` | 9.9 |").replace("| `ce` | packets |", "| `ce` | h |")) == text
+    )
+
+
 ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)]
 
 
@@ -126,9 +133,9 @@ def _check(command: click.Command, words: list[str], parent: click.Context | Non
     name, *rest = words
     context = click.Context(command, info_name=name, parent=parent)
     if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        below = command.get_command(context, rest[0])
+        below_name, below, more = command.resolve_command(context, rest)
         assert below is not None, f"there is no command {rest[0]}"
-        _check(below, rest, context)
+        _check(below, [below_name or "", *more], context)
     elif rest:  # a command's bare name is only a mention of it
         with contextlib.suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
             command.make_context(name, rest, parent)

@@ -12,6 +12,7 @@ FORBIDDEN = {
     "studies": {"validate", "cli"},
     "validate": {"studies", "cli"},
     "plots": {"studies", "validate", "cli"},
+    "draw": {"studies", "validate", "cli", "plots", "results", "runner"},
     "networks": {"studies", "validate", "cli", "plots"},
     "analysis": {"studies", "validate", "cli", "plots", "results"},
     "runner": {"studies", "validate", "cli", "plots"},

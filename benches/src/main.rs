@@ -33,14 +33,12 @@ fn main() {
     let beside = |name: &str| std::fs::read_to_string(std::path::Path::new(&file).with_file_name(name)).map_err(|why| why.to_string());
     let read = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &beside);
     let scenario = read.unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
-    println!(
-        "{}",
-        match (queue_alone, with_traces) {
-            (true, _) => queue(&scenario.network.links[0]),
-            (_, true) => traces::traces(&scenario),
-            _ => network(&scenario, start),
-        }
-    );
+    let told = match (queue_alone, with_traces) {
+        (true, _) => queue(&scenario.network.links[0]),
+        (_, true) => traces::traces(&scenario),
+        _ => network(&scenario, start),
+    };
+    println!("{told}");
 }
 
 /// Times a whole network; `start` is when its file began to be read.

@@ -1,4 +1,4 @@
-"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, traffic sources, impairments.
+"""What there is, told by the engine: sections of a scenario, AQMs, disciplines, TCP profiles and variants, applications, impairments.
 
 for entry in catalog.entries("aqm"):
     print(entry.name, entry.title, [parameter.name for parameter in entry.parameters])
@@ -76,7 +76,7 @@ class Entry:
     Attributes
     ----------
     kind, name : str
-        "section", "shape", "aqm", "discipline", "tcp", "variant", "app" or "impairment", and the name that a scenario uses.
+        "section", "aqm", "discipline", "tcp", "variant", "app", "impairment" or "shape", and the name that a scenario uses.
     title, summary, source : str
         What it is, in a few words and in a few sentences, and the text that it follows.
     parameters : tuple of Parameter
@@ -143,7 +143,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
-KINDS = ("section", "shape", "aqm", "discipline", "tcp", "variant", "app", "impairment")
+KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", "shape")
 
 
 def entries(kind: str | None = None) -> list[Entry]:
@@ -157,7 +157,9 @@ def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
     found = [entry for entry in _all() if entry.name == name]
     if not found:
-        raise UnknownName("section, AQM, discipline, TCP profile or variant, traffic source, or impairment", name, {entry.name for entry in _all()})
+        raise UnknownName(
+            "section, AQM, discipline, TCP profile or variant, application, impairment, or shape", name, {entry.name for entry in _all()}
+        )
     return found
 
 

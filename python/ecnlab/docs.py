@@ -3,8 +3,9 @@
 docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
-In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md the columns
-of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/queues the parameters and gauges of an AQM or a
+In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and
+docs/traces.md the columns of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/traces.md the rules of a
+check between `<!-- rules -->` and `<!-- end of rules -->`, in docs/queues the parameters and gauges of an AQM or a
 discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing; so in docs/traffic.md
 those of an application.
 """
@@ -19,13 +20,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core, catalog
+from ecnlab import _core, catalog, traces
 from ecnlab.catalog import Column, Entry, Parameter, Table
 from ecnlab.errors import UnknownName
 
 PAGE = Path(__file__).parents[2] / "docs" / "parameters.md"
 SCENARIO_PAGE = PAGE.with_name("scenario.md")
 MEASURES_PAGE = PAGE.with_name("measures.md")
+TRACES_PAGE = PAGE.with_name("traces.md")
 QUEUES = PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES / "duties.md"
 TRAFFIC_PAGE = PAGE.with_name("traffic.md")
@@ -33,6 +35,7 @@ TRAFFIC_PAGE = PAGE.with_name("traffic.md")
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
 _COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+_RULES = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
 _PARAMETERS = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
 # A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
 _FEW = 5
@@ -76,6 +79,7 @@ def page() -> str:
     parts += ["## TCP variants (`variant`)\n", _variants(catalog.entries("variant"))]
     parts += ["## Applications (`app`)\n", *_entries(catalog.entries("app"))]
     parts += ["## Impairments (`impairment`)\n", *_entries(catalog.entries("impairment"))]
+    parts += ["## Shapes (`network.shape`)\n", *_entries(catalog.entries("shape"))]
     return "\n".join(parts)
 
 
@@ -165,8 +169,20 @@ def _queue(name: str) -> Entry:
 def measures_page(text: str) -> str:
     """The page of measures with the tables' columns as they are declared."""
 
+    return _with_columns(text, {table.name: table for table in catalog.tables()})
+
+
+def traces_page(text: str) -> str:
+    """The page of traces with the tables' columns and the rules of a check as they are declared."""
+    rows = ([_code(rule.name), rule.section, rule.asks, rule.departs] for rule in traces.rules())
+    rules = _table(("rule", "section", "what RFC 3168 asks", "who is known to depart from it"), rows)
+    text = _RULES.sub(lambda part: f"{part[1]}\n{rules}\n{part[2]}", text)
+    return _with_columns(text, {table.name: table for table in catalog.trace_tables()})
+
+
+def _with_columns(text: str, tables: Mapping[str, Table]) -> str:
     def written(part: re.Match[str]) -> str:
-        columns = "\n".join(_columns(map(catalog.table, part[2].split())))
+        columns = "\n".join(_columns(tables[name] for name in part[2].split()))
         return f"{part[1]}\n{columns}\n{part[3]}"
 
     return _COLUMNS_OF.sub(written, text)
@@ -282,6 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages[SCENARIO_PAGE] = scenario_page(SCENARIO_PAGE.read_text(encoding="utf-8"))
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))
+        pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
         pages[DUTIES_PAGE] = duties_page()
     if not chosen.check:

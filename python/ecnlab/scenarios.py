@@ -84,6 +84,11 @@ class Scenario:
         return self._core.links
 
     @cached_property
+    def routes(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Of each group the links that its data and its acknowledgements cross, but for its flows' own."""
+        return {group: (there, back) for group, (there, back) in zip(self.group_names, self._core.routes, strict=True)}
+
+    @cached_property
     def record(self) -> dict[str, Any]:
         """What is recorded besides the measures."""
         record: dict[str, Any] = json.loads(self._core.record)

@@ -116,7 +116,10 @@ class Trace:
         import polars as pl
 
         if name not in self._frames:
-            self._frames[name] = pl.DataFrame(self.columns(name))
+            columns = self.columns(name)
+            declared = next(table for table in catalog.trace_tables() if table.name == name)
+            types = {"real": pl.Float64, "count": pl.UInt64, "index": pl.UInt32, "name": pl.String}
+            self._frames[name] = pl.DataFrame(columns, schema={column.name: types[column.kind] for column in declared.columns})
         return self._frames[name]
 
     def columns(self, name: str) -> dict[str, list[Any]]:
@@ -220,7 +223,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that was broken.
+    """A rule of RFC 3168, and what a check has found against it.
 
     Attributes
     ----------
@@ -275,6 +278,11 @@ class Verdict:
     def warnings(self) -> list[Problem]:
         """What could not be read."""
         return [Problem("", None, message) for message in _unread(self.about)]
+
+
+def rules() -> tuple[Rule, ...]:
+    """All rules that a check knows, with nothing found."""
+    return tuple(Rule(**rule) for rule in json.loads(_core.trace_rules()))
 
 
 def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:

@@ -16,7 +16,7 @@ REGISTRY = json.loads(_core.registry())
 SECTIONS = [section | {"name": section["name"] or "scenario"} for section in REGISTRY.pop("section")]
 
 
-@pytest.mark.parametrize("kind", ["aqm", "discipline", "tcp", "variant", "app"])
+@pytest.mark.parametrize("kind", ["aqm", "discipline", "tcp", "variant", "app", "impairment"])
 def test_list_names_everything_in_the_registry(command: Command, kind: str) -> None:
     done = command("list", kind)
     assert done.code == 0

@@ -43,3 +43,14 @@ def test_marks_and_drops_have_a_dot_each(small: lab.Trace) -> None:
     for kind in ("mark", "drop"):
         dots = small.plot.events(kind).axes[0].collections[0].get_offsets()
         assert len(dots) == small.total[f"{kind}s"]  # type: ignore[arg-type]
+
+
+def test_of_chosen_flows_each_has_a_row_with_its_own_number() -> None:
+    axes = lab.trace(TRACES / "small.tr.gz", flows=[1]).plot.events("drop").axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["1"]
+    assert set(axes.collections[0].get_offsets()[:, 1]) == {0}  # type: ignore[index]
+
+
+def test_a_trace_without_marks_has_no_figure_of_them(tmp_path: Path) -> None:
+    trace = lab.trace(TRACES / "two-drops.pcapng.gz", sequence=[0])
+    assert trace.plot.save_all(tmp_path) == ["sequence-0", "drops"]

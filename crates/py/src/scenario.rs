@@ -96,6 +96,12 @@ impl Scenario {
         self.0.queues.clone()
     }
 
+    /// Of each group the links that its data and its acknowledgements cross, but for its flows' own.
+    #[getter]
+    fn routes(&self) -> Vec<[Vec<String>; 2]> {
+        self.0.routes.clone()
+    }
+
     #[getter]
     fn hash(&self) -> String {
         self.0.hash()

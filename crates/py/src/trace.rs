@@ -37,6 +37,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TraceRead>()?;
     module.add_function(wrap_pyfunction!(read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(check_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_columns, module)?)
 }
 
@@ -44,6 +45,12 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn trace_columns() -> String {
     registry::columns_of(&ecnlab_trace::tables()).to_string()
+}
+
+/// The rules of a check as they are declared.
+#[pyfunction]
+fn trace_rules() -> String {
+    Rule::ALL.map(|rule| rule_told(rule, Tally::default())).into_iter().collect::<Json>().to_string()
 }
 
 /// Reads a trace, of standard input without a path. `watch` is told the bytes read every 50 ms or so and answers whether to stop.

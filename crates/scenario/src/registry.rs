@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::sections::{Holds, Inner, SECTIONS, Section, impair, json_of, queue, root};
 use crate::shapes::{SHAPE, SHAPES, ShapeEntry};
 
-/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, traffic sources, impairments and shapes with all their parameters.
+/// Sections of a scenario, AQMs, disciplines, TCP profiles, TCP variants, applications, impairments and shapes with all their parameters.
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();

@@ -14,6 +14,7 @@ use crate::sections::flows::{self, Group};
 use crate::sections::link::{self, Edge};
 use crate::sections::record::{self, Extent, Record};
 use crate::sections::root;
+use crate::sections::way::Routes;
 use crate::tree::Node;
 use crate::warnings;
 
@@ -32,6 +33,8 @@ pub struct Scenario {
     pub groups: Vec<String>,
     /// Names of the measured queues, in order.
     pub queues: Vec<String>,
+    /// Names of the links that each group's data and acknowledgements cross, but for its flows' own.
+    pub routes: Vec<[Vec<String>; 2]>,
     /// Every parameter in force. It can be read as a scenario again, and then is the same one.
     pub resolved: Json,
     /// Name and digest of the AQMs that the user brought.
@@ -71,6 +74,7 @@ impl Scenario {
             duration: keys.duration,
             measure_from: keys.measure_from,
             record: Record::of(&record),
+            routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
             network: assemble(links.edges, groups),
             queues,
@@ -96,6 +100,11 @@ const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
 fn fnv(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b))
+}
+
+fn route_names(edges: &[Edge], group: &Group) -> [Vec<String>; 2] {
+    let Routes { forward, back } = &group.way.routes;
+    [forward, back].map(|route| route.iter().map(|&edge| edges[edge].name.clone()).collect())
 }
 
 /// Numbers the links: first the edges, then each flow's own two.

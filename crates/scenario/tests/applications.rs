@@ -198,6 +198,28 @@ fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
     }
 }
 
+#[test]
+fn a_list_in_a_file_is_the_list_in_the_scenario() {
+    let text = TEMPLATE.replace("QUEUE", "aqm = \"droptail\", limit = 100").replace("CARRIER", TCP).replace("DURATION", "10 s");
+    let read = |app: &str| {
+        let files =
+            |name: &str| if name == "list.txt" { Ok("0 10000\n1.5 20000 # later\n".to_owned()) } else { Err("not found".to_owned()) };
+        Scenario::from_toml(&text.replace("APP", app), &[], &Registry::builtin(), &files)
+    };
+    let listed = read("{ kind = \"replay\", times = [\"0 s\", \"1.5 s\"], sizes = [10000, 20000] }").unwrap();
+    let named = read("{ kind = \"replay\", file = \"list.txt\" }").unwrap();
+    assert_eq!(listed.hash(), named.hash());
+    assert_eq!((30_000.0, 2.0), (of(&run(&named), "goodput_bps") * 10.0 / 8.0, of(&run(&named), "transactions")));
+    for (app, place) in [
+        ("{ kind = \"replay\", file = \"other.txt\" }", "flows.users.app.file"),
+        ("{ kind = \"replay\", file = \"list.txt\", times = [\"1 s\"] }", "flows.users.app.times"),
+        ("{ kind = \"replay\" }", "flows.users.app.times"),
+    ] {
+        let problems = read(app).map(|_| ()).unwrap_err();
+        assert!(problems.iter().any(|problem| problem.place == place), "{app}: {problems:?}");
+    }
+}
+
 /// What the recording says of each transaction: when it began, how long it took, and its size.
 fn transfers(scenario: &Scenario, seed: u64) -> (Run, Vec<(f64, f64, u64)>) {
     let options = Options { seed, duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO };

@@ -92,6 +92,21 @@ fn copies_are_received_and_read_once() {
     assert!((0.45..0.51).contains(&ratio("goodput_first_bps")), "{}", ratio("goodput_first_bps"));
 }
 
+/// Nothing tells a copy of a datagram from another datagram, so the application reads it twice; TCP's copies in the same queue it does not.
+#[test]
+fn a_copy_of_a_datagram_is_read_like_another() {
+    let datagrams = "\n[[flows]]\nname = \"datagrams\"\nfrom = \"a\"\nto = \"b\"\nudp = { packet_size = 1000 }\n\
+                     app = { kind = \"cbr\", rate = \"100 kbps\" }\n";
+    let text =
+        text("impair = [{ kind = \"duplicate\", rate = 1 }, { kind = \"jitter\", delay = \"exponential 2 ms\", order = \"overtake\" }]");
+    let scenario = Scenario::from_toml(&(text + datagrams), &[], &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let run = Simulation::new(&scenario.network, &options, Off).finish().0;
+    let [goodput, first, drops] = ["goodput_bps", "goodput_first_bps", "drops"].map(|column| run.report.reals("groups", column)[1]);
+    assert_eq!(0.0, drops);
+    assert!((goodput / first - 2.0).abs() < 0.01, "{goodput} read, {first} of first packets");
+}
+
 #[test]
 fn jitter_that_keeps_order_costs_no_retransmission_and_jitter_that_does_not_does() {
     let retransmitted = |order: &str| {

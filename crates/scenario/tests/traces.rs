@@ -94,6 +94,40 @@ fn a_trace_changes_nothing_about_the_run() {
     }
 }
 
+/// Impairments, changes, rates that follow deliveries, datagrams, flows that come and go: whatever the project's examples have.
+#[test]
+fn a_trace_changes_nothing_about_any_example() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let short = [("duration", "500 ms"), ("measure_from", "0 s")].map(|(key, value)| (key.to_owned(), format!("\"{value}\"")));
+    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    assert!(paths.len() > 10, "{} examples", paths.len());
+    for path in paths {
+        let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).map_err(|why| why.to_string());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let scenario =
+            Scenario::from_toml(&text, &short, &Registry::builtin(), &beside).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
+        let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+        let (plain, Off) = Simulation::new(&scenario.network, &options, Off).finish();
+        for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128 }, TraceFormat::Table] {
+            let links = scenario.network.links.iter().map(|link| link.name.shown()).collect();
+            let mut simulation = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links }));
+            let (mut written, mut over) = (0, false);
+            while !over {
+                over = simulation.advance(options.duration, 1 << 13);
+                let tracer = simulation.probe_mut();
+                written += tracer.rows(1).map_or(0, |table| table.height());
+                if let Some(bytes) = tracer.bytes() {
+                    written += if format == TraceFormat::Ns2 { events(bytes).len() } else { bytes.len() };
+                    bytes.clear();
+                }
+            }
+            assert_eq!(plain.fingerprint, simulation.finish().0.fingerprint, "{} as {format:?}", path.display());
+            assert!(written > 100, "{}: {written} as {format:?}", path.display());
+        }
+    }
+}
+
 /// Every link, every event, every packet number. Events at one instant may stand in another order: where ns-2 ends a transmission at the
 /// time at which another packet arrives, which comes first is up to its scheduler.
 #[test]

@@ -29,11 +29,11 @@ pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer};
 use measures::columns;
 use measures::table::TableText;
 
-/// Every table that a run can give, as data: the measures, then what can be recorded.
+/// Every table that a run can give, as data: the measures, then what can be recorded, and a trace.
 pub fn tables() -> Vec<TableText> {
     let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
     let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
     let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
     let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text()];
-    flows.into_iter().chain(queues).chain(series).chain(others).collect()
+    flows.into_iter().chain(queues).chain(series).chain(others).chain([trace::EVENTS.text()]).collect()
 }

@@ -125,6 +125,15 @@ impl Link {
         self.size = 0;
     }
 
+    /// A pipe is from now on another flow's, with its rate, delay and buffer. What is on it goes on.
+    pub fn reseat(&mut self, rate: Rate, delay: Span, limit: u32) {
+        self.set_rate(rate);
+        self.set_delay(delay);
+        let limit = limit.min(i32::MAX as u32) as i32;
+        self.room += limit - self.limit;
+        self.limit = limit;
+    }
+
     /// Takes all packets off the wire; returns the first of their chain.
     pub fn cut(&mut self) -> PacketId {
         self.room = self.limit;

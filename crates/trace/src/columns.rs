@@ -47,6 +47,10 @@ pub const KINDS: &[&str] = &["tcp", "datagrams"];
 
 /// How a connection settled about ECN.
 pub const ECN: &[&str] = &["unknown", "none", "classic", "accurate"];
+pub const UNKNOWN: u32 = 0;
+pub const REFUSED: u32 = 1;
+pub const CLASSIC: u32 = 2;
+pub const ACCURATE: u32 = 3;
 
 /// What happened to a packet.
 pub const EVENTS: &[&str] = &["mark", "drop"];

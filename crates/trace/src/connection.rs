@@ -3,6 +3,7 @@
 use ecnlab_units::Time;
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
 
+use crate::columns::{ACCURATE, CLASSIC, REFUSED, UNKNOWN};
 use crate::flow::{Flow, Numbers};
 use crate::links::{Hop, Links};
 use crate::path::{Path, Role};
@@ -105,11 +106,11 @@ impl Connection {
     pub fn ecn(&self) -> u32 {
         let classic = Flags::ECE | Flags::CWR;
         match (self.setup.offered, self.setup.answered) {
-            (None, _) | (Some(_), None) => 0,
-            (Some(offered), _) if !offered.has(classic) => 1,
-            (Some(_), Some(Flags::ECE)) => 2,
-            (Some(offered), Some(answered)) if offered.has(Flags::AE) && answered.0 != 0 && answered != ECN_FLAGS => 3,
-            _ => 1,
+            (None, _) | (Some(_), None) => UNKNOWN,
+            (Some(offered), _) if !offered.has(classic) => REFUSED,
+            (Some(_), Some(Flags::ECE)) => CLASSIC,
+            (Some(offered), Some(answered)) if offered.has(Flags::AE) && answered.0 != 0 && answered != ECN_FLAGS => ACCURATE,
+            _ => REFUSED,
         }
     }
 

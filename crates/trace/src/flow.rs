@@ -54,6 +54,8 @@ pub struct Flow {
     sending: Sending,
     runs: Runs,
     reactions: Reactions,
+    /// ECE and CWR count marks (RFC 9768) instead of echoing them, so that there are no reactions to follow.
+    pub counts_marks: bool,
     quiet_since: Time,
     min_rtt: Option<Span>,
     kept: Kept,
@@ -97,6 +99,7 @@ impl Flow {
             sending: Sending::default(),
             runs,
             reactions: Reactions::default(),
+            counts_marks: false,
             quiet_since: now,
             min_rtt: None,
             kept: Kept::default(),
@@ -119,7 +122,7 @@ impl Flow {
             self.quiet_since = desk.now;
         }
         let has_cwr = packet.has(Flags::CWR);
-        if has_cwr && sent == Sent::New {
+        if has_cwr && sent == Sent::New && !self.counts_marks {
             self.reactions.reduced(desk.now, mean(&self.rtt));
         }
         self.point_of_segment(numbers, sent, has_cwr, desk);
@@ -129,7 +132,7 @@ impl Flow {
             self.kept.again_timeout += u64::from(sent == Sent::Again(Cause::Timeout));
             self.kept.late += u64::from(sent == Sent::Late);
             self.kept.timeouts += self.sending.timeouts - timeouts;
-            self.kept.reduced += u64::from(has_cwr);
+            self.kept.reduced += u64::from(has_cwr && !self.counts_marks);
         }
         matches!(sent, Sent::Again(_))
     }
@@ -141,7 +144,8 @@ impl Flow {
         let is_copy = numbers.is_some_and(|(start, end)| self.runs.holds(start, end));
         let new = numbers.map_or(payload, |(start, end)| self.runs.arrived(start, end, payload, &mut desk.room));
         let has_ce = packet.ecn == Ecn::Ce;
-        let ended = if packet.is_tcp() { self.reactions.arrived(has_ce, packet.has(Flags::CWR), desk.now) } else { None };
+        let ended =
+            if packet.is_tcp() && !self.counts_marks { self.reactions.arrived(has_ce, packet.has(Flags::CWR), desk.now) } else { None };
         self.note_reaction(ended, desk);
         if desk.measures(self.is_chosen) {
             let bytes = [u64::from(packet.size), new, if is_again { 0 } else { payload }];
@@ -181,7 +185,7 @@ impl Flow {
 
     /// The sink sends an acknowledgement with ECN-Echo. The answer to ns-2's first packet, which offers ECN, is no echo of a mark.
     pub fn echoed(&mut self, ack: u64, is_ns2: bool, desk: &mut Desk) {
-        if is_ns2 && ack <= self.base + 1 {
+        if self.counts_marks || (is_ns2 && ack <= self.base + 1) {
             return;
         }
         self.reactions.echoed(desk.now);

@@ -18,13 +18,16 @@ impl Space {
     pub fn near(&self, number: u32) -> u64 {
         match self.last {
             None => BASE + u64::from(number),
-            Some(last) => last.wrapping_add_signed(i64::from(number.wrapping_sub(last as u32) as i32)),
+            Some(last) => {
+                let ahead = number.wrapping_sub(last as u32);
+                last.checked_add_signed(i64::from(ahead as i32)).unwrap_or(last + u64::from(ahead))
+            }
         }
     }
 }
 
-/// Room for numbers before the first that was seen.
-const BASE: u64 = 1 << 32;
+/// Room for numbers before the first that was seen; a whole turn, so that the low bits are the header's.
+const BASE: u64 = 1 << 48;
 
 #[cfg(test)]
 mod tests {

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "section": "sections of a scenario file",
-    "shape": "ready-made networks",
     "aqm": "AQMs: when a queue marks or drops",
     "discipline": "queueing disciplines: how packets wait and in which order they leave",
     "tcp": "TCP profiles",
     "variant": "TCP variants",
-    "app": "traffic sources",
+    "app": "applications",
     "impairment": "impairments: what a link does to packets before its queue",
+    "shape": "ready-made networks",
     "study": "published studies",
 }
 
@@ -71,7 +71,7 @@ def complete_figure(context: click.Context, _parameter: click.Parameter, begun: 
 def list_(kind: str | None) -> None:
     """List what there is.
 
-    KIND is section, shape, aqm, discipline, tcp, variant, app, impairment or study; without it all kinds are listed.
+    KIND is section, aqm, discipline, tcp, variant, app, impairment, shape or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
@@ -98,8 +98,8 @@ def list_kind(kind: str, indent: str = "") -> None:
 def show(name: str) -> None:
     """Show what something is, with every parameter that it takes.
 
-    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, a traffic source, an impairment, a shape of networks, a study, or a
-    section of a scenario file.
+    NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a shape of networks, a study,
+    or a section of a scenario file.
     """
     from ecnlab import catalog, studies
     from ecnlab.cli import output
@@ -107,7 +107,7 @@ def show(name: str) -> None:
     found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.name == name]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
-        raise UnknownName("AQM, discipline, TCP profile or variant, traffic source, impairment, shape, study or section", name, known)
+        raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, shape, study or section", name, known)
     for entry in found:
         _show_entry(entry)
     if name in studies.TITLES:

@@ -11,6 +11,7 @@ from ecnlab.cli import EXIT_CODES
 COMMANDS = {
     "run": "run:run",
     "plot": "plot:plot",
+    "draw": "draw:draw",
     "check": "check:check",
     "trace": "trace:trace",
     "list": "catalog:list_",

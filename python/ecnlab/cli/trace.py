@@ -21,15 +21,21 @@ class _Reading(click.Group):
     """A group that reads the files that are named, unless one of its commands is."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_own = not args or args[0] in (*self.commands, *ctx.help_option_names)
-        return super().parse_args(ctx, args if is_own else [_READ, *args])
+        is_own = not args or args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if is_own else self._named(args))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, self._named(args))
+
+    def _named(self, args: list[str]) -> list[str]:
+        return args if args[0] in self.commands else [_READ, *args]
 
 
 @click.group(cls=_Reading)
 def trace() -> None:
-    """Tell what a trace of packets says, or check it against RFC 3168.
+    """Tell what a trace of packets says.
 
-    `ecnlab trace FILE` is short for `ecnlab trace read FILE`.
+    `ecnlab trace FILE` is short for `ecnlab trace read FILE`; `ecnlab trace check FILE` checks it against RFC 3168.
     """
 
 

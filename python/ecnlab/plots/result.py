@@ -165,7 +165,9 @@ class Plots:
         chosen = self._groups(groups)
         frame = self._result.completions
         if frame.is_empty():
-            raise ResultsError(f"{self._result.name}: no transaction ended; a flow that has an end is one, e.g. app = {{ kind = \"exchange\" }}")
+            raise ResultsError(
+                f'{self._result.name}: no transaction ended; a flow that has an end is one, e.g. app = {{ kind = "exchange" }}'
+            )
         with self._style.applied():
             figure, axes = self._panel(_seeds(self._result))
             completions.draw(axes, frame, quantity, chosen)
@@ -273,6 +275,7 @@ KINDS = (
     Kind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", Plots.marks, "drop")),
     Kind("delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", Plots.distributions, "delay")),
     Kind("rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", Plots.distributions, "rtt")),
+    Kind("sojourn", "distribution of the time in each queue", "distributions", _one_figure("sojourn", Plots.distributions, "sojourn")),
     Kind(
         "completions",
         "mean time of a transaction by its size, a line for each group",
@@ -280,7 +283,6 @@ KINDS = (
         _one_figure("completions", Plots.completions),
         needs_rows=True,
     ),
-    Kind("sojourn", "distribution of the time in each queue", "distributions", _one_figure("sojourn", Plots.distributions, "sojourn")),
 )
 
 

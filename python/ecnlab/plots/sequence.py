@@ -1,8 +1,8 @@
 """A time-sequence graph as tcptrace draws it: time across, sequence numbers up.
 
-Each segment is a vertical line from its first number to its last, retransmissions in a colour of their own; a step line below them is
-what is acknowledged, one above them the window's right edge, so the distance between the lines is what the receiver allows and the
-distance from a segment to the lower line, across, is its round-trip time. SACK blocks, marks, drops and reactions stand where they
+Each segment is a vertical line from its first number to its last, a retransmission a square; a step line below them is what is
+acknowledged, one above them the window's right edge, so the distance between the lines is what the receiver allows and the distance from
+a segment to the lower line, across, is its round-trip time. SACK blocks, marks, drops and reactions stand where they
 were seen. Of very many points those are left out that fall onto another.
 """
 
@@ -37,7 +37,7 @@ _LOOKS = (
     _Look("ack", "acknowledged", "#009E73", "steps", 2),
     _Look("sack", "SACK", "#CC79A7", "lines", 3),
     _Look("data", "segment", "#000000", "lines", 4),
-    _Look("retransmission", "retransmission", "#D55E00", "lines", 5),
+    _Look("retransmission", "retransmission", "#E41A1C", "s", 5),
     _Look("mark", "marked", style.MARK, "D", 6),
     _Look("drop", "dropped", style.DROP, "X", 7),
     _Look("echo", "ECN-Echo", "#56B4E9", "v", 6),
@@ -55,6 +55,7 @@ def draw(axes: Axes, points: pl.DataFrame, unit: str) -> None:
     axes.set_xlabel("time (s)")
     axes.set_ylabel(f"sequence number ({unit})")
     axes.margins(x=0.02, y=0.04)
+    _leave_window_out(axes, points)
 
 
 def _draw(axes: Axes, points: pl.DataFrame, look: _Look) -> None:
@@ -67,6 +68,13 @@ def _draw(axes: Axes, points: pl.DataFrame, look: _Look) -> None:
         )
     else:
         axes.scatter(x, high, s=14, marker=look.shape, color=look.colour, linewidths=0, label=look.label, zorder=look.above)
+
+
+def _leave_window_out(axes: Axes, points: pl.DataFrame) -> None:
+    """Where the window is far above all that was sent, have the axis end above that."""
+    sent = points.filter(points["kind"] != "window")["to"].max()
+    if isinstance(sent, float) and axes.get_ylim()[1] > 1.4 * sent > 0:
+        axes.set_ylim(top=1.2 * sent)
 
 
 def _cells(points: pl.DataFrame) -> tuple[float, float]:

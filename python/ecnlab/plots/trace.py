@@ -58,8 +58,12 @@ class TracePlots:
             raise UnknownName("kind of dots", kind, ("mark", "drop"))
         with self._style.applied():
             figure, axes = self._panel(f"{kind}s", shape=0.72)
-            flows = self._trace.flows.with_columns(group=pl.lit(""))
-            dots.draw(axes, self._trace.events, self._trace.lockouts, flows, kind)
+            known = self._trace.flows["flow"]
+            rows = pl.DataFrame({"flow": known, "row": range(known.len())}, schema={"flow": pl.UInt32, "row": pl.UInt32})
+            events, lockouts = (_in_rows(table, rows) for table in (self._trace.events, self._trace.lockouts))
+            dots.draw(axes, events, lockouts, rows.select(flow="row", group=pl.lit("")), kind)
+            if not known.equals(rows["row"]):  # some flows were chosen: their own numbers stand beside the rows
+                axes.set_yticks(rows["row"].to_list(), [str(flow) for flow in known])
             self._span(axes)
             style.legend_above(axes)
         return figure
@@ -122,3 +126,8 @@ class TracePlots:
         if self._style.titles:
             style.title(axes, f"{Path(self._trace.source).name}: {about}")
         return figure, axes
+
+
+def _in_rows(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """A table with each flow's row of the figure in place of its number."""
+    return table.join(rows, on="flow").with_columns(flow="row")

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::application::{APPLICATIONS, ApplicationEntry, Over};
+use ecnlab_transport::application::{self, APPLICATIONS, ApplicationEntry, Over};
 use ecnlab_transport::profile::{PROFILES, VARIANTS, Variant};
 use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
-use ecnlab_units::{Span, Time, Values, parameters};
+use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
 
 use super::link::Links;
@@ -250,6 +250,7 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
         let reading = reader.keys_over(given, values);
         values = reading.sound()?.clone();
         reader.warn_unheeded(given, &values, &[]);
+        read_list(reader, given, &mut values)?;
     }
     for (parameter, message) in (entry.check)(&values) {
         match &table {
@@ -260,6 +261,20 @@ fn app(reader: &mut Reader, flows: &Given, carried: Option<&Carried>) -> Option<
     let mut described = Map::from_iter([("kind".to_owned(), json!(entry.name))]);
     described.extend(super::described(&values));
     Some((entry, values, described))
+}
+
+/// Puts what stands in the file of an application that reads one in place of its times and sizes; nothing if that cannot be.
+fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<()> {
+    let reads = values.declared().iter().any(|parameter| parameter.name == "file");
+    let Some(file) = reads.then(|| values.get::<Option<String>>("file")).flatten() else { return Some(()) };
+    for key in ["times", "sizes"].into_iter().filter(|key| given.gives(key)) {
+        reader.report(given, key, "stands beside file, which holds it too: give one of the two".to_owned());
+    }
+    let text = reader.file(given, "file", &file)?;
+    let (times, sizes) = application::read_list(&text).map_err(|why| reader.report(given, "file", format!("\"{file}\": {why}"))).ok()?;
+    values.set("times", Value::List(times.into_iter().map(Value::Span).collect()));
+    values.set("sizes", Value::List(sizes.into_iter().map(Value::Count).collect()));
+    values.read("file", "auto").ok()
 }
 
 /// An application that waits for acknowledgements is not for datagrams, and one that keeps its own time is not for TCP.

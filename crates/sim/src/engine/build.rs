@@ -180,8 +180,9 @@ impl<P: Probe> Simulation<P> {
                 let spec = spec.of_member(number);
                 let delay = spec.delay_in_run(self.options.seed);
                 let spread = self.drawn_spread(&spec);
-                self.links[*link as usize].set_delay(delay + spread);
-                self.declared[*link as usize].1 = delay;
+                let Buffer::Pipe { limit } = spec.buffer else { panic!("a flow's own link has a plain buffer") };
+                self.links[*link as usize].reseat(spec.rate, delay + spread, limit);
+                self.declared[*link as usize] = (spec.rate, delay);
             }
         }
         let spec = template.member(number, own, Heading::Along);

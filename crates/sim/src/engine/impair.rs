@@ -37,7 +37,7 @@ impl<P: Probe> Simulation<P> {
 
     /// What a part does to a packet; nothing behind the last one.
     fn meet(&mut self, at: u32, id: PacketId, part: usize) -> Option<Deed> {
-        let impairment = self.links[at as usize].impairment.as_mut().filter(|impairment| part < impairment.len())?;
+        let impairment = self.links[at as usize].impairment.as_mut().filter(|impairment| impairment.has(part))?;
         Some(impairment.meet(part, &mut self.packets[id], self.now))
     }
 

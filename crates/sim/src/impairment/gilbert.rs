@@ -37,10 +37,10 @@ parameters! {
     /// A channel of two states as a scenario sets it.
     struct Settings {
         /// Probability to go from good to bad at a packet; auto is what rate and burst make of it.
-        #[source("Hasslinger and Hohlfeld 2008, section 2; netem, gemodel")]
+        #[source("Hasslinger and Hohlfeld 2008; netem, gemodel")]
         pub p: Option<f64> = "auto", 0..=1;
         /// Probability to go from bad to good at a packet; auto is what burst makes of it.
-        #[source("Hasslinger and Hohlfeld 2008, section 2; netem, gemodel")]
+        #[source("Hasslinger and Hohlfeld 2008; netem, gemodel")]
         pub r: Option<f64> = "auto", 0..=1;
         /// Probability that a packet passes in bad.
         #[source("Elliott 1963; netem, gemodel")]
@@ -49,10 +49,10 @@ parameters! {
         #[source("Elliott 1963; netem, gemodel")]
         pub k: f64 = "1", 0..=1;
         /// Share of packets that are lost, in place of p.
-        #[source("Hasslinger and Hohlfeld 2008, section 2")]
+        #[source("Hasslinger and Hohlfeld 2008")]
         pub rate: Option<f64> = "auto", 0..=1;
         /// Mean stay in bad, in packets, in place of r.
-        #[source("Hasslinger and Hohlfeld 2008, section 2")]
+        #[source("Hasslinger and Hohlfeld 2008")]
         pub burst: Option<f64> = "auto", 1..=1_000_000_000, "packets";
     }
 }

@@ -264,9 +264,9 @@ impl Impairment {
         Impairment { parts, held: Held::default(), deadline, copied: 0 }
     }
 
-    /// How many parts there are.
-    pub fn len(&self) -> usize {
-        self.parts.len()
+    /// Whether there is a part of this number.
+    pub fn has(&self, part: usize) -> bool {
+        part < self.parts.len()
     }
 
     /// A packet comes to a part. A mark that would change nothing is none.

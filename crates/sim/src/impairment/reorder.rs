@@ -41,7 +41,7 @@ parameters! {
         #[off("0 s", "a packet that is held goes on at once")]
         pub delay: Span = "10 ms", 0..=8_640_000, "s";
         /// After how many packets that overtook it, it goes on before that time; off is after the time alone.
-        #[source("RFC 4737, section 4.2.1: the extent of reordering")]
+        #[source("RFC 4737, section 4.2: the extent of reordering")]
         pub packets: OrOff<u32> = "off", 1..=1_000_000, "packets";
     }
 }

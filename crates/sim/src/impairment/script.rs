@@ -33,7 +33,7 @@ parameters! {
         #[source("ns-2 2.35, ErrorModel/List, droplist")]
         pub numbers: OrOff<Vec<u64>> = "off", 0..=1e12;
         /// The first packet that comes at each of these times or later.
-        #[source("a case to be known by time")]
+        #[source("ns-2 2.35, ErrorModel, unit_ time")]
         pub times: OrOff<Vec<Span>> = "off", 0..=8_640_000, "s";
         /// Segments by their number, from 0; a SYN and a FIN take a number each.
         #[source("ns-2 2.35, Agent/TCP, seqno_")]

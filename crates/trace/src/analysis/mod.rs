@@ -11,7 +11,7 @@ use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, SackRuns, State, What};
 
 use crate::bins::Bins;
-use crate::columns::FlowRow;
+use crate::columns::{ACCURATE, FlowRow};
 use crate::connection::{Connection, Half, Passage, Setting};
 use crate::connections::{Connections, Key};
 use crate::desk::{Desk, Ends, Found, Whole};
@@ -267,7 +267,10 @@ impl Analysis {
 
     /// Tells the flow of a packet with data what happened to it.
     fn forward(&mut self, at: u32, side: usize, event: &Event, numbers: Numbers, passage: Passage) {
-        let Half { flow: Some(flow), path, under_way, .. } = &mut self.connections.at(at).halves[side] else { return };
+        let connection = self.connections.at(at);
+        let counts_marks = connection.ecn() == ACCURATE;
+        let Half { flow: Some(flow), path, under_way, .. } = &mut connection.halves[side] else { return };
+        flow.counts_marks = counts_marks;
         let (desk, packet, role) = (&mut self.desk, &event.packet, passage.role);
         let mut is_again = passage.before.is_some_and(|before| before.is_again);
         if role.is_sent {

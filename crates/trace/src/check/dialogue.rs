@@ -2,11 +2,16 @@
 
 use std::collections::VecDeque;
 
+use ecnlab_units::{Span, Time};
+
 use crate::room::Room;
 use crate::runs::Runs;
 
 /// Marks that are remembered to compare acknowledgements with; a window has fewer.
 const MOST_MARKS: usize = 4096;
+
+/// No round-trip time is longer, but behind buffers that nobody manages.
+const PATIENCE: Span = Span::from_secs(1);
 
 /// A segment `[start, end)`.
 pub type Segment = (u64, u64);
@@ -38,9 +43,11 @@ pub struct Dialogue {
     pub echoes_each: bool,
 }
 
-/// Until when data goes that was sent before the source could answer an echo: two windows, for it may be far from here.
+/// An echo, and until when data goes that was sent before the source could answer it: two windows, for it may be far from here, and at
+/// least for some time, for a window is acknowledged at once where a capture was made at the sink.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
+    since: Time,
     until: u64,
     is_second: bool,
 }
@@ -154,15 +161,19 @@ impl Dialogue {
     }
 
     /// An acknowledgement comes to the source; returns whether an earlier echo has gone without an answer for too long.
-    pub fn acknowledged(&mut self, number: u64, has_ece: bool) -> bool {
+    pub fn acknowledged(&mut self, number: u64, has_ece: bool, now: Time) -> bool {
         self.una = self.una.max(number);
         if has_ece && self.cwr.is_none_or(|(_, end)| end < number) && self.asked.is_none() {
-            self.asked = Some(Asked { until: self.high, is_second: false });
+            self.asked = Some(Asked { since: now, until: self.high, is_second: false });
         }
-        let Some(asked) = self.asked.filter(|asked| asked.until <= self.una) else { return false };
-        let has_sent = self.high > asked.until;
-        self.asked = (has_sent && !asked.is_second).then_some(Asked { until: self.high, is_second: true });
-        asked.is_second
+        let Some(asked) = self.asked.filter(|asked| asked.until <= self.una && asked.until < self.high) else { return false };
+        if !asked.is_second {
+            self.asked = Some(Asked { until: self.high, is_second: true, ..asked });
+            return false;
+        }
+        let is_overdue = now.since(asked.since) >= PATIENCE;
+        self.asked = self.asked.filter(|_| !is_overdue);
+        is_overdue
     }
 
     pub fn clear(&mut self, room: &mut Room) {
@@ -231,17 +242,20 @@ mod tests {
         let mut dialogue = marked(&[]);
         assert!(dialogue.reduces((10, 11)));
         assert!(!dialogue.reduces((12, 13)));
-        dialogue.acknowledged(12, false);
+        dialogue.acknowledged(12, false, Time::ZERO);
         assert!(dialogue.reduces((14, 15)));
     }
 
     #[test]
-    fn an_echo_wants_an_answer_within_two_windows() {
+    fn an_echo_wants_an_answer_within_two_windows_and_a_second() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
         let (mut dialogue, mut room) = (marked(&[]), Room::default());
-        assert!(!dialogue.acknowledged(3, true));
+        assert!(!dialogue.acknowledged(3, true, at(0)));
         dialogue.sends((10, 20), false, &mut room);
-        assert!(!dialogue.acknowledged(10, false));
+        assert!(!dialogue.acknowledged(10, false, at(100)));
         dialogue.sends((20, 30), false, &mut room);
-        assert!(dialogue.acknowledged(20, false));
+        assert!(!dialogue.acknowledged(20, false, at(200)));
+        assert!(dialogue.acknowledged(20, false, at(1000)));
+        assert!(!dialogue.acknowledged(20, false, at(1100)));
     }
 }

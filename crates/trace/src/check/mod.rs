@@ -1,7 +1,7 @@
 //! Does a trace obey RFC 3168? Packet by packet, with the section that is broken.
 //!
 //! A host is judged by what it sends, where it is seen first, and a router by what is different where a packet is seen again. What a file
-//! does not show is not judged: an echo only once an acknowledgement covers the marked packet, an answer only two windows after the echo, a
+//! does not show is not judged: an echo only once an acknowledgement covers the marked packet, an answer only two windows and a second after the echo, a
 //! retransmission only if its first copy was seen. Known departures of real hosts are named as such; some are known only from all that a host
 //! did, so they are told apart from violations when its connection has ended.
 
@@ -11,6 +11,7 @@ mod rules;
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, State};
 
+use crate::columns::{ACCURATE, CLASSIC, REFUSED};
 use crate::connection::{Connection, Passage, Setting};
 use crate::connections::{Connections, Key};
 use crate::flow::Numbers;
@@ -383,8 +384,8 @@ impl Checked {
         if is_judged {
             let number = self.connection.halves[1 - judged.side].space.unwrapped(packet.tcp.ack);
             let has_ece = packet.has(Flags::ECE) && !(self.connection.is_ns2 && self.connection.answers_offer(1 - judged.side, number));
-            if self.sides[1 - judged.side].dialogue.acknowledged(number, has_ece) {
-                self.tell(Rule::NoCwr, judged, "two windows of data after ECE the source has not set CWR", book);
+            if self.sides[1 - judged.side].dialogue.acknowledged(number, has_ece, judged.time) {
+                self.tell(Rule::NoCwr, judged, "two windows and a second after ECE the source has not set CWR", book);
             }
         }
     }
@@ -426,8 +427,3 @@ fn named(ecn: Ecn) -> &'static str {
         Ecn::Ce => "CE",
     }
 }
-
-/// Places in [`crate::columns::ECN`].
-const REFUSED: u32 = 1;
-const CLASSIC: u32 = 2;
-const ACCURATE: u32 = 3;

@@ -67,138 +67,127 @@ impl Rule {
         Rule::OfferInData,
     ];
 
-    pub const fn about(self) -> About {
-        match self {
-            Rule::EctOnSyn => About {
-                name: "ect-on-syn",
-                section: "6.1.1",
-                asks: "a host must not set ECT on a SYN",
-                departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
-            },
-            Rule::EctOnSynAck => About {
-                name: "ect-on-syn-ack",
-                section: "6.1.1",
-                asks: "a host must not set ECT on a SYN-ACK",
-                departs: "ECN was agreed to: RFC 5562 sets ECT on the SYN-ACK",
-            },
-            Rule::HalfOffer => About {
-                name: "half-offer",
-                section: "6.1.1",
-                asks: "a SYN that does not offer ECN should have neither ECE nor CWR",
-                departs: "",
-            },
-            Rule::AnswerWithoutOffer => About {
-                name: "answer-without-offer",
-                section: "6.1.1",
-                asks: "a SYN-ACK must not agree to ECN that the SYN did not offer",
-                departs: "",
-            },
-            Rule::Reflected => About {
-                name: "reflected",
-                section: "6.1.1.2",
-                asks: "a SYN-ACK that does not agree to ECN should have neither ECE nor CWR",
-                departs: "a host that reflects the reserved bits of the SYN, which the handshake is made to withstand",
-            },
-            Rule::EctWithoutAgreement => About {
-                name: "ect-without-agreement",
-                section: "6.1.1",
-                asks: "a host must not set ECT on data unless both hosts have agreed to ECN",
-                departs: "",
-            },
-            Rule::FlagsWithoutAgreement => About {
-                name: "flags-without-agreement",
-                section: "6.1",
-                asks: "ECE and CWR mean nothing unless both hosts have agreed to ECN",
-                departs: "",
-            },
-            Rule::EctOnAck => About {
-                name: "ect-on-ack",
-                section: "6.1.4",
-                asks: "a pure acknowledgement must be Not-ECT",
-                departs: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
-            },
-            Rule::EctOnRetransmission => About {
-                name: "ect-on-retransmission",
-                section: "6.1.5",
-                asks: "a retransmission must be Not-ECT",
-                departs: "the host sets ECT on all that it sends, as ns-2 does and RFC 8311, section 4.3, lets experiments do",
-            },
-            Rule::EctOnProbe => About {
-                name: "ect-on-probe",
-                section: "6.1.6",
-                asks: "a window probe must be Not-ECT",
-                departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do",
-            },
-            Rule::CwrOnProbe => About { name: "cwr-on-probe", section: "6.1.6", asks: "a window probe must not have CWR", departs: "" },
-            Rule::CwrOnRetransmission => About {
-                name: "cwr-on-retransmission",
-                section: "6.1.2",
-                asks: "a retransmission should not have CWR",
-                departs: "ns-2 sets CWR on the next packet, whatever it is",
-            },
-            Rule::CwrWithoutData => About {
-                name: "cwr-without-data",
-                section: "6.1.2",
-                asks: "CWR goes on the first new data packet after a reduction",
-                departs: "",
-            },
-            Rule::CwrTwice => About {
-                name: "cwr-twice",
-                section: "6.1.2",
-                asks: "a source should not reduce its window more than once for a window of data, and CWR goes on one packet only",
-                departs: "",
-            },
-            Rule::NoCwr => About {
-                name: "no-cwr",
-                section: "6.1.2",
-                asks: "a source answers ECE by reducing its window and setting CWR on the first new data packet",
-                departs: "",
-            },
-            Rule::EchoMissing => About {
-                name: "echo-missing",
-                section: "6.1.3",
-                asks: "an acknowledgement of a packet that came with CE has ECE",
-                departs: "ns-2's sink echoes no mark of a packet that it takes for a retransmission",
-            },
-            Rule::EchoStopped => About {
-                name: "echo-stopped",
-                section: "6.1.3",
-                asks: "ECE is set on all acknowledgements until a packet with CWR comes",
-                departs: "every acknowledgement echoes just the packets that it acknowledges, as DCTCP does (RFC 8257, section 3.2)",
-            },
-            Rule::EchoWithoutMark => About {
-                name: "echo-without-mark",
-                section: "6.1.3",
-                asks: "ECE is set from the first packet with CE until one with CWR comes, and not otherwise",
-                departs: "",
-            },
-            Rule::MarkOnNotEct => {
-                About { name: "mark-on-not-ect", section: "5", asks: "a router must not set CE on a packet that is Not-ECT", departs: "" }
-            }
-            Rule::Cleared => {
-                About { name: "cleared", section: "18.1", asks: "a router must not clear or change a codepoint but to CE", departs: "" }
-            }
-            Rule::Ect1 => About {
-                name: "ect-1",
-                section: "6.1.2",
-                asks: "a source that needs one codepoint should use ECT(0)",
-                departs: "ECT(1) is L4S's (RFC 9331), and was the nonce's (RFC 3540)",
-            },
-            Rule::AccurateEcn => About {
-                name: "accurate-ecn",
-                section: "6.1",
-                asks: "ECE and CWR are flags",
-                departs: "both hosts agreed to Accurate ECN (RFC 9768), in which they count; what RFC 3168 says of them is not judged",
-            },
-            Rule::OfferInData => About {
-                name: "offer-in-data",
-                section: "6.1.1",
-                asks: "ECN is offered and agreed to by SYN and SYN-ACK",
-                departs: "ns-2's one-way agents have no handshake: the first packet offers ECN by ECE",
-            },
-        }
+    pub fn about(self) -> &'static About {
+        &ABOUT[self as usize]
     }
 }
+
+/// By the rules' order.
+static ABOUT: [About; Rule::ALL.len()] = [
+    About {
+        name: "ect-on-syn",
+        section: "6.1.1",
+        asks: "a host must not set ECT on a SYN",
+        departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+    },
+    About {
+        name: "ect-on-syn-ack",
+        section: "6.1.1",
+        asks: "a host must not set ECT on a SYN-ACK",
+        departs: "ECN was agreed to: RFC 5562 sets ECT on the SYN-ACK",
+    },
+    About { name: "half-offer", section: "6.1.1", asks: "a SYN that does not offer ECN should have neither ECE nor CWR", departs: "" },
+    About {
+        name: "answer-without-offer",
+        section: "6.1.1",
+        asks: "a SYN-ACK must not agree to ECN that the SYN did not offer",
+        departs: "",
+    },
+    About {
+        name: "reflected",
+        section: "6.1.1.2",
+        asks: "a SYN-ACK that does not agree to ECN should have neither ECE nor CWR",
+        departs: "a host that reflects the reserved bits of the SYN, which the handshake is made to withstand",
+    },
+    About {
+        name: "ect-without-agreement",
+        section: "6.1.1",
+        asks: "a host must not set ECT on data unless both hosts have agreed to ECN",
+        departs: "",
+    },
+    About {
+        name: "flags-without-agreement",
+        section: "6.1",
+        asks: "ECE and CWR mean nothing unless both hosts have agreed to ECN",
+        departs: "",
+    },
+    About {
+        name: "ect-on-ack",
+        section: "6.1.4",
+        asks: "a pure acknowledgement must be Not-ECT",
+        departs: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+    },
+    About {
+        name: "ect-on-retransmission",
+        section: "6.1.5",
+        asks: "a retransmission must be Not-ECT",
+        departs: "the host sets ECT on all that it sends, as ns-2 does and RFC 8311, section 4.3, lets experiments do",
+    },
+    About {
+        name: "ect-on-probe",
+        section: "6.1.6",
+        asks: "a window probe must be Not-ECT",
+        departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do",
+    },
+    About { name: "cwr-on-probe", section: "6.1.6", asks: "a window probe must not have CWR", departs: "" },
+    About {
+        name: "cwr-on-retransmission",
+        section: "6.1.2",
+        asks: "a retransmission should not have CWR",
+        departs: "ns-2 sets CWR on the next packet, whatever it is",
+    },
+    About { name: "cwr-without-data", section: "6.1.2", asks: "CWR goes on the first new data packet after a reduction", departs: "" },
+    About {
+        name: "cwr-twice",
+        section: "6.1.2",
+        asks: "a source should not reduce its window more than once for a window of data, and CWR goes on one packet only",
+        departs: "",
+    },
+    About {
+        name: "no-cwr",
+        section: "6.1.2",
+        asks: "a source answers ECE by reducing its window and setting CWR on the first new data packet",
+        departs: "",
+    },
+    About {
+        name: "echo-missing",
+        section: "6.1.3",
+        asks: "an acknowledgement of a packet that came with CE has ECE",
+        departs: "ns-2's sink echoes no mark of a packet that it takes for a retransmission",
+    },
+    About {
+        name: "echo-stopped",
+        section: "6.1.3",
+        asks: "ECE is set on all acknowledgements until a packet with CWR comes",
+        departs: "every acknowledgement echoes just the packets that it acknowledges, as DCTCP does (RFC 8257, section 3.2)",
+    },
+    About {
+        name: "echo-without-mark",
+        section: "6.1.3",
+        asks: "ECE is set from the first packet with CE until one with CWR comes, and not otherwise",
+        departs: "",
+    },
+    About { name: "mark-on-not-ect", section: "5", asks: "a router must not set CE on a packet that is Not-ECT", departs: "" },
+    About { name: "cleared", section: "18.1", asks: "a router must not clear or change a codepoint but to CE", departs: "" },
+    About {
+        name: "ect-1",
+        section: "6.1.2",
+        asks: "a source that needs one codepoint should use ECT(0)",
+        departs: "ECT(1) is L4S's (RFC 9331), and was the nonce's (RFC 3540)",
+    },
+    About {
+        name: "accurate-ecn",
+        section: "6.1",
+        asks: "ECE and CWR are flags",
+        departs: "both hosts agreed to Accurate ECN (RFC 9768), in which they count; what RFC 3168 says of them is not judged",
+    },
+    About {
+        name: "offer-in-data",
+        section: "6.1.1",
+        asks: "ECN is offered and agreed to by SYN and SYN-ACK",
+        departs: "ns-2's one-way agents have no handshake: the first packet offers ECN by ECE",
+    },
+];
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,7 @@ pub struct Cbr {
 impl Settings {
     /// With packets that carry so much application data.
     pub fn plan(&self, payload: u32) -> Cbr {
-        Cbr { payload, interval: self.rate.transmission(payload), noise: self.noise, count: self.count }
+        Cbr { payload, interval: self.rate.transmission(payload).max(Span::from_picos(1)), noise: self.noise, count: self.count }
     }
 }
 

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use ecnlab_units::{Parameter, Rng, Span, Time, Values, parameters, words};
 
+pub use replay::read_list;
 pub use transactions::Transactions;
 
 /// What an application has to send.

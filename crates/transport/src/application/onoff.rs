@@ -40,7 +40,7 @@ pub struct OnOff {
 impl Settings {
     /// With packets that carry so much application data.
     pub fn plan(self, payload: u32) -> OnOff {
-        OnOff { payload, interval: self.rate.transmission(payload), on: self.on, off: self.off }
+        OnOff { payload, interval: self.rate.transmission(payload).max(Span::from_picos(1)), on: self.on, off: self.off }
     }
 }
 

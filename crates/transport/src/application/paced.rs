@@ -35,7 +35,9 @@ impl Renewal {
 
 impl Pace for Renewal {
     fn next(&mut self) -> Option<Message> {
-        Some(Message { after: self.pauses.draw(&mut self.pause_rng), bytes: self.sizes.draw(&mut self.size_rng) })
+        // Without a pause between messages time would stand still.
+        let after = self.pauses.draw(&mut self.pause_rng).max(Span::from_picos(1));
+        Some(Message { after, bytes: self.sizes.draw(&mut self.size_rng) })
     }
 }
 

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use ecnlab_units::{Rng, Span, parameters};
 
 use super::paced::{Arriving, Message, Pace, Stream};
-use super::{Application, ApplicationSpec, Heading};
+use super::{Application, ApplicationSpec, Heading, MAX_BYTES};
 
 parameters! {
     /// Such an application as a scenario sets it.
     pub struct Settings {
         /// When something is sent, from the start on; never before the one ahead of it in the list.
         #[source("ns-2 Application/Traffic/Trace")]
-        #[must be given]
-        pub times: Vec<Span> = "0 s", 0..=8_640_000;
+        pub times: Option<Vec<Span>> = "auto", 0..=8_640_000;
         /// Application data of each.
         #[source("ns-2 Application/Traffic/Trace")]
-        #[must be given]
-        pub sizes: Vec<u64> = "10 KB", 1..=1e15, "bytes";
+        pub sizes: Option<Vec<u64>> = "auto", 1..=1e15, "bytes";
+        /// Name of a file with both in place of times and sizes: a line for each, a time in seconds and a number of bytes; # begins a remark.
+        #[source("ns-2 Application/Traffic/Trace")]
+        pub file: Option<String> = "auto";
     }
 }
 
@@ -33,19 +34,47 @@ pub enum Each {
 impl Settings {
     /// Contradictions: the parameter's name and what is wrong.
     pub fn check(&self) -> Vec<(&'static str, String)> {
-        let (times, sizes) = (self.times.len(), self.sizes.len());
-        if times != sizes {
-            return vec![("sizes", format!("{sizes} must be as many as times, which are {times}"))];
+        let (Some(times), Some(sizes)) = (&self.times, &self.sizes) else {
+            let missing = if self.times.is_none() { "times" } else { "sizes" };
+            let message = "is missing: give times and sizes, as in times = [\"0 s\", \"2 s\"], sizes = [\"10 KB\", \"1 MB\"], or a file";
+            return vec![(missing, message.to_owned())];
+        };
+        if times.len() != sizes.len() {
+            return vec![("sizes", format!("{} must be as many as times, which are {}", sizes.len(), times.len()))];
         }
-        let back = self.times.windows(2).position(|pair| pair[1] < pair[0]);
+        let back = times.windows(2).position(|pair| pair[1] < pair[0]);
         let told = |at: usize| format!("number {} comes before number {}: give them in order", at + 2, at + 1);
         back.map(|at| ("times", told(at))).into_iter().collect()
     }
 
     pub fn plan(self, each: Each) -> Replay {
-        Replay { list: self.times.into_iter().zip(self.sizes).collect(), each }
+        let list = self.times.into_iter().flatten().zip(self.sizes.into_iter().flatten());
+        Replay { list: list.collect(), each }
     }
 }
+
+/// Reads the text of a file of times and sizes. The error says in which line it is wrong.
+pub fn read_list(text: &str) -> Result<(Vec<Span>, Vec<u64>), String> {
+    let mut list = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let Some(time) = words.next() else { continue };
+        let wrong = || format!("line {number}: \"{line}\" must be a time in seconds and a number of bytes, as in 1.5 10000");
+        let (time, size) = entry(time, words.next(), words.next()).ok_or_else(wrong)?;
+        list.0.push(time);
+        list.1.push(size);
+    }
+    if list.0.is_empty() { Err("there is no line with a time and a size".to_owned()) } else { Ok(list) }
+}
+
+fn entry(time: &str, size: Option<&str>, more: Option<&str>) -> Option<(Span, u64)> {
+    let span = Span::from_secs_f64(time.parse().ok()?).filter(|&span| span <= LATEST)?;
+    let size = size?.parse().ok().filter(|size| (1..=MAX_BYTES).contains(size))?;
+    more.is_none().then_some((span, size))
+}
+
+/// As late as a list may go on.
+const LATEST: Span = Span::from_secs(8_640_000);
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
@@ -107,7 +136,8 @@ mod tests {
     use super::*;
 
     fn settings(seconds: &[u64], sizes: &[u64]) -> Settings {
-        Settings { times: seconds.iter().map(|&second| Span::from_secs(second)).collect(), sizes: sizes.to_vec() }
+        let times = seconds.iter().map(|&second| Span::from_secs(second)).collect();
+        Settings { times: Some(times), sizes: Some(sizes.to_vec()), file: None }
     }
 
     /// What it asks for, run to its end.
@@ -127,6 +157,17 @@ mod tests {
         assert_eq!([(0, 100), (1, 200), (2, 300)].map(|(member, bytes)| Asked::Open(member, Demand::closing(bytes))).to_vec(), opened);
         let messages = asked(settings(&[1, 2], &[100, 200]), Each::Message);
         assert_eq!(vec![Asked::Open(0, Demand::open(100)), Asked::Produce(0, Demand::open(200)), Asked::Done(0)], messages);
+    }
+
+    #[test]
+    fn a_file_holds_a_time_and_a_size_on_each_line() {
+        let text = "# seconds bytes\n0 1000\n\n1.5\t20 # a remark\n";
+        assert_eq!(Ok((vec![Span::ZERO, Span::from_millis(1500)], vec![1000, 20])), read_list(text));
+        let wrong =
+            [("0 1\n1 x", "line 2"), ("0", "line 1"), ("0 1 2", "line 1"), ("-1 5", "line 1"), ("0 0", "line 1"), ("# 0 1", "no line")];
+        for (text, told) in wrong {
+            assert!(read_list(text).unwrap_err().contains(told), "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! Whatever a file says, reading it ends, with tables that hold together.
+
+use ecnlab_trace::{Analysis, Check, Options, Told};
+use ecnlab_units::table::Column;
+use ecnlab_units::{Ecn, Span, Time};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, SackRuns, State, Tcp, Timestamps, What};
+use proptest::prelude::*;
+
+fn end() -> impl Strategy<Value = End> {
+    (0..4_u32, 0..3_u32).prop_map(|(node, port)| End { address: Address::Node(node), port })
+}
+
+fn host() -> impl Strategy<Value = End> {
+    (0..3_u8, 0..3_u32).prop_map(|(host, port)| End { address: Address::V4([10, 0, 0, host].into()), port })
+}
+
+fn what_and_where() -> impl Strategy<Value = (What, Place)> {
+    let on_link = (0..4_usize, 0..4_u32, 0..4_u32)
+        .prop_map(|(what, from, to)| ([What::Enqueued, What::Dequeued, What::Dropped, What::Received][what], Place::Link { from, to }));
+    prop_oneof![on_link, (0..3_u32).prop_map(|interface| (What::Seen, Place::Interface(interface)))]
+}
+
+/// Numbers that are near each other, near where they wrap, or anything.
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![0..40_u32, (u32::MAX - 20)..=u32::MAX, any::<u32>()]
+}
+
+fn tcp() -> impl Strategy<Value = Tcp> {
+    let blocks = proptest::collection::vec((number(), number()), 0..5);
+    let stamps = proptest::option::of((0..50_u32, 0..50_u32));
+    (number(), number(), 0..0x200_u16, any::<u16>(), proptest::option::of(0..20_u8), stamps, blocks).prop_map(
+        |(seq, ack, flags, window, window_scale, stamps, blocks)| {
+            let mut sacks = SackRuns::default();
+            blocks.into_iter().for_each(|(from, to)| sacks.push(from, to));
+            let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
+            Tcp { seq, ack, flags: Flags(flags), window, window_scale, timestamps, sacks, ..Tcp::default() }
+        },
+    )
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    let ends = prop_oneof![(end(), end()), (host(), host())];
+    let kind = prop_oneof![4 => Just(Kind::Data), 4 => Just(Kind::Ack), 1 => Just(Kind::Datagram), 1 => Just(Kind::Other)];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    let state = prop_oneof![8 => Just(State::Whole), 1 => Just(State::Cut), 1 => Just(State::Fragment { first: false })];
+    let sizes = prop_oneof![(Just(1000_u32), Just(960_u32)), (Just(1000_u32), Just(1000_u32)), any::<(u32, u32)>()];
+    (kind, ends, proptest::option::of(0..60_u64), sizes, ecn, tcp(), state).prop_map(
+        |(kind, (source, destination), id, sizes, ecn, tcp, state)| {
+            let payload = if kind == Kind::Ack { 0 } else { sizes.1 };
+            Packet { kind, source, destination, flow: None, id, size: sizes.0, payload, ecn, tcp, state }
+        },
+    )
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let pause = prop_oneof![20 => 0..50_000_000_000_u64, 1 => any::<u64>()];
+    let event = (pause, what_and_where(), packet());
+    proptest::collection::vec(event, 1..400).prop_map(|events| {
+        let mut now = 0_u64;
+        let event = |(pause, (what, place), packet): (u64, (What, Place), Packet)| {
+            now = now.saturating_add(pause);
+            Event { time: Time::from_picos(now), what, place, packet }
+        };
+        events.into_iter().map(event).collect()
+    })
+}
+
+fn read(events: &[Event], options: Options, interfaces: usize) -> Told {
+    let mut analysis = Analysis::new(options, false);
+    analysis.interfaces((0..interfaces).map(|number| format!("before {number}")).collect());
+    events.iter().for_each(|event| analysis.take(event));
+    analysis.finish()
+}
+
+fn counts(told: &Told, table: &str, column: &str) -> u64 {
+    match told.tables.iter().find(|(name, _)| *name == table).unwrap().1.column(column) {
+        Column::Count(values) => values.iter().sum(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_total_is_the_sum_of_the_flows(events in events(), interfaces in 0..3_usize) {
+        let told = read(&events, Options { drawn: vec![0, 1], header: 40, ..Options::default() }, interfaces);
+        prop_assert_eq!(events.len() as u64, told.counts.events);
+        for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "ce", "lockouts"] {
+            prop_assert_eq!(counts(&told, "flows", column), counts(&told, "total", column), "{}", column);
+        }
+    }
+
+    #[test]
+    fn two_intervals_count_what_the_whole_counts(events in events(), interfaces in 0..3_usize, border in 0..20_u64) {
+        let last = events.last().unwrap().time.since(Time::ZERO) + Span::from_picos(1);
+        let border = Span::from_picos(last.picos() / 20 * border + 1).max(Span::from_picos(2));
+        let part = |from: Span, to: Span| read(&events, Options { from: Some(from), to: Some(to), ..Options::default() }, interfaces);
+        let (first, second, whole) = (part(Span::ZERO, border), part(border, last.max(border)), part(Span::ZERO, last.max(border)));
+        for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "marks", "reduced"] {
+            prop_assert_eq!(counts(&first, "total", column) + counts(&second, "total", column), counts(&whole, "total", column), "{}", column);
+        }
+    }
+
+    #[test]
+    fn a_check_counts_every_finding(events in events(), interfaces in 0..3_usize) {
+        let mut check = Check::default();
+        check.interfaces(interfaces);
+        (1..).zip(&events).for_each(|(record, event)| check.take(event, record, event.time));
+        let verdict = check.finish();
+        let departures = verdict.findings.iter().filter(|finding| finding.is_departure).count() as u64;
+        prop_assert_eq!(verdict.findings.len() as u64, verdict.total().violations + verdict.total().departures);
+        prop_assert_eq!(departures, verdict.total().departures);
+    }
+}
+
+/// A million connections of one packet each: those that are alive at a time are bounded, and so are the rows.
+#[test]
+fn very_many_flows_are_counted_without_being_kept() {
+    let mut analysis = Analysis::new(Options::default(), false);
+    let mut check = Check::default();
+    for number in 0..1_000_000_u32 {
+        let source = End { address: Address::V4(number.to_be_bytes().into()), port: 1 };
+        let destination = End { address: Address::V4([1, 1, 1, 1].into()), port: 2 };
+        let tcp = Tcp { seq: 5, ..Tcp::default() };
+        let packet = Packet {
+            kind: Kind::Data,
+            source,
+            destination,
+            flow: None,
+            id: Some(1),
+            size: 100,
+            payload: 60,
+            ecn: Ecn::NotEct,
+            tcp,
+            state: State::Whole,
+        };
+        let event = Event { time: Time::from_picos(u64::from(number)), what: What::Seen, place: Place::Interface(0), packet };
+        analysis.take(&event);
+        check.take(&event, u64::from(number), event.time);
+    }
+    let told = analysis.finish();
+    assert_eq!((1_000_000, 1_000_000), (counts(&told, "total", "flows"), counts(&told, "total", "sent")));
+    assert_eq!((900_000, 1_000_000 - 65_536), (told.counts.unlisted_flows, told.counts.evicted));
+    assert_eq!(1_000_000, check.finish().connections);
+}

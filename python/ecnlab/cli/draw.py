@@ -1,0 +1,38 @@
+"""`ecnlab draw`: the network of a scenario as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ecnlab.cli import options
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change a value, e.g. flows.far.count=40; repeatable.")
+@options.aqms
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="The picture (default: FILE with the ending .svg, in this folder)."
+)
+@options.quiet
+def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | None, quiet: bool) -> None:
+    """Draw the network of a scenario as SVG.
+
+    Links with their rates, delays, queues and impairments, and the ways of the groups of flows.
+    """
+    import ecnlab
+    from ecnlab import draw as drawing
+    from ecnlab.cli import output
+    from ecnlab.errors import UsageError
+
+    scenario = ecnlab.load(file, options.overrides(changes), aqms=aqms)
+    path = out or Path(f"{file.stem}.svg")
+    try:
+        path.write_text(drawing.svg(scenario), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
+    if not quiet:
+        output.say(f"the network in {path}")

@@ -1,0 +1,172 @@
+"""The boxes and lines of a network's picture: nodes, links, and hosts, each in its column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
+
+from ecnlab.draw import words
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios import Scenario
+
+Tree = Mapping[str, Any]
+
+LETTER, LINE_HEIGHT, PADDING = 6.6, 14.0, 6.0
+
+
+@dataclass
+class Box:
+    """Something with a place of its own: `lines` are written in it, and `full` is said where one points at it.
+
+    `kind` is "node", "link", "hosts", or "bend", which only keeps a line out of the way of boxes.
+    """
+
+    kind: str
+    column: int
+    lines: list[str] = field(default_factory=list)
+    full: str = ""
+
+    @property
+    def width(self) -> float:
+        """The text at its widest, and a margin."""
+        return max((width_of(line) for line in self.lines), default=0.0) + (2 * PADDING if self.lines else 0.0)
+
+    @property
+    def height(self) -> float:
+        """The lines of text, and a margin."""
+        return len(self.lines) * LINE_HEIGHT + (2 * PADDING if self.lines else LINE_HEIGHT)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of flows: its line of the legend, and the boxes that its way leads over."""
+
+    name: str
+    about: str
+    way: list[int]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Boxes, lines between them as pairs of numbers, and the groups' ways over them."""
+
+    boxes: list[Box]
+    lines: list[tuple[int, int]]
+    groups: list[Group]
+
+    @staticmethod
+    def of(scenario: Scenario) -> Network:
+        """The network of a scenario."""
+        return _Builder(scenario).network()
+
+
+def width_of(text: str) -> float:
+    """How wide a text is drawn, at the most."""
+    return sum(LETTER * (2 if east_asian_width(letter) in "WF" else 1) for letter in text)
+
+
+class _Builder:
+    """Puts a scenario's parts into columns: nodes in the even ones, links and hosts between them."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        tree = scenario.resolved
+        self.links: Sequence[Tree] = tree["link"]
+        self.changes: Sequence[Tree] = tree.get("change", [])
+        self.flows: Sequence[Tree] = tree["flows"]
+        self.routes = scenario.routes
+        self.boxes: list[Box] = []
+        self.lines: list[tuple[int, int]] = []
+        self.layers = layers([(link["from"], link["to"]) for link in self.links])
+        self.nodes = {node: self._add(Box("node", 2 * layer, [words.cut(node)], node)) for node, layer in self.layers.items()}
+        self.chains = {link["name"]: self._chain(link) for link in self.links}
+
+    def network(self) -> Network:
+        groups = [self._group(group) for group in self.flows]
+        first = min(box.column for box in self.boxes)
+        for box in self.boxes:
+            box.column -= first
+        return Network(self.boxes, self.lines, groups)
+
+    def _add(self, box: Box) -> int:
+        self.boxes.append(box)
+        return len(self.boxes) - 1
+
+    def _chain(self, link: Tree) -> list[int]:
+        """The boxes from a link's first node to its last one: its own stands in the middle, bends around it."""
+        start, end = (2 * self.layers[link[key]] for key in ("from", "to"))
+        step = 1 if end > start else -1
+        columns = list(range(start + step, end, step))
+        middle = len(columns) // 2 // 2 * 2
+        said = words.link(link, self.changes, rightwards=step > 0)
+        between = [
+            self._add(Box("link", column, said, link["name"]) if at == middle else Box("bend", column)) for at, column in enumerate(columns)
+        ]
+        chain = [self.nodes[link["from"]], *between, self.nodes[link["to"]]]
+        self.lines += pairwise(chain)
+        return chain
+
+    def _group(self, group: Tree) -> Group:
+        route = self.routes[group["name"]][0]
+        way: list[int] = []
+        for name in route:
+            chain = self.chains[name] if name in self.chains else self.chains[name.removesuffix(".reverse")][::-1]
+            way += chain[1:] if way else chain
+        count = f" ×{group['count']}" if group["count"] > 1 else ""
+        if "access" in group:
+            way = [self._hosts(group, "access", f"{words.cut(group['name'])}{count}", way[0], way[1]), *way]
+        if "exit" in group:
+            way = [
+                *way,
+                self._hosts(group, "exit", f"sink{'s' * (group['count'] > 1)} of {words.cut(group['name'], 20)}", way[-1], way[-2]),
+            ]
+        hops = ", ".join(words.cut(name) for name in route[:4]) + (", …" if len(route) > 4 else "")
+        return Group(group["name"], f"{words.cut(group['name'])}{count}: {words.traffic(group)}; over {hops}", way)
+
+    def _hosts(self, group: Tree, own: str, title: str, node: int, beyond: int) -> int:
+        """Hosts beside a node, on the other side than the route."""
+        column = self.boxes[node].column
+        side = -1 if self.boxes[beyond].column > column else 1
+        hosts = self._add(Box("hosts", column + side, [title, *words.own_links(group[own])], group["name"]))
+        self.lines.append((hosts, node))
+        return hosts
+
+
+def layers(links: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """How far to the right each node stands: the links of the longest way there, those that close a circle left out."""
+    leaving: dict[str, list[str]] = {}
+    for start, end in links:
+        leaving.setdefault(start, []).append(end)
+        leaving.setdefault(end, [])
+    order = _topological(leaving)
+    rank = {node: at for at, node in enumerate(order)}
+    found = dict.fromkeys(leaving, 0)
+    for node in order:
+        for end in leaving[node]:
+            if rank[end] > rank[node]:
+                found[end] = max(found[end], found[node] + 1)
+    return found
+
+
+def _topological(leaving: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes so that links lead from earlier to later ones, but for those that close a circle; roots first, in the order of the file."""
+    entered = {end for ends in leaving.values() for end in ends}
+    roots = [node for node in leaving if node not in entered]
+    done: dict[str, None] = {}
+    seen: set[str] = set()
+    for root in [*roots, *leaving]:
+        stack = [(root, iter(leaving[root]))] if root not in seen else []
+        seen.add(root)
+        while stack:
+            node, ends = stack[-1]
+            end = next((end for end in ends if end not in seen), None)
+            if end is None:
+                done[node] = None
+                stack.pop()
+            else:
+                seen.add(end)
+                stack.append((end, iter(leaving[end])))
+    return list(reversed(done))

@@ -1,0 +1,159 @@
+"""A network's picture as SVG, written by hand: lines below, boxes above them, and the legend at the foot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from ecnlab.draw import words
+from ecnlab.draw.layout import Place
+from ecnlab.draw.network import LINE_HEIGHT, PADDING, Box, Network, width_of
+
+# Okabe and Ito's palette: told apart without colour vision; dashes tell the rest, and where there is no colour at all.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("", "8 3", "2 3", "8 3 2 3", "14 4")
+
+_MARGIN, _FONT_SIZE, _TITLE = 16.0, 11, 34.0
+_TRACKS, _TRACK = 24.0, 4.0
+_SAMPLE = 46.0
+# Attributes rather than a style sheet, which not every program reads.
+_TEXT = f"""font-family="'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="{_FONT_SIZE}" fill="#000\""""
+_BOXES = {
+    "node": 'fill="#ddd" stroke="#000" rx="8"',
+    "link": 'fill="#fff" stroke="#000"',
+    "hosts": 'fill="#fff" stroke="#777" stroke-dasharray="3 2"',
+}
+_WIRE = 'fill="none" stroke="#bbb" stroke-width="6"'
+_WAY = 'fill="none" stroke-width="1.6"'
+
+Point = tuple[float, float]
+
+
+class Picture:
+    """A network whose boxes have their places."""
+
+    def __init__(self, title: str, network: Network, places: Sequence[Place]) -> None:
+        self.title = title
+        self.network = network
+        self.places = [
+            Place(place.x + _MARGIN, place.y + _MARGIN + _TITLE, place.left + _MARGIN, place.right + _MARGIN) for place in places
+        ]
+
+    def text(self) -> str:
+        """The whole file."""
+        right = max(place.right for place in self.places)
+        foot = max(place.y + box.height / 2 for box, place in self._placed()) + 2 * LINE_HEIGHT
+        legend = list(self._legend(foot))
+        widest = max(
+            [right, _MARGIN + width_of(words.cut(self.title, 90)), *(_SAMPLE + _MARGIN + width_of(g.about) for g in self.network.groups)]
+        )
+        width, height = widest + _MARGIN, foot + LINE_HEIGHT * 1.3 * len(self.network.groups) + _MARGIN
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+            f"<title>{_plain(self.title)}</title>",
+            '<rect width="100%" height="100%" fill="#fff"/>',
+            f"<g {_TEXT}>",
+            _text(_MARGIN, _MARGIN + _FONT_SIZE, words.cut(self.title, 90), bold=True),
+            *self._wires(),
+            *self._ways(),
+            *self._boxes(),
+            *legend,
+            "</g></svg>",
+        ]
+        return "\n".join(parts) + "\n"
+
+    def _placed(self) -> Iterator[tuple[Box, Place]]:
+        return zip(self.network.boxes, self.places, strict=True)
+
+    def _wires(self) -> Iterator[str]:
+        """The links as broad grey lines."""
+        for first, second in self.network.lines:
+            yield f'<path {_WIRE} d="{_path(self._between([first, second], 0.0))}"/>'
+
+    def _ways(self) -> Iterator[str]:
+        """Each group's way, beside those of the others, from a dot to an arrow."""
+        for number, group in enumerate(self.network.groups):
+            points = self._between(group.way, self._aside(number))
+            colour, dash = _look(number)
+            start, (before, end) = points[0], points[-2:]
+            yield f"<g><title>{_plain(group.name)}</title>"
+            yield f'<path {_WAY} stroke="{colour}"{_dashed(dash)} d="{_path(points)}"/>'
+            yield f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="3" fill="{colour}"/>'
+            yield f'<path fill="{colour}" d="{_arrow(before, end)}"/></g>'
+
+    def _aside(self, number: int) -> float:
+        """How far a group's way is above or below the middle of a link."""
+        groups = len(self.network.groups)
+        return (number - (groups - 1) / 2) * min(_TRACK, _TRACKS / groups)
+
+    def _between(self, way: Sequence[int], aside: float) -> list[Point]:
+        """The points of a line over boxes: it enters each at one side, leaves it at the other, and is level within columns."""
+        points: list[Point] = []
+        for first, second in pairwise(way):
+            rightwards = self.network.boxes[second].column > self.network.boxes[first].column
+            points += self._leaving(first, aside, right=rightwards)
+            points += reversed(self._leaving(second, aside, right=not rightwards))
+        return points
+
+    def _leaving(self, number: int, aside: float, *, right: bool) -> list[Point]:
+        """From the side of a box to the end of its column."""
+        place, box = self.places[number], self.network.boxes[number]
+        y = place.y + max(-box.height / 2, min(aside, box.height / 2))
+        return [(place.x + box.width / 2 * (1 if right else -1), y), (place.right if right else place.left, y)]
+
+    def _boxes(self) -> Iterator[str]:
+        for box, place in self._placed():
+            if box.kind == "bend":
+                continue
+            left, top = place.x - box.width / 2, place.y - box.height / 2
+            yield f"<g><title>{_plain(box.full)}</title>"
+            yield f'<rect {_BOXES[box.kind]} x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"/>'
+            for at, line in enumerate(box.lines):
+                baseline = top + PADDING + LINE_HEIGHT * (at + 1) - 3
+                yield _text(place.x, baseline, line, bold=at == 0, middle=True)
+            yield "</g>"
+
+    def _legend(self, top: float) -> Iterator[str]:
+        for number, group in enumerate(self.network.groups):
+            baseline = top + LINE_HEIGHT * 1.3 * (number + 0.8)
+            colour, dash = _look(number)
+            line = f"M {_MARGIN:.1f} {baseline - 4:.1f} H {_MARGIN + _SAMPLE - 10:.1f}"
+            yield f'<path {_WAY} stroke="{colour}"{_dashed(dash)} d="{line}"/>'
+            yield _text(_MARGIN + _SAMPLE, baseline, group.about)
+
+
+def _look(number: int) -> tuple[str, str]:
+    """Colour and dashes of a group."""
+    return COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+
+
+def _dashed(dash: str) -> str:
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _path(points: Sequence[Point]) -> str:
+    return "M " + " L ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _arrow(before: Point, end: Point) -> str:
+    """A small triangle that ends a line."""
+    back = -7.0 if end[0] >= before[0] else 7.0
+    (x, y) = end
+    return f"M {x:.1f} {y:.1f} L {x + back:.1f} {y - 3.5:.1f} L {x + back:.1f} {y + 3.5:.1f} Z"
+
+
+def _text(x: float, baseline: float, text: str, *, bold: bool = False, middle: bool = False) -> str:
+    looks = (' font-weight="bold"' if bold else "") + (' text-anchor="middle"' if middle else "")
+    return f'<text x="{x:.1f}" y="{baseline:.1f}"{looks}>{_plain(text)}</text>'
+
+
+def _plain(text: str) -> str:
+    """A text that XML takes, whatever a name holds."""
+    return escape(
+        "".join(letter if letter == " " or (letter.isprintable() and not _is_no_character(letter)) else "\ufffd" for letter in text)
+    )
+
+
+def _is_no_character(letter: str) -> bool:
+    return ord(letter) & 0xFFFE == 0xFFFE or 0xD800 <= ord(letter) <= 0xDFFF
