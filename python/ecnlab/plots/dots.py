@@ -42,7 +42,8 @@ def count(events: pl.DataFrame, kind: str) -> int:
 
 
 def _of(events: pl.DataFrame, kind: str) -> pl.DataFrame:
-    return events.filter((events["kind"] == kind) & (events["packet"] == "data"))
+    chosen = events.filter(events["kind"] == kind)
+    return chosen.filter(chosen["packet"] == "data") if "packet" in chosen.columns else chosen
 
 
 def _dot(axes: Axes) -> float:
