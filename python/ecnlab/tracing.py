@@ -121,7 +121,7 @@ def _kind(path: Path) -> tuple[str, str]:
     ending, *packed = _endings(path)
     if ending not in _FORMS:
         raise UsageError(
-            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two may end in .gz or .zst"
+            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two also in .gz, .zst"
         )
     if packed and ending == ".parquet":
         raise UsageError(f"trace: {path.name!r}: a Parquet file is compressed already; leave {packed[0]} away")

@@ -1,6 +1,7 @@
 //! The files that a scenario names.
 
-use std::io::{Error, ErrorKind};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
 /// More than any file that a scenario names needs.
@@ -9,11 +10,16 @@ const MOST_BYTES: u64 = 200_000_000;
 /// The text of a file that a scenario names, which lies beside the scenario's own, in `folder`.
 pub fn text(folder: &Path, name: &str) -> Result<String, String> {
     let path = folder.join(name);
-    let size = std::fs::metadata(&path).map_err(why)?.len();
-    if size > MOST_BYTES {
-        return Err(format!("it has {size} bytes, and at most {MOST_BYTES} are read"));
+    let about = std::fs::metadata(&path).map_err(why)?;
+    if !about.is_file() && !about.is_dir() {
+        return Err("it is a device or a pipe: give a file".to_owned());
     }
-    std::fs::read_to_string(&path).map_err(why)
+    let mut text = String::new();
+    File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)).map_err(why)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(format!("it has more than {MOST_BYTES} bytes, which is as much as is read"));
+    }
+    Ok(text)
 }
 
 fn why(error: Error) -> String {

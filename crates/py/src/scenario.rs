@@ -133,7 +133,11 @@ impl Scenario {
     /// The names by which a trace chooses links: each link's, and of flows' own links also each group's.
     #[getter]
     fn links(&self) -> Vec<String> {
-        let names = self.0.network.links.iter().flat_map(|link| [link.name.shown(), link.name.label()]);
+        let network = &self.0.network;
+        // Applications whose flows come and go make more links by their templates.
+        let more = network.apps.iter().filter_map(|app| app.more.as_deref());
+        let to_come = more.flat_map(|template| template.access.iter().chain(&template.exit).flatten());
+        let names = network.links.iter().chain(to_come).flat_map(|link| [link.name.shown(), link.name.label()]);
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 

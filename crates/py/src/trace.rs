@@ -157,19 +157,21 @@ impl<'a> Input<'a> {
 
     /// The next event; none at the end, or when the reading is to stop. What cannot be read is kept.
     fn next(&mut self) -> Option<Event> {
-        self.until_look -= 1;
-        if self.until_look == 0 {
-            self.until_look = SLICE;
-            self.is_stopped = self.watch.wants_stop(self.taken.load(Ordering::Relaxed) as f64);
-        }
-        while !self.is_stopped {
+        loop {
+            self.until_look -= 1;
+            if self.until_look == 0 {
+                self.until_look = SLICE;
+                self.is_stopped = self.watch.wants_stop(self.taken.load(Ordering::Relaxed) as f64);
+            }
+            if self.is_stopped {
+                return None;
+            }
             match self.reader.next()? {
                 Ok(event) => return Some(event),
                 Err(fault) if self.faults.len() < MOST_FAULTS => self.faults.push(fault),
                 Err(_) => self.more_faults += 1,
             }
         }
-        None
     }
 
     /// The names of the interfaces, if there are more than before.

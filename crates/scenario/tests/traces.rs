@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
-use ecnlab_sim::{Off, Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{Off, Options, Recorded, Recorder, Recording, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Event, Flags, Kind, Place, Reader, What, ns2};
 
@@ -292,4 +292,26 @@ fn an_event_ahead_is_written_when_its_time_has_come() {
     assert!(events.is_sorted_by_key(|event| event.time));
     let of = |what| events.iter().filter(|event| event.what == what).count();
     assert!(of(What::Enqueued) >= of(What::Dequeued) && of(What::Dequeued) >= of(What::Received));
+}
+
+#[test]
+fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
+    // Acknowledgements of the way back share a queue with data, so that some of them are dropped.
+    let overrides = [
+        ("link.bottleneck.reverse", "{ rate = \"500 kbps\", queue = { aqm = \"red\", limit = 10, min_th = 1, max_th = 4 } }"),
+        ("flows.hosts.app", "{ kind = \"transactions\", bytes = 20000, gap = \"100 ms\" }"),
+    ];
+    let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let every = Some(ecnlab_units::Span::from_millis(10));
+    let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true };
+    let (plain, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(all, options.duration)).finish();
+    let tracer = Tracer::new(TraceSpec { format: TraceFormat::Ns2, links: Vec::new() });
+    let probe = Recorded { recorder: Recorder::new(all, options.duration), tracer };
+    let (traced, probe) = Simulation::new(&scenario.network, &options, probe).finish();
+    let [expected, found] = [recorder.tables(&plain.names), probe.recorder.tables(&traced.names)].map(Result::unwrap);
+    assert_eq!(format!("{expected:?}"), format!("{found:?}"));
+    let empty: Vec<&str> = expected.iter().filter(|(_, table)| table.height() == 0).map(|(name, _)| *name).collect();
+    assert!(empty.is_empty(), "there is nothing to compare in {empty:?}");
 }

@@ -166,7 +166,7 @@ words! {
 
 pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
     name: "series_queue",
-    doc: "each declared link at every interval of `record.queue`",
+    doc: "each queue at every interval of `record.queue`",
     columns: &[&[
         real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
@@ -177,7 +177,7 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
 
 pub static GAUGE_SAMPLES: TableSpec<GaugeSample> = TableSpec {
     name: "series_gauge",
-    doc: "each gauge of each declared link at every interval of `record.queue`: what its AQM shows of itself, such as a probability",
+    doc: "each gauge of each queue at every interval of `record.queue`: what its AQM shows of itself, such as a probability",
     columns: &[&[
         real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),

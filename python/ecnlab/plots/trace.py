@@ -105,7 +105,7 @@ class TracePlots:
         for flow in sorted(self._trace.sequence["flow"].unique()):
             found[file_name(f"sequence-{flow}")] = partial(self.sequence, flow)
         for kind in ("mark", "drop"):
-            if dots.count(self._trace.events, kind):
+            if self._trace.total[f"{kind}s"]:
                 found[f"{kind}s"] = partial(self.events, kind)
         if self._trace.bins.height > 1:
             found |= {"throughput": partial(self.rates, "throughput_bps"), "goodput": partial(self.rates, "goodput_bps")}
@@ -129,5 +129,5 @@ class TracePlots:
 
 
 def _in_rows(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """A table with each flow's row of the figure in place of its number."""
-    return table.join(rows, on="flow").with_columns(flow="row")
+    """A table of data packets with each flow's row of the figure in place of its number."""
+    return table.join(rows, on="flow").with_columns(flow="row", packet=pl.lit("data"))

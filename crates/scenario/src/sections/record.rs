@@ -17,7 +17,7 @@ parameters! {
         pub window: Interval = "off", 1e-6..=8_640_000, "s";
         /// Rates, marks and drops of each group in bins of one second.
         pub rates: bool = "false";
-        /// Every mark and drop at a declared link, and every lockout.
+        /// Every mark and drop at a queue, and every lockout.
         pub events: bool = "false";
         /// How delays, round-trip times and times in queues are distributed over the measured interval.
         pub distributions: bool = "false";

@@ -55,7 +55,7 @@ parameters! {
         pub host_rate: Vec<Rate> = "1 Gbps";
         /// Propagation delay of each host's own link, one way; a list is dealt out to the flows in turn, and a distribution is drawn from.
         pub host_delay: Vec<Times> = "1 ms", 0..=8_640_000, "s";
-        /// Each run lengthens the delay of each source's own link by a uniform draw of up to this, so that flows alike do not keep step.
+        /// Each run lengthens the delay of each host's own link by a uniform draw of up to this, so that flows alike do not keep step.
         pub host_spread: Span = "0 s", 0..=8_640_000, "s";
         /// Packets that may wait before each host's own link.
         pub host_limit: u32 = "1000", 1..=MAX_PACKETS, "packets";

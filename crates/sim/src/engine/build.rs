@@ -189,6 +189,7 @@ impl<P: Probe> Simulation<P> {
         let (boot, base_rtt) = (self.drawn_boot(&spec), spec.base_rtt(&self.declared));
         let flow = &mut self.flows[at as usize];
         (flow.boot, flow.base_rtt) = (boot, base_rtt);
+        flow.measures.set_base_rtt(base_rtt);
     }
 
     /// Appends a route; returns where it begins.

@@ -218,7 +218,7 @@ pub static COMPLETIONS: TableSpec<CompletionRow> = TableSpec {
 
 pub static QUEUES: TableSpec<QueueRow> = TableSpec {
     name: "queues",
-    doc: "a row for each declared link. A length is what waits; the packet in transmission is not counted",
+    doc: "a row for each link with a queue. A length is what waits; the packet in transmission is not counted",
     columns: &[&[
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         count("arrivals", "packets", "Packets that came to the link, dropped ones and copies made before the queue included", |row| {

@@ -48,6 +48,11 @@ pub struct FlowMeasures {
     pub transfers: Histogram<5>,
 }
 
+/// A spell without delivery that is longer is a lockout.
+fn lockout_threshold(base_rtt: Span) -> Span {
+    Span::from_secs(1).max(base_rtt * 10)
+}
+
 impl FlowMeasures {
     /// Of a flow whose first transfer begins at `start`, or when an application says so.
     pub fn new(base_rtt: Span, start: Option<Time>) -> FlowMeasures {
@@ -67,8 +72,13 @@ impl FlowMeasures {
             completed: None,
             transfer_since: start,
             transfers: Histogram::default(),
-            threshold: Span::from_secs(1).max(base_rtt * 10),
+            threshold: lockout_threshold(base_rtt),
         }
+    }
+
+    /// The flow has another round-trip time over empty links from now on.
+    pub fn set_base_rtt(&mut self, base_rtt: Span) {
+        self.threshold = lockout_threshold(base_rtt);
     }
 
     /// Starts the measured interval.

@@ -1,14 +1,13 @@
 //! A run that is recorded and traced at once.
 
-use ecnlab_transport::Ack;
-use ecnlab_transport::Window;
+use ecnlab_transport::{Ack, Window};
 use ecnlab_units::{Span, Time};
 
 use super::Tracer;
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
-use crate::probe::{Bin, Made, Probe, TimesOf, Touch};
+use crate::probe::{AckDrop, Bin, Made, Probe, TimesOf, Touch};
 use crate::record::{Recorder, RecordingFull};
 
 /// A recorder and a tracer, each told what it listens to.
@@ -94,6 +93,14 @@ impl Probe for Recorded {
 
     fn rates(&mut self, now: Time, group: u32, bin: &Bin) {
         self.recorder.rates(now, group, bin);
+    }
+
+    fn ack_dropped(&mut self, now: Time, drop: &AckDrop) {
+        self.recorder.ack_dropped(now, drop);
+    }
+
+    fn transfer(&mut self, now: Time, group: u32, began: Time, bytes: u64) {
+        self.recorder.transfer(now, group, began, bytes);
     }
 
     fn lockout(&mut self, flow: u32, from: Time, to: Time) {

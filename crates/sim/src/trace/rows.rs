@@ -48,7 +48,7 @@ pub static EVENTS: TableSpec<Row> = TableSpec {
         index("flow", "index", "The flow's number", |row| row.event.packet.flow),
         index("connection", "index", "Which of the flow's connections it belongs to", |row| row.connection),
         name("kind", Naming::Word(KindWord::WORDS), "What the packet is", |row| kind_word(row.event.packet.kind()) as u32),
-        count("packet", "index", "The packet's number; each transmission has its own", |row| row.number),
+        count("packet_number", "index", "The packet's number; each transmission has its own", |row| row.number),
         count("seq", "packets", "Number of the segment; of an acknowledgement that of the next one expected", |row| row.event.packet.seq),
         index("size_bytes", "bytes", "Size on the wire", |row| row.event.packet.size),
         index("payload_bytes", "bytes", "Application data in it", |row| row.payload),
