@@ -135,6 +135,13 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let app = app(reader, &given, carried.as_ref());
     let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);
     let keys = GroupKeys::of(values);
+    let traffic = (app.traffic)(&app_values, carried.transport.payload());
+    if traffic.grows() && keys.count > 1 {
+        let message =
+            "is how many applications there are, and one whose flows come and go is enough for a group: give count = 1 and more flows";
+        reader.report(&given, "count", message.to_owned());
+        return None;
+    }
     let mut described = described(values);
     way.describe(&mut described);
     described.insert(carried.key.to_owned(), Json::Object(carried.described));
@@ -143,7 +150,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
         name: keys.name,
         count: keys.count,
         way,
-        traffic: (app.traffic)(&app_values, carried.transport.payload()),
+        traffic,
         offers_ecn: carried.offers_ecn,
         says_ecn: carried.says_ecn,
         transport: carried.transport,

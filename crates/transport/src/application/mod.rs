@@ -176,6 +176,11 @@ impl Traffic {
             Traffic::Application(spec) => (spec.members().len() as u64).max(1),
         }
     }
+
+    /// Whether flows come and go.
+    pub fn grows(&self) -> bool {
+        matches!(self, Traffic::Application(spec) if spec.grows())
+    }
 }
 
 words! {
