@@ -21,6 +21,7 @@ HEADERS = 128  # bytes, which hold every header
 
 _FORMS = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet"}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_REVERSE = ".reverse"
 _LONGEST = 65_535
 
 
@@ -34,7 +35,7 @@ class TraceTo:
         The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
         may be compressed, which a further `.gz` or `.zst` asks for. Of several seeds each writes its own, as `run-seed7.tr`.
     links : sequence of str
-        Names of the links to show; every link unless given, and in a capture those with a measured queue.
+        Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
     keep : int
         Bytes of each packet that a capture keeps. The data are zeros, so the headers are enough for most uses; who verifies TCP's checksums
         needs 65535.
@@ -83,6 +84,12 @@ class Tracing:
         return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; nothing of it was kept")
 
 
+def _both_ways(queues: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The links with a measured queue and the other way of each, on which the acknowledgements are: without them little can be told."""
+    others = [name.removesuffix(_REVERSE) if name.endswith(_REVERSE) else name + _REVERSE for name in queues]
+    return [name for name in dict.fromkeys([*queues, *others]) if name in known]
+
+
 def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> Tracing:
     """What is asked for, if it can be done. Raises UsageError, UnknownName for a link that there is not, and ResultsError for a folder."""
     asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
@@ -95,7 +102,9 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
     for link in links:
         if link not in known:
             raise UnknownName("link", link, known)
-    if form == "pcapng" and not links and not scenario.queue_names:
+    if form == "pcapng" and not links:
+        links = _both_ways(scenario.queue_names, known)
+    if form == "pcapng" and not links:
         raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
     if not path.absolute().parent.is_dir() or path.is_dir():
         what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
