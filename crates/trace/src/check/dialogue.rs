@@ -108,9 +108,9 @@ impl Dialogue {
     }
 
     /// The source sends a new segment with CWR; returns whether it may: what was sent before the last one is acknowledged by now, or a loss
-    /// came in between.
+    /// came in between. A file without acknowledgements does not tell.
     pub fn reduces(&mut self, segment: Segment) -> bool {
-        let may = self.has_resent || self.cwr.is_none_or(|(start, _)| start <= self.una);
+        let may = self.una == 0 || self.has_resent || self.cwr.is_none_or(|(start, _)| start <= self.una);
         (self.cwr, self.has_resent, self.asked) = (Some(segment), false, None);
         may
     }
@@ -240,6 +240,10 @@ mod tests {
     #[test]
     fn a_second_cwr_has_to_wait_until_what_was_sent_before_the_first_is_acknowledged() {
         let mut dialogue = marked(&[]);
+        assert!(dialogue.reduces((10, 11)));
+        assert!(dialogue.reduces((12, 13)), "no acknowledgement was seen");
+        let mut dialogue = marked(&[]);
+        dialogue.acknowledged(5, false, Time::ZERO);
         assert!(dialogue.reduces((10, 11)));
         assert!(!dialogue.reduces((12, 13)));
         dialogue.acknowledged(12, false, Time::ZERO);
