@@ -180,7 +180,7 @@ impl Half {
 
     /// Where a packet goes next that is lost on its way from a place.
     pub fn hop_from(&self, place: Place) -> Option<Hop> {
-        self.path.last().filter(|&last| last != place).map(|to| Hop { from: place, to })
+        self.path.next(place).map(|to| Hop { from: place, to })
     }
 
     /// Gives its room back.
@@ -254,21 +254,19 @@ impl Half {
         overtaken: &mut Vec<Passing>,
     ) -> Passage {
         let Setting { now, is_measured, .. } = setting;
-        while let Some(dropped) = self.under_way.take_dropped(now, room) {
-            overtaken.push(dropped);
-        }
+        self.forget(now, room, overtaken);
         let key = key(&event.packet);
-        let known = self.under_way.find(key).filter(|&at| self.under_way.at(at).place != event.place);
+        let known = self.under_way.find_at(key, |place| self.path.may_lead(place, event.place));
         let before = known.map(|at| *self.under_way.at(at));
         let role = self.path.role(event, before.map(|before| before.place));
         let (Some(at), Some(before)) = (known, before) else {
-            if role.is_sent && !self.path.ends_at(event.place) {
+            if role.is_sent && !(self.path.ends_at(event.place) && self.path.is_settled()) {
                 self.under_way.push(Passing::new(key, event.place, now, &event.packet, numbers, true), room);
             }
             return Passage { role, ..Passage::default() };
         };
         let link = links.number(Hop { from: before.place, to: event.place });
-        self.under_way.overtakes(at, now);
+        self.under_way.moves_on(at, event.place, now);
         let is_marked = self.sees_mark(Some(at), &event.packet);
         if is_measured {
             links.count(link, |link| {
@@ -277,13 +275,24 @@ impl Half {
                 link.marks += u64::from(is_marked);
             });
         }
-        if role.has_arrived {
+        if role.has_arrived && self.path.is_settled() {
             self.under_way.remove(at, room);
-        } else {
-            let passing = self.under_way.at(at);
-            (passing.place, passing.since) = (event.place, now);
         }
         Passage { role, before: Some(before), link, is_marked, is_dropped: false }
+    }
+
+    /// Forgets packets that have come to the last place, or were overtaken, so long ago that they will not be seen again. Those that have
+    /// just come there are kept while it is not certain that it is the last.
+    fn forget(&mut self, now: Time, room: &mut Room, overtaken: &mut Vec<Passing>) {
+        loop {
+            if let Some(last) = self.path.last().filter(|_| self.path.has_length()) {
+                self.under_way.forget_arrived(last, now, room);
+            }
+            match self.under_way.take_dropped(now, room) {
+                Some(dropped) => overtaken.push(dropped),
+                None => return,
+            }
+        }
     }
 }
 

@@ -7,10 +7,12 @@
 use ecnlab_wire::{Address, Event, Place, What};
 
 /// The first and the last place of a direction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Path {
     first: Option<Place>,
     last: Option<Place>,
+    /// Interfaces of a capture in the order in which packets come to them, as far as it is known.
+    order: Vec<Place>,
     /// The last place is the destination itself.
     is_whole: bool,
     /// Arrivals at a last place that is not known to be the destination.
@@ -19,6 +21,9 @@ pub struct Path {
 
 /// Arrivals after which a place is taken for the last that the file shows.
 const SURE: u32 = 1024;
+
+/// Interfaces of one way whose order is kept.
+const MOST_PLACES: usize = 64;
 
 /// What an event is for the ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +47,12 @@ impl Path {
         self.is_whole || self.unsure >= SURE
     }
 
+    /// Where packets come to next from an interface; the last place if that is not known, and none from there.
+    pub fn next(&self, from: Place) -> Option<Place> {
+        let known = self.rank(from).and_then(|at| self.order.get(at + 1)).copied();
+        self.last.filter(|&last| last != from).map(|last| known.unwrap_or(last))
+    }
+
     pub fn last(&self) -> Option<Place> {
         self.last
     }
@@ -49,6 +60,14 @@ impl Path {
     /// Whether a place is the last and not the first.
     pub fn ends_at(&self, place: Place) -> bool {
         self.has_length() && self.last == Some(place)
+    }
+
+    /// Whether a packet that was seen at one interface may be the one that is seen at another, which is then not known to lie before.
+    pub fn may_lead(&self, from: Place, to: Place) -> bool {
+        match (self.rank(from), self.rank(to)) {
+            (Some(before), Some(after)) => before < after,
+            _ => from != to,
+        }
     }
 
     /// Takes an event in; `from` is where its packet was seen before, if it was.
@@ -85,15 +104,38 @@ impl Path {
 
     fn seen(&mut self, place: Place, from: Option<Place>) -> Role {
         let last = *self.last.get_or_insert(place);
-        self.first.get_or_insert(place);
+        let first = *self.first.get_or_insert(place);
         self.unsure += u32::from(last == place && !self.is_settled());
-        match from {
-            None => Role { is_sent: true, has_arrived: last == place, has_moved: false },
-            Some(from) if from == last && place != last => {
-                self.last = Some(place);
-                Role { is_sent: false, has_arrived: true, has_moved: true }
+        let Some(from) = from else {
+            // A packet that is new between the ends, or beyond, was forgotten too early.
+            if place != first && place != last {
+                self.unsure = 0;
             }
-            Some(_) => Role { is_sent: false, has_arrived: last == place, has_moved: false },
+            return Role { is_sent: true, has_arrived: last == place, has_moved: false };
+        };
+        self.learn(from, place);
+        let has_moved = from == last && place != last;
+        if has_moved {
+            (self.last, self.unsure) = (Some(place), 0);
         }
+        Role { is_sent: false, has_arrived: has_moved || last == place, has_moved }
+    }
+
+    /// A packet has come from one interface to another. Where it was not seen at one between them, that says nothing about one beyond.
+    fn learn(&mut self, from: Place, to: Place) {
+        let count = self.order.len();
+        if count + 2 > MOST_PLACES {
+            return;
+        }
+        match (self.rank(from), self.rank(to)) {
+            (None, None) if count == 0 => self.order.extend([from, to]),
+            (None, Some(at)) => self.order.insert(at, from),
+            (Some(at), None) if at + 1 == count => self.order.push(to),
+            _ => {}
+        }
+    }
+
+    fn rank(&self, place: Place) -> Option<usize> {
+        self.order.iter().position(|&other| other == place)
     }
 }

@@ -17,6 +17,10 @@ const LOOKED_AT: usize = 4096;
 /// A packet that is not seen within this time after later ones of its direction was dropped; until then it may have been overtaken.
 const LATEST: Span = Span::from_secs(1);
 
+/// A packet that is not seen beyond the last place that is known within this time has arrived there. It is long enough for a SYN that was
+/// dropped there to be sent again, and to be seen beyond (RFC 6298, section 2: after a second, and 3 s in older hosts).
+const ARRIVED: Span = Span::from_secs(10);
+
 /// A packet that is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
@@ -85,10 +89,15 @@ impl UnderWay {
 
     /// Where a packet stands.
     pub fn find(&self, key: u64) -> Option<usize> {
+        self.find_at(key, |_| true)
+    }
+
+    /// Where a packet stands that was last seen at a place of these. Where several are alike, it is the one that set out first.
+    pub fn find_at(&self, key: u64, is_such: impl Fn(Place) -> bool) -> Option<usize> {
         if self.is_unsorted {
-            return self.packets.iter().take(LOOKED_AT).position(|passing| passing.key == key);
+            return self.packets.iter().take(LOOKED_AT).position(|passing| passing.key == key && is_such(passing.place));
         }
-        self.packets.binary_search_by_key(&key, |passing| passing.key).ok()
+        self.packets.binary_search_by_key(&key, |passing| passing.key).ok().filter(|&at| is_such(self.packets[at].place))
     }
 
     pub fn at(&mut self, at: usize) -> &mut Passing {
@@ -100,11 +109,20 @@ impl UnderWay {
         self.packets.remove(at)
     }
 
-    /// A packet is seen farther on: those before it that were last seen where it was have been overtaken.
-    pub fn overtakes(&mut self, at: usize, now: Time) {
+    /// A packet is seen farther on, at a place: those before it that were last seen where it was have been overtaken.
+    pub fn moves_on(&mut self, at: usize, to: Place, now: Time) {
         let place = self.packets[at].place;
         for packet in self.packets.range_mut(..at).filter(|packet| packet.place == place) {
             packet.overtaken.get_or_insert(now);
+        }
+        let packet = &mut self.packets[at];
+        (packet.place, packet.since, packet.overtaken) = (to, now, None);
+    }
+
+    /// Forgets packets that came to the last place so long ago that it was the last for them.
+    pub fn forget_arrived(&mut self, last: Place, now: Time, room: &mut Room) {
+        while self.packets.front().is_some_and(|packet| packet.place == last && now.since(packet.since) >= ARRIVED) {
+            self.remove(0, room);
         }
     }
 

@@ -194,8 +194,10 @@ fn cwr_stands_on_data_and_once_for_a_window() {
     assert_eq!(vec![Rule::CwrWithoutData], broken(talk));
     let mut talk = Talk::ecn();
     talk.data(1);
-    talk.client(11, 10, CWR, Ecn::Ect0);
+    talk.data(11);
+    talk.ack(11, NONE);
     talk.client(21, 10, CWR, Ecn::Ect0);
+    talk.client(31, 10, CWR, Ecn::Ect0);
     assert_eq!(vec![Rule::CwrTwice], broken(talk));
 }
 

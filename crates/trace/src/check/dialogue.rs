@@ -28,8 +28,6 @@ pub struct Dialogue {
     /// The last new segment with CWR.
     cwr: Option<Segment>,
     has_resent: bool,
-    /// The file shows acknowledgements: without them nobody knows what is outstanding.
-    is_answered: bool,
     /// An echo that waits for its answer.
     asked: Option<Asked>,
     /// The first mark that is to be echoed, and whether it was.
@@ -75,7 +73,6 @@ impl Default for Dialogue {
             una: 0,
             cwr: None,
             has_resent: false,
-            is_answered: false,
             asked: None,
             owed: None,
             has_echoed: false,
@@ -110,15 +107,10 @@ impl Dialogue {
         }
     }
 
-    /// The file shows what the sink sends.
-    pub fn sees_answers(&mut self) {
-        self.is_answered = true;
-    }
-
     /// The source sends a new segment with CWR; returns whether it may: what was sent before the last one is acknowledged by now, or a loss
-    /// came in between.
+    /// came in between. A file without acknowledgements does not tell.
     pub fn reduces(&mut self, segment: Segment) -> bool {
-        let may = !self.is_answered || self.has_resent || self.cwr.is_none_or(|(start, _)| start <= self.una);
+        let may = self.una == 0 || self.has_resent || self.cwr.is_none_or(|(start, _)| start <= self.una);
         (self.cwr, self.has_resent, self.asked) = (Some(segment), false, None);
         may
     }
@@ -248,8 +240,11 @@ mod tests {
     #[test]
     fn a_second_cwr_has_to_wait_until_what_was_sent_before_the_first_is_acknowledged() {
         let mut dialogue = marked(&[]);
-        assert!(dialogue.reduces((10, 11)) && dialogue.reduces((11, 12)), "without acknowledgements nobody knows what is outstanding");
-        dialogue.sees_answers();
+        assert!(dialogue.reduces((10, 11)));
+        assert!(dialogue.reduces((12, 13)), "no acknowledgement was seen");
+        let mut dialogue = marked(&[]);
+        dialogue.acknowledged(5, false, Time::ZERO);
+        assert!(dialogue.reduces((10, 11)));
         assert!(!dialogue.reduces((12, 13)));
         dialogue.acknowledged(12, false, Time::ZERO);
         assert!(dialogue.reduces((14, 15)));

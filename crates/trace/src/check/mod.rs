@@ -208,9 +208,6 @@ impl Checked {
     fn judge(&mut self, judged: Judged, passage: Passage, book: &mut Book) {
         let packet = &judged.event.packet;
         self.connection.is_ns2 = matches!(packet.source.address, Address::Node(_));
-        if packet.has(Flags::ACK) {
-            self.sides[1 - judged.side].dialogue.sees_answers();
-        }
         if passage.role.is_sent {
             self.judge_setup(judged, book);
             if self.connection.ecn() != ACCURATE {
