@@ -284,22 +284,16 @@ fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<
     values.read("file", "auto").ok()
 }
 
-/// An application that waits for acknowledgements is not for datagrams, and one that keeps its own time is not for TCP.
+/// An application that waits for acknowledgements is not for datagrams.
 fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, carried: &Carried) {
-    let fitting = |datagrams: bool| {
-        let fits = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either || (entry.over == Over::Udp) == datagrams);
-        fits.map(|entry| entry.name).collect::<Vec<_>>()
-    };
-    let message = match (entry.over, carried.transport.is_datagrams()) {
-        (Over::Tcp, true) => format!(
-            "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
-            entry.name,
-            listed(&fitting(true))
-        ),
-        (Over::Udp, false) => {
-            format!("\"{}\" sends datagrams: give udp in place of tcp, or one of {}", entry.name, listed(&fitting(false)))
-        }
-        _ => return,
-    };
+    if entry.over == Over::Either || !carried.transport.is_datagrams() {
+        return;
+    }
+    let others: Vec<_> = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either).map(|entry| entry.name).collect();
+    let message = format!(
+        "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
+        entry.name,
+        listed(&others)
+    );
     reader.report(flows, "app", message);
 }

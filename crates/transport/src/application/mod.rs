@@ -199,7 +199,6 @@ pub enum Over {
     /// It waits for acknowledgements.
     Tcp,
     /// It keeps its own time, whatever becomes of its packets.
-    Udp,
     Either,
 }
 
