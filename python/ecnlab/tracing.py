@@ -8,6 +8,7 @@ docs/tracing.md says what stands in them.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import Scenario
-from ecnlab.store import partial_path
+from ecnlab.store import partial_path, sweep
 
 HEADERS = 128  # bytes, which hold every header
 
@@ -70,8 +71,9 @@ class Tracing:
     several: bool
 
     def file(self, seed: int) -> TraceFile:
-        """Where a seed's trace goes."""
+        """Where a seed's trace goes, after what killed runs left half done of it is removed."""
         path = self._of(seed) if self.several else self.path
+        sweep(path.parent, f"{glob.escape(path.name)}.*")
         return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep)
 
     def _of(self, seed: int) -> Path:
