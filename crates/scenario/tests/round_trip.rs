@@ -3,6 +3,7 @@
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_trace::check::Rule;
 use ecnlab_trace::{Analysis, Check, Told, Verdict};
 use ecnlab_units::Time;
 use ecnlab_wire::Reader;
@@ -228,4 +229,19 @@ fn a_capture_of_several_queues_shows_no_violation_where_there_is_none() {
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
+}
+
+/// A capture of ns-2's agents shows where they depart from RFC 3168, and nothing else; one of hosts shows nothing.
+#[test]
+fn a_check_of_a_run_s_capture_finds_the_known_departures_of_its_profile() {
+    for (profile, expected) in
+        [("ns2", &["half-offer", "ect-on-retransmission", "cwr-on-retransmission"][..]), ("linux", &[]), ("rfc", &[])]
+    {
+        let links = ["bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
+        let (_, bytes) = traced(&network(FILE, profile, 60, 0), TraceSpec { format: TraceFormat::Pcapng { keep: 128 }, links });
+        let verdict = checked(&bytes);
+        assert_eq!(0, verdict.total().violations, "{profile}: {:?}", verdict.findings.iter().find(|finding| !finding.is_departure));
+        let departures = Rule::ALL.iter().zip(verdict.tallies).filter(|(_, tally)| tally.departures > 0);
+        assert_eq!(expected, departures.map(|(rule, _)| rule.about().name).collect::<Vec<_>>(), "{profile}");
+    }
 }

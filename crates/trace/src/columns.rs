@@ -3,6 +3,7 @@
 use ecnlab_units::Span;
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::table::{ColumnSpec, Names, Naming, TableSpec, count, index, name, real};
+use ecnlab_wire::End;
 use std::marker::PhantomData;
 
 use crate::flow::Kept;
@@ -86,9 +87,9 @@ pub struct Common {
 pub struct FlowRow {
     pub flow: u32,
     pub fid: Option<u32>,
-    /// Places among the names of ends.
-    pub source: u32,
-    pub destination: u32,
+    /// Source and destination, and their places among the names once there are any.
+    pub ends: [End; 2],
+    pub names: [u32; 2],
     pub kind: u32,
     pub ecn: u32,
     pub begin_s: f64,
@@ -177,8 +178,8 @@ pub static FLOWS: TableSpec<FlowRow, Of> = TableSpec {
         &[
             index("flow", "index", "The flow's number, from 0", |row: &FlowRow| row.flow),
             real("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
-            name("source", Of::End, "Who sends: node and agent of ns-2, or address and port", |row| row.source),
-            name("destination", Of::End, "Who receives", |row| row.destination),
+            name("source", Of::End, "Who sends: node and agent of ns-2, or address and port", |row| row.names[0]),
+            name("destination", Of::End, "Who receives", |row| row.names[1]),
             name("kind", Of::Word(KINDS), "What it talks (`tcp`, `datagrams`)", |row| row.kind),
             name(
                 "ecn",

@@ -62,6 +62,11 @@ pub struct Setting {
 struct Setup {
     offered: Option<Flags>,
     answered: Option<Flags>,
+    /// Whether any SYN offered ECN, of those that the connection took to open.
+    has_offered: bool,
+    /// The side of the SYN, and whether the other side has answered without one.
+    opener: usize,
+    is_one_way: bool,
 }
 
 /// The flags by which ECN is offered and agreed to.
@@ -80,6 +85,8 @@ impl Connection {
         let flags = packet.tcp.flags;
         if flags.has(Flags::SYN) {
             self.opens(packet, side);
+        } else if flags.has(Flags::ACK) && self.setup.offered.is_some() && side != self.setup.opener {
+            self.setup.is_one_way |= self.setup.answered.is_none();
         }
         if flags.has(Flags::FIN) {
             let half = &mut self.halves[side];
@@ -119,6 +126,18 @@ impl Connection {
         self.setup.offered
     }
 
+    /// Whether it is known that no SYN offered ECN.
+    pub fn offered_nothing(&self) -> bool {
+        self.setup.offered.is_some() && !self.setup.has_offered
+    }
+
+    /// Whether the packets are ns-2's: nodes have sent them, or its one-way agents, whose sink answers without a SYN and whose source offers
+    /// ECN by ECE alone.
+    pub fn is_like_ns2(&self) -> bool {
+        let Setup { offered, answered, is_one_way, .. } = self.setup;
+        self.is_ns2 || (answered.is_none() && (offered == Some(Flags::ECE) || is_one_way))
+    }
+
     /// Whether an acknowledgement is that of ns-2's first packet of a direction, whose ECE agrees to ECN.
     pub fn answers_offer(&self, side: usize, number: u64) -> bool {
         self.halves[side].base.is_none_or(|base| number <= base + 1)
@@ -133,6 +152,8 @@ impl Connection {
             self.setup.answered = said;
         } else {
             (self.setup.offered, self.opened_by) = (said, Some(packet.tcp.seq));
+            self.setup.opener = side;
+            self.setup.has_offered |= packet.has(Flags::ECE | Flags::CWR);
         }
     }
 }

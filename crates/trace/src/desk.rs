@@ -1,11 +1,8 @@
 //! What all flows share while a trace is read: the clock, the interval, and where they put what they find.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Span, Time};
-use ecnlab_wire::{End, Kind, Packet};
+use ecnlab_wire::{Kind, Packet};
 
 use crate::bins::{Bins, keep};
 use crate::columns::{EventRow, LockoutRow, PointRow, ReactionRow, seconds};
@@ -33,22 +30,6 @@ pub struct Found {
     pub left_out: u64,
 }
 
-/// The names of sources and sinks, by their places.
-#[derive(Debug, Default)]
-pub struct Ends {
-    index: BTreeMap<End, u32>,
-    pub names: Vec<Arc<str>>,
-}
-
-impl Ends {
-    pub fn place(&mut self, end: End) -> u32 {
-        *self.index.entry(end).or_insert_with(|| {
-            self.names.push(end.to_string().into());
-            (self.names.len() - 1) as u32
-        })
-    }
-}
-
 /// Where whatever takes an event in finds the time, and puts what it has found.
 #[derive(Debug)]
 pub struct Desk {
@@ -65,7 +46,6 @@ pub struct Desk {
     pub bins: Bins,
     pub whole: Whole,
     pub found: Found,
-    pub names: Ends,
 }
 
 impl Desk {

@@ -243,8 +243,8 @@ impl Flow {
         FlowRow {
             flow: self.number,
             fid: self.fid,
-            source: desk.names.place(self.source),
-            destination: desk.names.place(self.destination),
+            ends: [self.source, self.destination],
+            names: [0; 2],
             kind: self.kind,
             ecn,
             begin_s: self.began.seconds(),

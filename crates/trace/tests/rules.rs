@@ -145,6 +145,25 @@ fn a_handshake_has_to_offer_and_to_answer_as_it_is_written() {
 }
 
 #[test]
+fn a_half_offer_that_no_syn_ack_answers_is_that_of_ns_2() {
+    let mut talk = Talk::new();
+    talk.client(0, 0, SYN | ECE, Ecn::NotEct);
+    talk.ack(1, ECE);
+    talk.data(1);
+    talk.client(1, 10, CWR, Ecn::Ect0);
+    assert_eq!((vec![], vec![Rule::HalfOffer, Rule::EctOnRetransmission, Rule::CwrOnRetransmission]), found(talk));
+}
+
+#[test]
+fn an_answer_is_to_any_syn_of_the_connection() {
+    let mut talk = Talk::new();
+    talk.client(0, 0, SYN | ECE | CWR, Ecn::NotEct);
+    talk.client(0, 0, SYN, Ecn::NotEct);
+    talk.server(0, 1, SYN | ECE, Ecn::NotEct);
+    assert_eq!((vec![], vec![]), found(talk));
+}
+
+#[test]
 fn without_agreement_neither_ect_nor_the_flags_may_be_set() {
     let mut talk = Talk::opened(ECE | CWR, NONE);
     talk.client(1, 10, NONE, Ecn::Ect0);

@@ -33,6 +33,8 @@ fn sound(bytes: &[u8]) {
 }
 
 proptest! {
+    #![proptest_config(common::config())]
+
     #[test]
     fn random_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         sound(&bytes);

@@ -89,6 +89,8 @@ fn check_tcp(packet: &Packet, net: &NetSlice, tcp: &etherparse::TcpSlice) {
 }
 
 proptest! {
+    #![proptest_config(common::config())]
+
     #[test]
     fn packets_are_read_again_as_they_were(packets in prop::collection::vec(common::packet(), 1..20)) {
         let file = file(&packets, WHOLE);

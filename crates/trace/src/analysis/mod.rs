@@ -14,7 +14,7 @@ use crate::bins::Bins;
 use crate::columns::{ACCURATE, FlowRow};
 use crate::connection::{Connection, Half, Passage, Setting};
 use crate::connections::{Connections, Key};
-use crate::desk::{Desk, Ends, Found, Whole};
+use crate::desk::{Desk, Found, Whole};
 use crate::flow::{AckSeen, Flow, Kept, Numbers};
 use crate::links::{Hop, Links};
 use crate::room::Room;
@@ -119,7 +119,6 @@ impl Analysis {
             bins: Bins::new(bin.max(Span::from_picos(1))),
             whole: Whole::default(),
             found: Found::default(),
-            names: Ends::default(),
         };
         Analysis {
             asked: flows,

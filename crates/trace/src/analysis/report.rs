@@ -1,9 +1,10 @@
 //! The tables of a trace that has been read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ecnlab_units::Time;
-use ecnlab_wire::Place;
+use ecnlab_wire::{End, Place};
 
 use super::{Analysis, Counts, Told};
 use crate::columns::{
@@ -12,14 +13,30 @@ use crate::columns::{
 };
 use crate::links::{Hop, Link};
 
+/// The names of sources and sinks, by their places.
+#[derive(Debug, Default)]
+struct Ends {
+    index: BTreeMap<End, u32>,
+    names: Vec<Arc<str>>,
+}
+
+impl Ends {
+    fn place(&mut self, end: End) -> u32 {
+        *self.index.entry(end).or_insert_with(|| {
+            self.names.push(end.to_string().into());
+            (self.names.len() - 1) as u32
+        })
+    }
+}
+
 /// Makes all tables. The measured interval ends at `to`, the file at `last`.
 pub fn told(analysis: Analysis, to: Time, last: Time) -> Told {
     let Analysis { desk, links, mut rows, total, interfaces, counts, .. } = analysis;
     let seconds = to.since(desk.from).seconds();
-    let names = TraceNames {
-        ends: desk.names.names.into(),
-        links: links.all().iter().map(|link| Arc::from(name(link.hop, &interfaces))).collect(),
-    };
+    let mut ends = Ends::default();
+    rows.iter_mut().for_each(|row| row.names = row.ends.map(|end| ends.place(end)));
+    let names =
+        TraceNames { ends: ends.names.into(), links: links.all().iter().map(|link| Arc::from(name(link.hop, &interfaces))).collect() };
     rows.sort_by_key(|row| row.flow);
     rows.iter_mut().for_each(|row| row.common.seconds = seconds);
     let whole = TotalRow {

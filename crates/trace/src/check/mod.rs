@@ -35,8 +35,6 @@ pub struct Finding {
     /// A known departure rather than a violation.
     pub is_departure: bool,
     pub found: String,
-    /// Whose finding it is: the connection's number and the side, while it is not known what it is.
-    of: (u64, usize),
 }
 
 /// How often a rule was broken, and how often a known departure was found.
@@ -78,7 +76,7 @@ pub struct Check {
 /// A connection and what its two ends have done.
 #[derive(Debug, Default)]
 struct Checked {
-    number: u64,
+    is_counted: bool,
     connection: Connection,
     sides: [Side; 2],
 }
@@ -95,6 +93,8 @@ struct Side {
     closed_at: Option<u64>,
     has_used_ect1: bool,
     tallies: [u64; Rule::ALL.len()],
+    /// The places of its findings in the book, while it is not known what they are.
+    findings: Vec<usize>,
 }
 
 /// Where findings go.
@@ -137,10 +137,7 @@ impl Check {
             self.fold(Some(before));
         }
         let checked = self.connections.at(at);
-        if checked.number == 0 {
-            self.book.connections += 1;
-            checked.number = self.book.connections;
-        }
+        self.book.connections += u64::from(!std::mem::replace(&mut checked.is_counted, true));
         let setting = Setting { now: self.now, is_measured: false, is_joined: self.interfaces > 1 };
         checked.connection.note(&event.packet, side);
         let half = &mut checked.connection.halves[side];
@@ -167,22 +164,20 @@ impl Check {
         for side in 0..2 {
             let departs = Rule::ALL.map(|rule| gone.departs(rule, side));
             gone.sides[side].dialogue.clear(&mut self.book.room);
-            self.book.settle((gone.number, side), &gone.sides[side].tallies, departs);
+            self.book.settle(&gone.sides[side], departs);
         }
     }
 }
 
 impl Book {
     /// Counts the findings about one end, and says of each what it is.
-    fn settle(&mut self, of: (u64, usize), tallies: &[u64], departs: [bool; Rule::ALL.len()]) {
-        if tallies.iter().all(|&count| count == 0) {
-            return;
-        }
-        for (at, &count) in tallies.iter().enumerate() {
+    fn settle(&mut self, side: &Side, departs: [bool; Rule::ALL.len()]) {
+        for (at, &count) in side.tallies.iter().enumerate() {
             let tally = &mut self.tallies[at];
             *(if departs[at] { &mut tally.departures } else { &mut tally.violations }) += count;
         }
-        for finding in self.findings.iter_mut().filter(|finding| finding.of == of) {
+        for &at in &side.findings {
+            let finding = &mut self.findings[at];
             finding.is_departure = departs[finding.rule as usize];
         }
     }
@@ -197,8 +192,8 @@ impl Checked {
             Rule::Reflected | Rule::Ect1 | Rule::AccurateEcn | Rule::OfferInData => true,
             Rule::EctOnSynAck => is_always_capable || self.connection.ecn() == CLASSIC,
             Rule::EctOnSyn | Rule::EctOnAck | Rule::EctOnProbe => is_always_capable,
-            Rule::EctOnRetransmission => is_always_capable || self.connection.is_ns2,
-            Rule::CwrOnRetransmission => self.connection.is_ns2,
+            Rule::EctOnRetransmission => is_always_capable || self.connection.is_like_ns2(),
+            Rule::HalfOffer | Rule::CwrOnRetransmission => self.connection.is_like_ns2(),
             // It is the other end's data that this end echoes.
             Rule::EchoStopped => self.sides[1 - side].dialogue.echoes_each,
             _ => false,
@@ -245,8 +240,8 @@ impl Checked {
             false if ece != cwr && !ae => {
                 self.tell(Rule::HalfOffer, judged, if ece { "it has ECE alone" } else { "it has CWR alone" }, book)
             }
-            true if ece && !cwr && offered.is_some_and(|offer| !offer.has(Flags::ECE | Flags::CWR)) => {
-                self.tell(Rule::AnswerWithoutOffer, judged, "it has ECE, and the SYN did not offer ECN", book);
+            true if ece && !cwr && self.connection.offered_nothing() => {
+                self.tell(Rule::AnswerWithoutOffer, judged, "it has ECE, and no SYN offered ECN", book);
             }
             true if cwr && !offered.is_some_and(|offer| offer.has(Flags::AE)) => {
                 self.tell(Rule::Reflected, judged, "it has CWR", book);
@@ -400,9 +395,9 @@ impl Checked {
         self.sides[judged.side].tallies[rule as usize] += 1;
         if book.findings.len() < MOST {
             let Packet { source, destination, .. } = judged.event.packet;
-            let of = (self.number, judged.side);
             let Judged { record, time, .. } = judged;
-            book.findings.push(Finding { record, time, source, destination, rule, is_departure: false, found: found.to_owned(), of });
+            self.sides[judged.side].findings.push(book.findings.len());
+            book.findings.push(Finding { record, time, source, destination, rule, is_departure: false, found: found.to_owned() });
         }
     }
 }

@@ -86,7 +86,12 @@ static ABOUT: [About; Rule::ALL.len()] = [
         asks: "a host must not set ECT on a SYN-ACK",
         departs: "ECN was agreed to: RFC 5562 sets ECT on the SYN-ACK",
     },
-    About { name: "half-offer", section: "6.1.1", asks: "a SYN that does not offer ECN should have neither ECE nor CWR", departs: "" },
+    About {
+        name: "half-offer",
+        section: "6.1.1",
+        asks: "a SYN that does not offer ECN should have neither ECE nor CWR",
+        departs: "ns-2's one-way agents have no handshake: the first packet offers ECN by ECE alone, and no SYN-ACK answers",
+    },
     About {
         name: "answer-without-offer",
         section: "6.1.1",

@@ -5,7 +5,14 @@ use ecnlab_wire::{Address, End, Flags, Kind, Packet, SackRuns, State, Tcp, Times
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
+
+/// The same inputs in each run, unless PROPTEST_RNG_SEED asks for others.
+pub fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = if config.rng_seed == RngSeed::Random { RngSeed::Fixed(1) } else { config.rng_seed };
+    ProptestConfig { rng_seed, failure_persistence: None, ..config }
+}
 
 /// One of what a strategy makes up, always the same.
 pub fn example<S: Strategy>(strategy: S) -> S::Value {
