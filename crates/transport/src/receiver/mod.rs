@@ -87,6 +87,8 @@ impl Receiver {
     }
 
     /// Takes a segment that was sent at `sent`.
+    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    #[inline(always)]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         if let Some(replies) = &mut self.replies {
             if segment.role == Role::Syn {
