@@ -24,7 +24,7 @@ pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkS
 pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
-pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer};
+pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer, Version};
 
 use measures::columns;
 use measures::table::TableText;
