@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use ecnlab_sim::{TraceFormat, TraceSpec, Tracer};
+use ecnlab_sim::{TraceFormat, TraceSpec, Tracer, Version};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pyo3::prelude::*;
@@ -27,6 +27,8 @@ pub struct TraceTo {
     links: Vec<String>,
     /// Bytes of each packet that a capture keeps.
     keep: u32,
+    /// The version of IP that a capture shows, 4 or 6.
+    ip: u32,
 }
 
 /// A file under construction, which goes when it is dropped before it is whole.
@@ -56,7 +58,7 @@ impl TraceTo {
         let format = match self.form.as_str() {
             "ns2" => TraceFormat::Ns2,
             "parquet" => TraceFormat::Table,
-            _ => TraceFormat::Pcapng { keep: self.keep },
+            _ => TraceFormat::Pcapng { keep: self.keep, version: if self.ip == 6 { Version::V6 } else { Version::V4 } },
         };
         TraceSpec { format, links: self.links.clone() }
     }

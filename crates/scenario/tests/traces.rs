@@ -9,7 +9,10 @@ use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Off, Options, Recorded, Recorder, Recording, Run, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{Event, Flags, Kind, Place, Reader, What, ns2};
+use ecnlab_wire::{Event, Flags, Kind, Place, Reader, Version, What, ns2};
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
 
 /// Marks and drops at one queue, by hosts that shake hands, close, time-stamp and report blocks, beside ones that do none of it.
 const NETWORK: &str = r#"name = "traced"
@@ -47,7 +50,7 @@ access = { to = "router", rate = "10 Mbps", delay = "20 ms" }
 tcp = { profile = "rfc", ecn = false }
 "#;
 
-const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535 };
+const WHOLE: TraceFormat = TraceFormat::Pcapng { keep: 65_535, version: Version::V4 };
 
 fn scenario() -> (Scenario, Options) {
     let scenario = Scenario::from_toml(NETWORK, &[], &Registry::builtin(), &no_files).unwrap();
@@ -109,7 +112,7 @@ fn a_trace_changes_nothing_about_any_example() {
             Scenario::from_toml(&text, &short, &Registry::builtin(), &beside).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
         let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
         let (plain, Off) = Simulation::new(&scenario.network, &options, Off).finish();
-        for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128 }, TraceFormat::Table] {
+        for format in [TraceFormat::Ns2, TraceFormat::Pcapng { keep: 128, version: Version::V4 }, TraceFormat::Table] {
             let links = scenario.network.links.iter().map(|link| link.name.shown()).collect();
             let mut simulation = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links }));
             let (mut written, mut over) = (0, false);
@@ -248,27 +251,106 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
     assert!(events.iter().any(|event| event.packet.kind == Kind::Ack && event.packet.has(Flags::ECE)));
 }
 
-/// Every checksum and length; and its count of each ECN field at each interface is ours.
+/// A packet as another parser shows it: the interface, the ECN field and TCP's flags.
+type Shown = (u32, u8, u16);
+
+fn shown(event: &Event) -> Shown {
+    let Place::Interface(interface) = event.place else { panic!("a capture has interfaces") };
+    (interface, event.packet.ecn as u8, event.packet.tcp.flags.0)
+}
+
+/// Every packet of a capture as pcap-parser and etherparse read it, each with both checksums as etherparse computes them.
+fn parsed(bytes: &[u8]) -> Vec<Shown> {
+    let mut reader = PcapNGReader::new(1 << 20, bytes).unwrap();
+    let mut packets = Vec::new();
+    loop {
+        match reader.next() {
+            Ok((length, block)) => {
+                if let PcapBlockOwned::NG(Block::EnhancedPacket(packet)) = block {
+                    assert_eq!(packet.origlen, packet.caplen, "the packet is whole");
+                    let (ecn, flags) = judged(&packet.data[..packet.caplen as usize]);
+                    packets.push((packet.if_id, ecn, flags));
+                }
+                reader.consume(length);
+            }
+            Err(PcapError::Eof) => return packets,
+            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
+            Err(why) => panic!("{why:?}"),
+        }
+    }
+}
+
+/// The ECN field of a packet and its flags, once its lengths and checksums have been found right.
+fn judged(bytes: &[u8]) -> (u8, u16) {
+    let packet = SlicedPacket::from_ip(bytes).unwrap();
+    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { panic!("every packet is one of TCP") };
+    assert!(tcp.options_iterator().all(|option| option.is_ok()));
+    let (ecn, length, sum) = match packet.net.as_ref().unwrap() {
+        NetSlice::Ipv4(ip) => {
+            let header = ip.header().to_header();
+            assert_eq!(header.calc_header_checksum(), header.header_checksum);
+            let sum = tcp.calc_checksum_ipv4(header.source, header.destination);
+            (header.ecn.value(), usize::from(header.total_len), sum)
+        }
+        NetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let sum = tcp.calc_checksum_ipv6(header.source(), header.destination());
+            (header.ecn().value(), 40 + usize::from(header.payload_length()), sum)
+        }
+        NetSlice::Arp(_) => panic!("no packet here resolves addresses"),
+    };
+    assert_eq!((bytes.len(), tcp.checksum()), (length, sum.unwrap()));
+    let header = tcp.slice();
+    (ecn, u16::from_be_bytes([header[12] & 1, header[13]]))
+}
+
+/// Every checksum and length of both versions of IP; and its count of each ECN field at each interface is ours.
+#[test]
+fn other_parsers_find_checksums_right_and_see_the_same_ecn_fields() {
+    for version in [Version::V4, Version::V6] {
+        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
+        let bytes = std::mem::take(tracer.bytes().unwrap());
+        let (theirs, ours) = (parsed(&bytes), events(&bytes).iter().map(shown).collect::<Vec<_>>());
+        assert!(ours.len() > 5_000 && ours.iter().any(|&(_, ecn, _)| ecn == Ecn::Ce as u8), "{} packets", ours.len());
+        assert_eq!((theirs.len(), None), (ours.len(), theirs.iter().zip(&ours).find(|(their, our)| their != our)));
+    }
+}
+
+/// What no parser of headers says: whether the packets make sense together.
 #[test]
 fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() {
-    let (_, mut tracer) = traced(WHOLE, &[]);
-    let bytes = std::mem::take(tracer.bytes().unwrap());
-    let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
-    let Some(complaints) = tshark(&bytes, &["-Y", bad]) else {
-        eprintln!("tshark is not installed; the tests of the crate wire judge headers and checksums by other parsers");
-        return;
-    };
-    assert_eq!("", complaints);
-    let shown = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", "ip.dsfield.ecn", "-e", "tcp.flags"]).unwrap();
-    let ours: String = events(&bytes)
-        .iter()
-        .map(|event| {
-            let Place::Interface(interface) = event.place else { panic!("a capture has interfaces") };
-            format!("{interface}\t{}\t{:#06x}\n", event.packet.ecn as u8, event.packet.tcp.flags.0)
-        })
-        .collect();
-    assert_eq!(shown.lines().count(), ours.lines().count());
-    assert_eq!(None, shown.lines().zip(ours.lines()).find(|(theirs, ours)| theirs != ours));
+    for (version, field) in [(Version::V4, "ip.dsfield.ecn"), (Version::V6, "ipv6.tclass.ecn")] {
+        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
+        let bytes = std::mem::take(tracer.bytes().unwrap());
+        let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
+        let Some(complaints) = tshark(&bytes, &["-Y", bad]) else {
+            eprintln!("tshark is not installed; etherparse and pcap-parser have judged");
+            return;
+        };
+        assert_eq!("", complaints);
+        let theirs = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", field, "-e", "tcp.flags"]).unwrap();
+        let line = |(interface, ecn, flags): Shown| format!("{interface}\t{ecn}\t{flags:#06x}\n");
+        let ours: String = events(&bytes).iter().map(|event| line(shown(event))).collect();
+        assert_eq!(theirs.lines().count(), ours.lines().count());
+        assert_eq!(None, theirs.lines().zip(ours.lines()).find(|(theirs, ours)| theirs != ours));
+    }
+}
+
+/// The version of IP is in the headers alone: the same packets at the same times with the same fields.
+#[test]
+fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
+    let [old, new] = [Version::V4, Version::V6].map(|version| {
+        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &[]);
+        events(&std::mem::take(tracer.bytes().unwrap()))
+    });
+    let plain = |event: &Event| (event.time, event.place, event.packet.ecn, event.packet.kind, event.packet.tcp.flags);
+    assert_eq!(old.iter().map(plain).collect::<Vec<_>>(), new.iter().map(plain).collect::<Vec<_>>());
+    let is_of_hosts = |packet: &ecnlab_wire::Packet| packet.source.to_string().starts_with("[2001:db8::");
+    assert!(new.iter().all(|event| is_of_hosts(&event.packet)), "{}", new[0].packet.source);
+    // A full segment has as many bytes on the wire, of which the header takes 20 more.
+    let longest = |events: &[Event]| events.iter().map(|event| (event.packet.size, event.packet.payload)).max().unwrap();
+    let ((size, payload), longer) = (longest(&old), longest(&new));
+    assert_eq!((size, payload - 20), longer);
 }
 
 /// What tshark prints of a capture with all checksums verified; nothing if it is not installed.

@@ -26,7 +26,7 @@ pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
 pub use recorded::Recorded;
-pub use trace::{TraceFormat, TraceSpec, Tracer};
+pub use trace::{TraceFormat, TraceSpec, Tracer, Version};
 
 use measures::columns;
 use measures::table::TableText;

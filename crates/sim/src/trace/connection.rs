@@ -6,13 +6,14 @@
 
 use ecnlab_transport::{Plan, Role, Settings};
 use ecnlab_units::Time;
-use ecnlab_wire::{Flags, SackRuns, Tcp, Timestamps};
+use ecnlab_wire::{Flags, SackRuns, Tcp, Timestamps, Version};
 
 use crate::packet::{Packet, PacketKind};
 use crate::probe::Made;
 
-/// Headers of IPv4 and TCP without options.
-const HEADERS: u32 = 40;
+/// Headers of IP, by its version, and of TCP without options.
+const HEADERS_V4: u32 = 40;
+const HEADERS_V6: u32 = 60;
 /// The option of RFC 7323, filled up.
 const TIMESTAMPS: u32 = 12;
 const PICOS_PER_MS: u64 = 1_000_000_000;
@@ -36,8 +37,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(settings: &Settings) -> Connection {
-        let headers = HEADERS + if settings.timestamps { TIMESTAMPS } else { 0 };
+    pub fn new(settings: &Settings, version: Version) -> Connection {
+        let bare = match version {
+            Version::V4 => HEADERS_V4,
+            Version::V6 => HEADERS_V6,
+        };
+        let headers = bare + if settings.timestamps { TIMESTAMPS } else { 0 };
         let cut = headers.saturating_sub(settings.header).min(settings.payload() - 1);
         let mss = settings.payload() - cut;
         let window = settings.max_window.saturating_mul(mss.into());

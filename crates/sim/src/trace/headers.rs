@@ -1,15 +1,15 @@
 //! What the headers of each packet in the network say, kept beside it: addresses, numbers, options. A packet has many events, so they are
 //! written once, when it is made.
 //!
-//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers. Each flow has a port of its own at its sink, and each of its
+//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers, or 2001:db8::1, 2001:db8::2, ... (RFC 3849). Each flow has a port of its own at its sink, and each of its
 //! connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their agents.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_transport::{Endpoint, Role, Transport};
 use ecnlab_units::Time;
 use ecnlab_wire::ns2::Lines;
-use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp};
+use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp, Version};
 
 use super::TraceFormat;
 use super::connection::Connection;
@@ -21,6 +21,8 @@ use crate::probe::Made;
 const SINK_PORTS: u32 = 32_768;
 const SOURCE_PORTS: u32 = 49_152;
 const PORTS: u32 = 16_384;
+/// The prefix 2001:db8::/32 (RFC 3849).
+const DOCUMENTATION: u32 = 0x2001_0db8;
 
 /// The headers of all packets in the network.
 pub struct Headers {
@@ -72,10 +74,18 @@ impl Headers {
 
     pub fn add_flow(&mut self, transport: &Transport, hosts: [Host; 2]) {
         let tcp = match transport {
-            Transport::Tcp(settings) => Some(Connection::new(settings)),
+            Transport::Tcp(settings) => Some(Connection::new(settings, self.version())),
             Transport::Datagrams(_) => None,
         };
         self.flows.push(Flow { hosts, connections: 0, connection: 0, tcp });
+    }
+
+    /// The version of IP that a capture shows; other forms show none.
+    fn version(&self) -> Version {
+        match self.format {
+            TraceFormat::Pcapng { version, .. } => version,
+            TraceFormat::Ns2 | TraceFormat::Table => Version::V4,
+        }
     }
 
     #[inline]
@@ -91,7 +101,7 @@ impl Headers {
         let (written, clock, flags) = match self.format {
             TraceFormat::Ns2 => (flow.lines(packet, self.made), None, Flags::default()),
             TraceFormat::Table => (Written::Row, None, Flags::default()),
-            TraceFormat::Pcapng { .. } => flow.headers(now, packet, made, payload, self.made),
+            TraceFormat::Pcapng { version, .. } => flow.headers(now, packet, made, payload, self.made, version),
         };
         let note = Note { written, clock, flags, connection: flow.connections, payload, number: self.made };
         self.made += 1;
@@ -135,12 +145,20 @@ impl Flow {
     }
 
     /// The headers of a packet in a capture, with the clock and the flags that they show.
-    fn headers(&mut self, now: Time, packet: &Packet, made: &Made, payload: u32, number: u64) -> (Written, Option<u32>, Flags) {
+    fn headers(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        made: &Made,
+        payload: u32,
+        number: u64,
+        version: Version,
+    ) -> (Written, Option<u32>, Flags) {
         let (tcp, payload) = match &mut self.tcp {
             Some(connection) => connection.header(now, packet, made, payload),
             None => (Tcp::default(), payload),
         };
-        let packet = self.packet(packet, self.ports(), number, payload, tcp);
+        let packet = self.packet(packet, self.ports(version), number, payload, tcp);
         (Written::Headers(ecnlab_wire::Headers::of(&packet)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
     }
 
@@ -165,10 +183,10 @@ impl Flow {
         self.hosts.map(|host| End { address: Address::Node(host.node), port: host.agent })
     }
 
-    fn ports(&self) -> [End; 2] {
+    fn ports(&self, version: Version) -> [End; 2] {
         let [source, sink] = self.hosts;
         let ports = [SOURCE_PORTS + (self.connections + sink.agent / PORTS) % PORTS, SINK_PORTS + sink.agent % PORTS];
-        let end = |host: Host, port| End { address: Address::V4(Ipv4Addr::from(10 << 24 | (host.node + 1) & 0x00ff_ffff)), port };
+        let end = |host: Host, port| End { address: address(host.node + 1, version), port };
         [end(source, ports[0]), end(sink, ports[1])]
     }
 }
@@ -178,6 +196,13 @@ impl Note {
     #[inline]
     pub fn flags(&self, packet: &Packet) -> Flags {
         self.flags | ecn_flags(packet)
+    }
+}
+
+fn address(host: u32, version: Version) -> Address {
+    match version {
+        Version::V4 => Address::V4(Ipv4Addr::from(10 << 24 | host & 0x00ff_ffff)),
+        Version::V6 => Address::V6(Ipv6Addr::from(u128::from(DOCUMENTATION) << 96 | u128::from(host))),
     }
 }
 

@@ -20,6 +20,7 @@ mod rows;
 
 use ecnlab_transport::Ack;
 use ecnlab_units::Time;
+pub use ecnlab_wire::Version;
 use ecnlab_wire::What;
 
 use self::ahead::Ahead;
@@ -47,7 +48,7 @@ pub enum TraceFormat {
     /// ns-2's lines.
     Ns2,
     /// pcapng, with two interfaces for each link: before its queue and after it. At most so many bytes of each packet are kept.
-    Pcapng { keep: u32 },
+    Pcapng { keep: u32, version: Version },
     /// A table with a row for each event.
     Table,
 }

@@ -25,6 +25,7 @@ pub enum Output {
 /// A pcapng file.
 pub struct Capture {
     writer: PcapngWriter,
+    version: Version,
     bytes: Vec<u8>,
     /// Of each link the number of the interface before it; the one after it follows.
     interfaces: Vec<Option<u32>>,
@@ -41,10 +42,10 @@ impl Output {
     pub fn new(format: TraceFormat) -> Output {
         match format {
             TraceFormat::Ns2 => Output::Lines(Vec::new()),
-            TraceFormat::Pcapng { keep } => {
+            TraceFormat::Pcapng { keep, version } => {
                 let mut bytes = Vec::new();
                 let writer = PcapngWriter::begin(keep, APPLICATION, &mut bytes);
-                Output::Capture(Capture { writer, bytes, interfaces: Vec::new(), count: 0 })
+                Output::Capture(Capture { writer, version, bytes, interfaces: Vec::new(), count: 0 })
             }
             TraceFormat::Table => Output::Rows(Rows { filling: Filling::new(&EVENTS), links: Vec::new() }),
         }
@@ -99,7 +100,7 @@ impl Capture {
         if traced {
             self.count += 2;
             for side in ["before", "after"] {
-                self.writer.interface(&format!("{side} {}", name.shown()), Version::V4, &mut self.bytes);
+                self.writer.interface(&format!("{side} {}", name.shown()), self.version, &mut self.bytes);
             }
         }
     }
