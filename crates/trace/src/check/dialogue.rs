@@ -103,7 +103,6 @@ impl Dialogue {
         if is_again {
             self.owed = self.owed.filter(|&mark| !overlaps(mark, segment));
             self.after = self.after.filter(|&mark| !overlaps(mark, segment));
-            self.cleared = self.cleared.filter(|&cwr| !overlaps(cwr, segment));
         }
     }
 
@@ -235,6 +234,19 @@ mod tests {
         dialogue.echoes(3, true, false);
         dialogue.arrives((10, 11), true, true, &mut room);
         assert_eq!(Echo::Missing((10, 11)), dialogue.echoes(11, false, false));
+    }
+
+    #[test]
+    fn a_cwr_that_came_is_not_taken_back_by_a_copy_without_it() {
+        for is_exact in [false, true] {
+            let (mut dialogue, mut room) = (marked(&[2]), Room::default());
+            dialogue.echoes(3, true, is_exact);
+            dialogue.sends((10, 11), false, &mut room);
+            dialogue.arrives((10, 11), false, true, &mut room);
+            dialogue.sends((10, 11), true, &mut room);
+            dialogue.arrives((10, 11), false, false, &mut room);
+            assert_eq!(Echo::Right, dialogue.echoes(11, false, is_exact));
+        }
     }
 
     #[test]
