@@ -224,6 +224,17 @@ def test_a_chosen_flow_is_counted_alone() -> None:
     assert one.total["sent"] == all_of_them.flows["sent"][1]
 
 
+def test_a_trace_that_cannot_be_saved_changes_nothing(tmp_path: Path) -> None:
+    trace = lab.trace(TRACES / "small.tr.gz", sequence=[0])
+    trace.save(tmp_path)
+    (tmp_path / "total.parquet").unlink()
+    (tmp_path / "total.parquet").mkdir()
+    before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
+    with pytest.raises(lab.TraceError, match="nothing in it was changed"):
+        trace.save(tmp_path)
+    assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
+
+
 def test_a_saved_trace_has_every_table_and_a_summary(tmp_path: Path) -> None:
     import polars as pl
 

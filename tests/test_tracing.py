@@ -73,6 +73,25 @@ def test_a_name_of_no_kind_is_refused(small: ecnlab.Scenario, tmp_path: Path) ->
     assert list(tmp_path.glob("run*")) == []
 
 
+def test_what_only_a_capture_reads_is_refused_beside_other_kinds(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    for name, option, said in (("run.tr", {"keep": 100}, "--trace-bytes"), ("run.parquet", {"ip": 6}, "--trace-ip")):
+        with pytest.raises(ecnlab.UsageError, match=said):
+            traced(small, tmp_path / name, **option)
+    with pytest.raises(ecnlab.UsageError, match="5 is no version of IP"):
+        traced(small, tmp_path / "run.pcapng", ip=5)
+    assert list(tmp_path.glob("run*")) == []
+
+
+def test_a_capture_may_be_of_ipv6(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    shown = {}
+    for ip in (4, 6):
+        traced(small, tmp_path / f"run{ip}.pcapng", ip=ip)
+        shown[ip] = ecnlab.trace(tmp_path / f"run{ip}.pcapng")
+    assert {source.split(":")[0] for source in shown[6].flows["source"]} == {"[2001"}
+    for column in ("sent", "drops", "marks"):
+        assert shown[4].total[column] == shown[6].total[column]
+
+
 def test_a_link_that_there_is_not_is_refused_with_the_nearest(small: ecnlab.Scenario, tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UnknownName, match="bottleneck"):
         traced(small, tmp_path / "run.tr", links=["botleneck"])

@@ -14,13 +14,16 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from errno import EISDIR
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, catalog
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
+from ecnlab.store import partial_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -135,18 +138,31 @@ class Trace:
         return {"source": self.source, "about": dict(self.about), "total": dict(self.total)} | rows
 
     def save(self, folder: str | Path) -> list[str]:
-        """Write summary.json and every table as Parquet into a folder; returns the files' names. Raises TraceError if the disk refuses."""
+        """Write summary.json and every table as Parquet into a folder; returns the files' names.
+
+        Raises TraceError if the disk refuses; what stands in the folder is then as it was.
+        """
         path = Path(folder)
-        names = [f"{table.name}.parquet" for table in catalog.trace_tables()]
+        names = ["summary.json", *(f"{table.name}.parquet" for table in catalog.trace_tables())]
+        partial = {name: partial_path(path / name) for name in names}
         try:
             path.mkdir(parents=True, exist_ok=True)
-            for table, name in zip(catalog.trace_tables(), names, strict=True):
-                self.table(table.name).write_parquet(path / name)
+            for name in names:
+                if (path / name).is_dir():
+                    raise IsADirectoryError(EISDIR, f"{name} is a folder")
+            for table in catalog.trace_tables():
+                self.table(table.name).write_parquet(partial[f"{table.name}.parquet"])
             text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
-            (path / "summary.json").write_text(text + "\n", encoding="utf-8")
+            partial["summary.json"].write_text(text + "\n", encoding="utf-8")
+            for name in names:
+                partial[name].replace(path / name)
         except OSError as error:
-            raise TraceError(f"cannot write to {folder}: {error.strerror or error}") from None
-        return ["summary.json", *names]
+            raise TraceError(f"cannot write to {folder}: {error.strerror or error}; nothing in it was changed") from None
+        finally:
+            for written in partial.values():
+                with suppress(OSError):
+                    written.unlink(missing_ok=True)
+        return names
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         columns = self.columns(name)

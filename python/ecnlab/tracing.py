@@ -38,13 +38,16 @@ class TraceTo:
     links : sequence of str
         Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
     keep : int
-        Bytes of each packet that a capture keeps. The data are zeros, so the headers are enough for most uses; who verifies TCP's checksums
-        needs 65535.
+        Bytes of each packet that a capture keeps: 128 unless given, which hold every header. The data are zeros, so the headers are enough
+        for most uses; who verifies TCP's checksums needs 65535.
+    ip : int
+        The version of IP that a capture shows, 4 or 6: 4 unless given.
     """
 
     path: str | Path
     links: Sequence[str] = ()
-    keep: int = HEADERS
+    keep: int | None = None
+    ip: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class TraceFile:
     compression: str
     links: list[str]
     keep: int
+    ip: int
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,14 @@ class Tracing:
     compression: str
     links: list[str]
     keep: int
+    ip: int
     several: bool
 
     def file(self, seed: int) -> TraceFile:
         """Where a seed's trace goes, after what killed runs left half done of it is removed."""
         path = self._of(seed) if self.several else self.path
         sweep(path.parent, f"{glob.escape(path.name)}.*")
-        return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep)
+        return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep, self.ip)
 
     def _of(self, seed: int) -> Path:
         ending = "".join(_endings(self.path))
@@ -97,8 +102,7 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
     asked = trace if isinstance(trace, TraceTo) else TraceTo(trace)
     path = _path(asked.path)
     form, compression = _kind(path)
-    if isinstance(asked.keep, bool) or not isinstance(asked.keep, int) or not 0 <= asked.keep <= _LONGEST:
-        raise UsageError(f"trace: {asked.keep!r} must be a whole number of bytes from 0 to {_LONGEST}")
+    keep, ip = _of_capture(asked, form, path)
     links = [asked.links] if isinstance(asked.links, str) else list(asked.links)
     known = scenario.link_names
     for link in links:
@@ -113,7 +117,23 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
         raise ResultsError(f"cannot write the trace {path}: {what}")
     if not os.access(path.absolute().parent, os.W_OK):
         raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
-    return Tracing(path, form, compression, links, asked.keep, len(seeds) > 1)
+    return Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
+
+
+def _of_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
+    """What of each packet a capture keeps, and its version of IP. Raises UsageError for either beside another kind."""
+    if form != "pcapng":
+        of_captures = ((asked.keep, "keeps bytes of packets (--trace-bytes, keep)"), (asked.ip, "has a version of IP (--trace-ip, ip)"))
+        for given, what in of_captures:
+            if given is not None:
+                raise UsageError(f"trace: only a capture {what}, and {path.name!r} is none: leave it away, or end the name in .pcapng")
+    keep = HEADERS if asked.keep is None else asked.keep
+    if isinstance(keep, bool) or not isinstance(keep, int) or not 0 <= keep <= _LONGEST:
+        raise UsageError(f"trace: {keep!r} must be a whole number of bytes from 0 to {_LONGEST}")
+    ip = 4 if asked.ip is None else asked.ip
+    if isinstance(ip, bool) or ip not in (4, 6):
+        raise UsageError(f"trace: {ip!r} is no version of IP: give 4 or 6")
+    return keep, ip
 
 
 def _path(path: object) -> Path:

@@ -43,6 +43,16 @@ def test_tables_and_figures_go_into_folders(command: Command, tmp_path: Path) ->
     assert (tmp_path / "tables" / "flows.parquet").is_file()
 
 
+def test_two_files_of_one_name_go_into_folders_of_their_own(command: Command, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "a" / "x.tr").write_bytes(gzip.decompress(SMALL.read_bytes()))
+    (tmp_path / "b" / "x.tr").write_bytes((TRACES / "two-drops.pcapng.gz").read_bytes())
+    command("trace", tmp_path / "a" / "x.tr", tmp_path / "b" / "x.tr", "--out", tmp_path / "out", "--quiet")
+    formats = [json.loads(path.read_text())["about"]["format"] for path in (tmp_path / "out").glob("*/summary.json")]
+    assert sorted(formats) == ["ns-2", "pcapng"]
+
+
 def test_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text("<html>")

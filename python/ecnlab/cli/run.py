@@ -48,6 +48,9 @@ _NOTHING_TO_DRAW = Problem(
     type=click.IntRange(0, 65_535),
     help="Bytes of each packet that a capture keeps (default: 128, which holds the headers).",
 )
+@click.option(
+    "--trace-ip", metavar="VERSION", type=click.Choice(["4", "6"]), help="The version of IP that a capture shows: 4 (default) or 6."
+)
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.as_json
 @options.quiet
@@ -62,6 +65,7 @@ def run(
     trace: str | None,
     trace_links: Sequence[str],
     trace_bytes: int | None,
+    trace_ip: str | None,
     plot: bool,
     as_json: bool,
     quiet: bool,
@@ -77,7 +81,7 @@ def run(
     scenario = _read(file, options.overrides(changes), aqms)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
-    trace_to = _trace_to(trace, trace_links, trace_bytes)
+    trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)
     result = _run(scenario, chosen_seeds, folder, threads, trace_to, shown=not quiet)
     output.warn([warning for warning in result.warnings if warning not in scenario.warnings], scenario.source)
     if as_json:
@@ -101,13 +105,13 @@ def _read(file: str, overrides: dict[str, str], aqms: Sequence[str]) -> Scenario
         raise UsageError("cannot read standard input: it is not UTF-8 text") from None
 
 
-def _trace_to(path: str | None, links: Sequence[str], keep: int | None) -> TraceTo | None:
+def _trace_to(path: str | None, links: Sequence[str], keep: int | None, ip: str | None) -> TraceTo | None:
     from ecnlab import tracing
 
     if path is not None:
-        return tracing.TraceTo(path, links, tracing.HEADERS if keep is None else keep)
-    if links or keep is not None:
-        raise UsageError("--trace-link and --trace-bytes say how a trace is written: add --trace FILE")
+        return tracing.TraceTo(path, links, keep, int(ip) if ip else None)
+    if links or keep is not None or ip:
+        raise UsageError("--trace-link, --trace-bytes and --trace-ip say how a trace is written: add --trace FILE")
     return None
 
 

@@ -127,10 +127,14 @@ def _report(trace: Trace) -> None:
 
 
 def _folder(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
-    """Where the tables or figures of a file go: of several each into a folder of its own."""
+    """Where the tables or figures of a file go: of several each into a folder of its own, named after its path where two have one name."""
     from ecnlab.names import file_name
 
-    return folder / file_name(Path(file).name) if folder and len(files) > 1 else folder
+    if not folder or len(files) == 1:
+        return folder
+    names = [Path(other).name for other in dict.fromkeys(files)]
+    name = Path(file).name
+    return folder / file_name(name if names.count(name) == 1 else file)
 
 
 def _keep(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:

@@ -289,6 +289,23 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_that_waits_for_its_acknowledgement_is_answered_by_the_cwr_behind_it() {
+        let settings = Settings { delayed_ack: true, ..profile::settings("ns2") };
+        let echoes = |first: Segment, second: Segment| {
+            let mut receiver = Receiver::new(&settings);
+            ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
+            assert!(receiver.receive(&first, Time::ZERO, Time::ZERO).ack.is_none(), "it waits");
+            [ack(&mut receiver, second).ece, {
+                receiver.receive(&segment(3), Time::ZERO, Time::ZERO);
+                ack(&mut receiver, segment(4)).ece
+            }]
+        };
+        let (marked, reduced) = (|seq| Segment { ecn: Ecn::Ce, ..segment(seq) }, |seq| Segment { cwr: true, ..segment(seq) });
+        assert_eq!([false, false], echoes(marked(1), reduced(2)));
+        assert_eq!([true, true], echoes(reduced(1), marked(2)));
+    }
+
+    #[test]
     fn a_packet_that_is_not_capable_brings_no_echo_where_that_is_asked_for() {
         let echoes = |echo_on_capable_only| {
             let mut receiver = Receiver::new(&Settings { echo_on_capable_only, ..profile::settings("ns2") });
