@@ -65,11 +65,27 @@ pub struct Flow {
     delay: Histogram<5>,
     /// Delays that do not count before it is certain to where they were measured.
     held: Vec<Span>,
+    /// Round-trip times to a place that is not known to be the source's.
+    samples: Vec<Sample>,
     bin: BinPlace,
 }
 
 /// A segment's numbers, of which there are none in a datagram.
 pub type Numbers = Option<(u64, u64)>;
+
+/// Round-trip times of a flow that are kept while it is not known to where they were measured; the first acknowledgements show the way.
+const MOST_SAMPLES: usize = 256;
+
+/// A round-trip time that an acknowledgement gave at a place that may turn out to lie on its way.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    ack: u64,
+    taken: Time,
+    rtt: Span,
+    is_measured: bool,
+    /// The way goes on, and the acknowledgement has not come to its end yet.
+    goes_on: bool,
+}
 
 /// An acknowledgement for this flow, in the flow's numbers.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +95,8 @@ pub struct AckSeen<'a> {
     /// The window's right edge, if the file shows it.
     pub edge: Option<u64>,
     pub is_pure: bool,
+    /// Whether the place where it is seen is its last for certain.
+    pub is_sure: bool,
 }
 
 impl Flow {
@@ -107,6 +125,7 @@ impl Flow {
             rtt: Histogram::default(),
             delay: Histogram::default(),
             held: Vec::new(),
+            samples: Vec::new(),
             bin: BinPlace::default(),
         }
     }
@@ -167,8 +186,13 @@ impl Flow {
         self.last_seen = desk.now;
         let said = self.sending.acknowledged(ack.number, ack.blocks, &packet.tcp, ack.is_pure, desk.now, &mut desk.room);
         self.point_of_ack(ack, said.is_new, desk);
+        self.complete_samples(ack.number, desk);
         if let Some(rtt) = said.rtt {
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+            let is_measured = desk.measures(self.is_chosen);
+            self.note_rtt(Sample { ack: ack.number, taken: desk.now, rtt, is_measured, goes_on: false }, desk);
+        }
+        if ack.is_sure {
+            self.settle_samples(desk);
         }
         let (bytes, unseen) = self.runs.skip_to(ack.number, &mut desk.room);
         if desk.measures(self.is_chosen) {
@@ -176,10 +200,6 @@ impl Flow {
             self.needless[2] += u64::from(said.was_needless);
             self.kept.unseen += unseen;
             self.count_bytes([0, bytes, 0], desk);
-            if let Some(rtt) = said.rtt {
-                self.rtt.record(rtt);
-                desk.whole.rtt.record(rtt);
-            }
         }
     }
 
@@ -228,11 +248,18 @@ impl Flow {
         desk.bins.share(&mut self.bin, self.number).bytes = [0; 3];
     }
 
+    /// The acknowledgements that were seen so far had not come to the source: it is farther away.
+    pub fn moves_source(&mut self) {
+        (self.min_rtt, self.rtt) = (None, Histogram::default());
+        self.samples.iter_mut().for_each(|sample| sample.goes_on = true);
+    }
+
     /// Ends the flow: what is still open is closed, and all that it kept becomes a row.
     pub fn end(mut self, ecn: u32, desk: &mut Desk) -> FlowRow {
         let open = self.reactions.end();
         self.note_reaction(open, desk);
         self.flush_delays(desk);
+        self.settle_samples(desk);
         if self.closed.is_none() && self.sending.is_outstanding() && desk.is_measured {
             self.note_spell(self.quiet_since, desk);
         }
@@ -259,6 +286,39 @@ impl Flow {
         for (kind, bytes) in bytes.into_iter().enumerate() {
             self.kept.bytes[kind] += bytes;
             share.bytes[kind] += bytes;
+        }
+    }
+
+    fn note_rtt(&mut self, sample: Sample, desk: &mut Desk) {
+        self.min_rtt = Some(self.min_rtt.map_or(sample.rtt, |least| least.min(sample.rtt)));
+        if sample.is_measured {
+            self.rtt.record(sample.rtt);
+        }
+        if self.samples.len() >= MOST_SAMPLES {
+            self.settle_samples(desk);
+        }
+        self.samples.push(sample);
+    }
+
+    /// An acknowledgement has come to the end of its way: its sample took until now. Those before it were lost on their way.
+    fn complete_samples(&mut self, ack: u64, desk: &mut Desk) {
+        if !self.samples.iter().any(|sample| sample.goes_on && sample.ack <= ack) {
+            return;
+        }
+        let complete = self.samples.iter().copied().find(|sample| sample.goes_on && sample.ack == ack);
+        self.samples.retain(|sample| !sample.goes_on || sample.ack > ack);
+        if let Some(sample) = complete {
+            let rtt = sample.rtt + desk.now.since(sample.taken);
+            self.note_rtt(Sample { taken: desk.now, rtt, goes_on: false, ..sample }, desk);
+        }
+    }
+
+    /// What was measured at the last place counts in the whole.
+    fn settle_samples(&mut self, desk: &mut Desk) {
+        for sample in self.samples.extract_if(.., |sample| !sample.goes_on) {
+            if sample.is_measured {
+                desk.whole.rtt.record(sample.rtt);
+            }
         }
     }
 

@@ -300,7 +300,11 @@ impl Analysis {
         let connection = self.connections.at(at);
         let shift = connection.shift(side);
         let number = connection.halves[1 - side].covered(packet.tcp.ack);
+        let is_sure = connection.halves[side].path.is_settled();
         let Half { flow: Some(flow), space, .. } = &mut connection.halves[1 - side] else { return };
+        if role.has_moved {
+            flow.moves_source();
+        }
         if role.is_sent && packet.has(Flags::ECE) && !packet.has(Flags::SYN) {
             flow.echoed(number, matches!(packet.source.address, Address::Node(_)), &mut self.desk);
         }
@@ -312,7 +316,7 @@ impl Analysis {
             }
             let edge = (packet.tcp.window > 0).then(|| number + (u64::from(packet.tcp.window) << shift));
             let is_pure = packet.kind == Kind::Ack && !packet.has(Flags::FIN);
-            let ack = AckSeen { number, blocks: &blocks[..runs.len()], edge, is_pure };
+            let ack = AckSeen { number, blocks: &blocks[..runs.len()], edge, is_pure, is_sure };
             flow.acknowledged(&ack, packet, &mut self.desk);
         }
     }
