@@ -362,6 +362,8 @@ def _warnings(about: Mapping[str, Any]) -> list[str]:
     told = {
         "cut": "packets were captured without all of their headers and are not counted; capture more of each, e.g. tcpdump -s 128",
         "fragments": "parts of fragmented packets are not counted",
+        "unacknowledged": "flows of TCP have no acknowledgements in the file, so that round-trip times, reactions and the causes of"
+        " retransmissions cannot be told and each counts as a timeout; trace the way back too, e.g. --trace-link NAME.reverse",
         "evicted": "connections were taken for ended while they were quiet, because too many were alive",
         "unlisted_flows": "flows beyond the first 100 000 have no row of their own; the total counts them",
         "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",

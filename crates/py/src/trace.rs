@@ -237,6 +237,7 @@ fn tell(input: &mut Input, options: Options) -> Result<(Told, Json), String> {
     about["fragments"] = counts.fragments.into();
     about["cut"] = counts.cut.into();
     about["unlisted_flows"] = counts.unlisted_flows.into();
+    about["unacknowledged"] = counts.unacknowledged.into();
     about["evicted"] = counts.evicted.into();
     about["left_out"] = counts.left_out.into();
     about["unfollowed"] = counts.unfollowed.into();

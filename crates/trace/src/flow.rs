@@ -248,6 +248,11 @@ impl Flow {
         desk.bins.share(&mut self.bin, self.number).bytes = [0; 3];
     }
 
+    /// Whether the source goes on, and the file shows no acknowledgement that would let it.
+    pub fn goes_unacknowledged(&self) -> bool {
+        self.sending.goes_unacknowledged()
+    }
+
     /// The acknowledgements that were seen so far had not come to the source: it is farther away.
     pub fn moves_source(&mut self) {
         (self.min_rtt, self.rtt) = (None, Histogram::default());
@@ -315,11 +320,10 @@ impl Flow {
 
     /// What was measured at the last place counts in the whole.
     fn settle_samples(&mut self, desk: &mut Desk) {
-        for sample in self.samples.extract_if(.., |sample| !sample.goes_on) {
-            if sample.is_measured {
-                desk.whole.rtt.record(sample.rtt);
-            }
+        for sample in self.samples.iter().filter(|sample| !sample.goes_on && sample.is_measured) {
+            desk.whole.rtt.record(sample.rtt);
         }
+        self.samples.retain(|sample| sample.goes_on);
     }
 
     fn note_delay(&mut self, delay: Span, is_sure: bool, desk: &mut Desk) {

@@ -14,6 +14,9 @@ use crate::room::Room;
 /// Segments of a flow that may be outstanding.
 const MOST: usize = 1 << 16;
 
+/// Segments that a source may send before anything is acknowledged (RFC 6928, section 2).
+const INITIAL_WINDOW: usize = 10;
+
 /// Duplicate acknowledgements that call for a retransmission (RFC 5681, section 3.2).
 const DUPLICATES: u32 = 3;
 
@@ -144,6 +147,11 @@ impl Sending {
         }
         let (rtt, was_needless) = self.take_off(ack, tcp, now, room);
         Acknowledged { is_new: true, rtt, was_needless, arrived_twice }
+    }
+
+    /// Whether more has been sent than a source may send at first, and no acknowledgement was seen: then the file shows none.
+    pub fn goes_unacknowledged(&self) -> bool {
+        self.last_ack.is_none() && self.outstanding.len() > INITIAL_WINDOW
     }
 
     /// Gives its room back.

@@ -37,6 +37,10 @@ fn way(kind: Kind, number: u32, nodes: &[u32], begin_ms: u64) -> Vec<Event> {
 
 /// Packets that leave the source at these times, each with its acknowledgement.
 fn read(starts_ms: &[u64], nodes: &[u32]) -> Told {
+    analysed(there_and_back(starts_ms, nodes))
+}
+
+fn there_and_back(starts_ms: &[u64], nodes: &[u32]) -> Vec<Event> {
     let back: Vec<u32> = nodes.iter().rev().copied().collect();
     let there_ms = LINK_MS * (nodes.len() as u64 - 1);
     let mut events = Vec::new();
@@ -44,6 +48,10 @@ fn read(starts_ms: &[u64], nodes: &[u32]) -> Told {
         events.extend(way(Kind::Data, number, nodes, start));
         events.extend(way(Kind::Ack, number, &back, start + there_ms));
     }
+    events
+}
+
+fn analysed(mut events: Vec<Event>) -> Told {
     events.sort_by_key(|event| event.time);
     let mut analysis = Analysis::new(Options::default(), false);
     events.iter().for_each(|event| analysis.take(event));
@@ -68,5 +76,15 @@ fn a_round_trip_ends_at_the_source_and_not_where_an_acknowledgement_is_seen_firs
                 assert!((seen - base_s).abs() < 1e-9, "{nodes:?} {starts:?} {table} {column}: {seen}, not {base_s}");
             }
         }
+    }
+}
+
+#[test]
+fn a_flow_that_goes_on_without_acknowledgements_is_counted() {
+    let starts: Vec<u64> = (0..11).map(|packet| 100 * packet).collect();
+    for (count, with_acks, expected) in [(11, true, 0), (10, false, 0), (11, false, 1)] {
+        let mut events = there_and_back(&starts[..count], &[0, 1, 2]);
+        events.retain(|event| with_acks || event.packet.kind == Kind::Data);
+        assert_eq!(expected, analysed(events).counts.unacknowledged, "{count} {with_acks}");
     }
 }

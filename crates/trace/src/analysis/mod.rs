@@ -76,6 +76,8 @@ pub struct Counts {
     pub cut: u64,
     /// Flows without rows of their own.
     pub unlisted_flows: u64,
+    /// Flows of TCP that go on while no acknowledgement of theirs is seen.
+    pub unacknowledged: u64,
     /// Connections that were folded before they had ended, to make room.
     pub evicted: u64,
     /// Rows that found no room in their tables, and packets that could not be followed.
@@ -339,6 +341,7 @@ impl Analysis {
             half.clear(&mut self.desk.room);
             let Some(flow) = half.flow else { continue };
             let (is_chosen, is_open) = (flow.is_chosen, flow.closed.is_none());
+            self.counts.unacknowledged += u64::from(is_chosen && flow.goes_unacknowledged());
             let row = flow.end(ecn, &mut self.desk);
             if is_chosen {
                 if is_open {
