@@ -1,4 +1,6 @@
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +8,7 @@ import polars as pl
 import pytest
 
 import ecnlab
+from ecnlab import store
 
 SIGNS = {"+", "-", "d", "r"}
 
@@ -115,3 +118,13 @@ def _full(folder: Path) -> Path:
     if not link.is_symlink():
         link.symlink_to("/dev/full")
     return link
+
+
+def test_what_a_killed_run_left_of_a_trace_goes_with_the_next_run_for_it(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, others = (f".{name}.{gone.pid}-01234567-1-{store._host()}.partial" for name in ("run[1].tr", "run1.tr"))
+    for name in (left, others):
+        (tmp_path / name).write_text("half")
+    traced(small, tmp_path / "run[1].tr")
+    assert {entry.name for entry in tmp_path.iterdir()} - {"small.toml"} == {"run[1].tr", others}

@@ -106,7 +106,7 @@ class Folder:
         if (path / _HEADER).exists():
             folder = Folder.open(path)
             _require_same(folder, header)
-            _sweep(path)
+            sweep(path)
             return folder
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -251,9 +251,12 @@ def _require_empty(path: Path) -> None:
         raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is no results folder; choose a new or an empty one")
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed processes of this host left half done; another host's processes cannot be asked whether they live."""
-    for entry in path.glob(".*.partial"):
+def sweep(path: Path, name: str = "*") -> None:
+    """Remove what killed processes of this host left half done; another host's cannot be asked whether they live.
+
+    `name` is a pattern of the files that were under way.
+    """
+    for entry in path.glob(f".{name}.partial"):
         match = _PARTIAL.fullmatch(entry.name)
         if match is None or match[3] != _host() or _alive(int(match[1]), match[2]):
             continue

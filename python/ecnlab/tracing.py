@@ -8,6 +8,7 @@ docs/tracing.md says what stands in them.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ from pathlib import Path
 
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import Scenario
-from ecnlab.store import partial_path
+from ecnlab.store import partial_path, sweep
 
 HEADERS = 128  # bytes, which hold every header
 
 _FORMS = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet"}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_REVERSE = ".reverse"
 _LONGEST = 65_535
 
 
@@ -34,7 +36,7 @@ class TraceTo:
         The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
         may be compressed, which a further `.gz` or `.zst` asks for. Of several seeds each writes its own, as `run-seed7.tr`.
     links : sequence of str
-        Names of the links to show; every link unless given, and in a capture those with a measured queue.
+        Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
     keep : int
         Bytes of each packet that a capture keeps: 128 unless given, which hold every header. The data are zeros, so the headers are enough
         for most uses; who verifies TCP's checksums needs 65535.
@@ -74,8 +76,9 @@ class Tracing:
     several: bool
 
     def file(self, seed: int) -> TraceFile:
-        """Where a seed's trace goes."""
+        """Where a seed's trace goes, after what killed runs left half done of it is removed."""
         path = self._of(seed) if self.several else self.path
+        sweep(path.parent, f"{glob.escape(path.name)}.*")
         return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep, self.ip)
 
     def _of(self, seed: int) -> Path:
@@ -86,6 +89,12 @@ class Tracing:
         """That a seed's trace could not be written."""
         path = self._of(seed) if self.several else self.path
         return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; nothing of it was kept")
+
+
+def _both_ways(queues: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The links with a measured queue and the other way of each, on which the acknowledgements are: without them little can be told."""
+    others = [name.removesuffix(_REVERSE) if name.endswith(_REVERSE) else name + _REVERSE for name in queues]
+    return [name for name in dict.fromkeys([*queues, *others]) if name in known]
 
 
 def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int]) -> Tracing:
@@ -99,7 +108,9 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
     for link in links:
         if link not in known:
             raise UnknownName("link", link, known)
-    if form == "pcapng" and not links and not scenario.queue_names:
+    if form == "pcapng" and not links:
+        links = _both_ways(scenario.queue_names, known)
+    if form == "pcapng" and not links:
         raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
     if not path.absolute().parent.is_dir() or path.is_dir():
         what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"

@@ -65,7 +65,7 @@ fn example(name: &str) -> String {
 #[test]
 fn every_application_sends_over_what_may_carry_it() {
     for entry in APPLICATIONS {
-        for (carrier, fits) in [(TCP, entry.over != Over::Udp), (UDP, entry.over != Over::Tcp)] {
+        for (carrier, fits) in [(TCP, true), (UDP, entry.over == Over::Either)] {
             if fits {
                 let run = run(&scenario(carrier, &example(entry.name), "10 s"));
                 let goodput = run.report.reals("groups", "goodput_bps")[0];
@@ -189,6 +189,12 @@ fn what_an_application_hardly_meant_is_said_and_what_cannot_be_is_refused() {
         (UDP, "\"bulk\"", "flows.users.app", "cbr"),
         (UDP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\" }", "flows.users.app", "waits for acknowledgements"),
         (TCP, "{ kind = \"arrivals\" }", "flows.users.app.load", "is missing"),
+        (
+            "count = 2\ntcp = { profile = \"linux\" }",
+            "{ kind = \"arrivals\", flows_per_second = 5 }",
+            "flows.users.count",
+            "give count = 1",
+        ),
         (TCP, "{ kind = \"arrivals\", load = 0.5, rate = \"1 Mbps\", size = \"pareto 3 KB, shape 1\" }", "flows.users.app.size", "no mean"),
         (TCP, "{ kind = \"replay\", times = [\"1 s\"], sizes = [1, 2] }", "flows.users.app.sizes", "as many as times"),
         (TCP, "{ kind = \"video\", buffer = \"100 s\" }", "flows.users.app.cushion", "must fit into the buffer"),
@@ -254,6 +260,15 @@ fn the_same_traffic_is_offered_under_every_scheme_of_a_seed() {
         assert_eq!(first, offered("aqm = \"codel\", limit = 60", true, 1), "{app}: CoDel");
         assert_ne!(first, offered(red, false, 2), "{app}: another seed");
     }
+}
+
+#[test]
+fn flows_that_come_and_go_have_no_rows_and_no_part_in_fairness() {
+    let run = run(&scenario(TCP, "{ kind = \"arrivals\", flows_per_second = 20, size = \"10 KB\" }", "20 s"));
+    assert!(run.report.reals("flows", "sent").is_empty());
+    assert!(run.report.reals("total", "jain_goodput")[0].is_nan());
+    let (transactions, goodput) = (run.report.reals("groups", "transactions")[0], run.report.reals("groups", "goodput_bps")[0]);
+    assert!(transactions > 300.0 && goodput * 20.0 / 8.0 >= transactions * 10_000.0, "{transactions} transactions, {goodput} bit/s");
 }
 
 #[test]

@@ -237,3 +237,27 @@ fn words(table: &Table, column: &str) -> Vec<String> {
         other => panic!("{column} holds no names: {other:?}"),
     }
 }
+
+#[test]
+fn datagrams_need_no_way_back() {
+    const ONE_WAY: &str = r#"name = "one way"
+duration = "5 s"
+[[link]]
+name = "down"
+from = "a"
+to = "b"
+rate = "1 Mbps"
+delay = "250 ms"
+limit = 50
+one_way = true
+[[flows]]
+name = "signal"
+from = "a"
+to = "b"
+udp = { packet_size = 1000 }
+app = { kind = "cbr", rate = "500 kbps" }
+"#;
+    let run = run(&sound(ONE_WAY, &[]));
+    let of = |column| run.report.reals("flows", column)[0];
+    assert!(of("goodput_bps") > 4.5e5 && (of("base_rtt_s") - 0.258).abs() < 1e-9, "{} {}", of("goodput_bps"), of("base_rtt_s"));
+}

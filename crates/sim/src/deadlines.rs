@@ -177,6 +177,8 @@ impl Deadlines {
     }
 
     /// Takes the earliest deadline, if it is not after `until`, and clears it; tells whose it was.
+    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Component)> {
         loop {
             if !self.late.is_empty() {
@@ -327,6 +329,7 @@ impl Deadlines {
     }
 
     /// Moves a list into `ready`.
+    #[inline(always)]
     fn make_ready(&mut self, mut component: u32) {
         while component != NONE {
             self.look();

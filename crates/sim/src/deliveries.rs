@@ -151,10 +151,12 @@ impl Deliveries {
         OPPORTUNITY
     }
 
-    /// Share of the bytes that could be sent from a time to another that were, since [`Deliveries::begin_measuring`].
+    /// Share of the bytes that could be sent from a time to another that were, since [`Deliveries::begin_measuring`]; 0 if none could.
     pub fn utilisation(&self, from: Time, to: Time) -> f64 {
-        let opportunities = self.trace.until(to) - self.trace.from(from);
-        (self.sent - self.sent_before) as f64 / (opportunities * u64::from(OPPORTUNITY)) as f64
+        match self.trace.until(to) - self.trace.from(from) {
+            0 => 0.0,
+            opportunities => (self.sent - self.sent_before) as f64 / (opportunities * u64::from(OPPORTUNITY)) as f64,
+        }
     }
 
     /// Starts the measured interval.
@@ -207,6 +209,15 @@ mod tests {
             let before = (0..).take_while(|&number| trace.time(number) < at(time)).count() as u64;
             assert_eq!((one_by_one, before), (trace.until(at(time)), trace.from(at(time))), "{time} ms");
         }
+    }
+
+    #[test]
+    fn a_link_that_could_send_nothing_was_not_used() {
+        let mut deliveries = Deliveries::new(DeliveryTrace::parse("10").unwrap());
+        deliveries.begin_measuring();
+        assert_eq!([0.0, 0.0], [9, 10].map(|end| deliveries.utilisation(at(1), at(end))));
+        deliveries.sent += 750;
+        assert_eq!(0.5, deliveries.utilisation(at(1), at(19)));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod network;
 mod packet;
 pub mod probe;
 pub mod record;
+mod recorded;
 pub mod trace;
 
 pub use engine::{Options, Run, Simulation};
@@ -24,7 +25,8 @@ pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkS
 pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};
-pub use trace::{Recorded, TraceFormat, TraceSpec, Tracer, Version};
+pub use recorded::Recorded;
+pub use trace::{TraceFormat, TraceSpec, Tracer, Version};
 
 use measures::columns;
 use measures::table::TableText;

@@ -64,7 +64,9 @@ impl Network {
         let first = self.flows.len() as u32;
         self.flows.extend(headings.iter().map(|&heading| template.member(member, &own, heading)));
         let flows = (first..self.flows.len() as u32).collect();
-        let more = spec.grows().then(|| Box::new(template.clone()));
+        // Who comes and goes is one of many: only a flow that is there from the beginning has a row.
+        let one_of_many = || Template { flow: FlowSpec { counted: Counted::InGroup, ..template.flow.clone() }, ..template.clone() };
+        let more = spec.grows().then(|| Box::new(one_of_many()));
         let FlowSpec { group, start, .. } = template.flow;
         self.apps.push(AppSpec { spec: spec.clone(), group, member, start, flows, more });
     }

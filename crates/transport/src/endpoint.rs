@@ -98,7 +98,7 @@ impl Endpoint {
     ///
     /// # Panics
     /// If it acknowledges what was never sent, as every acknowledgement of a datagram does.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.acknowledge(ack, now, out),

@@ -27,11 +27,12 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     from ecnlab import draw as drawing
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
+    from ecnlab.store import write_atomically
 
     scenario = ecnlab.load(file, options.overrides(changes), aqms=aqms)
     path = out or Path(f"{file.stem}.svg")
     try:
-        path.write_text(drawing.svg(scenario), encoding="utf-8")
+        write_atomically(path, drawing.svg(scenario).encode())
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from None
     if not quiet:

@@ -40,7 +40,7 @@ _NOTHING_TO_DRAW = Problem(
     "trace_links",
     metavar="NAME",
     multiple=True,
-    help="A link that the trace shows (default: all; in a capture those with a queue); repeatable.",
+    help="A link that the trace shows (default: all; in a capture those with a queue, both ways); repeatable.",
 )
 @click.option(
     "--trace-bytes",

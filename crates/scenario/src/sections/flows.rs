@@ -135,6 +135,13 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
     let app = app(reader, &given, carried.as_ref());
     let (values, carried, (app, app_values, app_described), way) = (reading.sound()?, carried?, app?, way?);
     let keys = GroupKeys::of(values);
+    let traffic = (app.traffic)(&app_values, carried.transport.payload());
+    if traffic.grows() && keys.count > 1 {
+        let message =
+            "is how many applications there are, and one whose flows come and go is enough for a group: give count = 1 and more flows";
+        reader.report(&given, "count", message.to_owned());
+        return None;
+    }
     let mut described = described(values);
     way.describe(&mut described);
     described.insert(carried.key.to_owned(), Json::Object(carried.described));
@@ -143,7 +150,7 @@ fn group<'a>(reader: &mut Reader, given: Given<'a>, graph: Option<&mut Graph>) -
         name: keys.name,
         count: keys.count,
         way,
-        traffic: (app.traffic)(&app_values, carried.transport.payload()),
+        traffic,
         offers_ecn: carried.offers_ecn,
         says_ecn: carried.says_ecn,
         transport: carried.transport,
@@ -277,22 +284,16 @@ fn read_list(reader: &mut Reader, given: &Given, values: &mut Values) -> Option<
     values.read("file", "auto").ok()
 }
 
-/// An application that waits for acknowledgements is not for datagrams, and one that keeps its own time is not for TCP.
+/// An application that waits for acknowledgements is not for datagrams.
 fn check_carrier(reader: &mut Reader, flows: &Given, entry: &ApplicationEntry, carried: &Carried) {
-    let fitting = |datagrams: bool| {
-        let fits = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either || (entry.over == Over::Udp) == datagrams);
-        fits.map(|entry| entry.name).collect::<Vec<_>>()
-    };
-    let message = match (entry.over, carried.transport.is_datagrams()) {
-        (Over::Tcp, true) => format!(
-            "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
-            entry.name,
-            listed(&fitting(true))
-        ),
-        (Over::Udp, false) => {
-            format!("\"{}\" sends datagrams: give udp in place of tcp, or one of {}", entry.name, listed(&fitting(false)))
-        }
-        _ => return,
-    };
+    if entry.over == Over::Either || !carried.transport.is_datagrams() {
+        return;
+    }
+    let others: Vec<_> = APPLICATIONS.iter().filter(|entry| entry.over == Over::Either).map(|entry| entry.name).collect();
+    let message = format!(
+        "\"{}\" waits for acknowledgements, which datagrams do not have: give tcp in place of udp, or an application that keeps its own time: {}",
+        entry.name,
+        listed(&others)
+    );
     reader.report(flows, "app", message);
 }

@@ -221,7 +221,8 @@ fn routes(reader: &mut Reader, given: &Given, reading: &Reading, [from, to]: [&F
     }?;
     let back = match reading.get::<Option<Vec<String>>>("route_back")? {
         Some(names) => named_route(reader, given, ("route_back", &names), graph, (last, first)),
-        None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or_else(|| {
+        // Nothing answers a datagram, so its route may have no way back.
+        None => graph.back_over(&forward).or_else(|| graph.shortest(last, first)).or(given.gives("udp").then(Vec::new)).or_else(|| {
             let message =
                 format!("no links lead back from \"{last}\" to \"{first}\" for acknowledgements: leave out one_way, or add a link");
             reader.report(given, "route_back", message);

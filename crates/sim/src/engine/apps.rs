@@ -16,6 +16,9 @@ use crate::network::{AppSpec, OwnLinks, Template};
 use crate::packet::NONE;
 use crate::probe::Probe;
 
+/// Flows of one application that may be there at once; each takes about 3 KB.
+const MOST_MEMBERS: u32 = 1_000_000;
+
 /// An application as it runs.
 pub struct App {
     /// Not here while it acts.
@@ -133,9 +136,16 @@ impl<P: Probe> Caller<'_, P> {
         self.simulation.apps[self.app as usize].flows[member as usize]
     }
 
+    /// # Panics
+    /// If flows come faster than the network carries them, until there are too many.
     fn add_member(&mut self) {
         let mut more = self.simulation.apps[self.app as usize].more.take().expect("the application may have more members");
         let number = self.simulation.apps[self.app as usize].flows.len() as u32;
+        let group = &self.simulation.group_names[more.template.flow.group as usize];
+        assert!(
+            number < MOST_MEMBERS,
+            "{MOST_MEMBERS} flows of the group {group} are alive at once: let fewer come, or give a faster network"
+        );
         let own = more.template.own_links(number, |link| self.simulation.add_link(&link));
         let flow = self.simulation.add_flow(&more.template.member(number, &own, Heading::Along));
         more.own.push(own);

@@ -147,7 +147,7 @@ impl<P: Probe> Simulation<P> {
     /// Goes on to the end of the run; hands over what was measured, and the probe.
     ///
     /// # Panics
-    /// If a packet was lost or made: arrived = departed + dropped + waiting at each queue, and sent = received + lost + in flight for each
+    /// If a packet was lost or made: arrived = departed + dropped + waiting at each queue, and sent + copied = received + lost + in flight for each
     /// flow.
     pub fn finish(mut self) -> (Run, P) {
         self.advance_to(self.options.duration);

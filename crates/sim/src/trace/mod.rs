@@ -16,7 +16,6 @@ mod connection;
 mod headers;
 mod nodes;
 mod output;
-mod recorded;
 mod rows;
 
 use ecnlab_transport::Ack;
@@ -28,7 +27,6 @@ use self::ahead::Ahead;
 use self::headers::Headers;
 use self::nodes::Nodes;
 use self::output::Output;
-pub use self::recorded::Recorded;
 pub use self::rows::EVENTS;
 use crate::measures::Table;
 use crate::network::{Buffer, FlowSpec, LinkSpec};

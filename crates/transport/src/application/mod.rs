@@ -176,6 +176,11 @@ impl Traffic {
             Traffic::Application(spec) => (spec.members().len() as u64).max(1),
         }
     }
+
+    /// Whether flows come and go.
+    pub fn grows(&self) -> bool {
+        matches!(self, Traffic::Application(spec) if spec.grows())
+    }
 }
 
 words! {
@@ -194,7 +199,6 @@ pub enum Over {
     /// It waits for acknowledgements.
     Tcp,
     /// It keeps its own time, whatever becomes of its packets.
-    Udp,
     Either,
 }
 

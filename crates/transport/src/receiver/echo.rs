@@ -68,11 +68,9 @@ impl MarkEcho {
 
     fn classic(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
-        if either(|s| s.cwr) {
-            self.on = false;
-        }
-        if either(|s| s.ecn == Ecn::Ce) {
-            self.on = true;
+        // In the order in which they came: what was marked before CWR is answered by it.
+        for segment in held.into_iter().chain([segment]) {
+            self.on = segment.ecn == Ecn::Ce || self.on && !segment.cwr;
         }
         let ece = match self.agreed {
             Some(agreed) => agreed && self.on,

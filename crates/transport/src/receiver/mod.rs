@@ -87,6 +87,8 @@ impl Receiver {
     }
 
     /// Takes a segment that was sent at `sent`.
+    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    #[inline(always)]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         if let Some(replies) = &mut self.replies {
             if segment.role == Role::Syn {
@@ -284,6 +286,23 @@ mod tests {
         let cwr = |seq| Segment { cwr: true, ..segment(seq) };
         let stream = [segment(0), marked(1), segment(2), cwr(3), segment(4), Segment { cwr: true, ..marked(5) }, segment(6)];
         assert_eq!([false, true, true, false, false, true, true], stream.map(|s| ack(&mut receiver, s).ece));
+    }
+
+    #[test]
+    fn a_mark_that_waits_for_its_acknowledgement_is_answered_by_the_cwr_behind_it() {
+        let settings = Settings { delayed_ack: true, ..profile::settings("ns2") };
+        let echoes = |first: Segment, second: Segment| {
+            let mut receiver = Receiver::new(&settings);
+            ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
+            assert!(receiver.receive(&first, Time::ZERO, Time::ZERO).ack.is_none(), "it waits");
+            [ack(&mut receiver, second).ece, {
+                receiver.receive(&segment(3), Time::ZERO, Time::ZERO);
+                ack(&mut receiver, segment(4)).ece
+            }]
+        };
+        let (marked, reduced) = (|seq| Segment { ecn: Ecn::Ce, ..segment(seq) }, |seq| Segment { cwr: true, ..segment(seq) });
+        assert_eq!([false, false], echoes(marked(1), reduced(2)));
+        assert_eq!([true, true], echoes(reduced(1), marked(2)));
     }
 
     #[test]

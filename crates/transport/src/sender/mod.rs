@@ -68,6 +68,8 @@ impl Sender {
     ///
     /// # Panics
     /// If it acknowledges what was never sent.
+    // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         assert!(ack.next <= self.tcb.high(), "segment {} was acknowledged but never sent", ack.next);
         if ack.role != Role::Plain {

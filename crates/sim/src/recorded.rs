@@ -3,12 +3,12 @@
 use ecnlab_transport::{Ack, Window};
 use ecnlab_units::{Span, Time};
 
-use super::Tracer;
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
 use crate::probe::{AckDrop, Bin, Made, Probe, TimesOf, Touch};
 use crate::record::{Recorder, RecordingFull};
+use crate::trace::Tracer;
 
 /// A recorder and a tracer, each told what it listens to.
 pub struct Recorded {
