@@ -138,9 +138,9 @@ impl Connection {
         self.is_ns2 || (answered.is_none() && (offered == Some(Flags::ECE) || is_one_way))
     }
 
-    /// Whether an acknowledgement is that of ns-2's first packet of a direction, whose ECE agrees to ECN.
+    /// Whether an acknowledgement is that of the first packet of a direction of ns-2's one-way agents, whose ECE agrees to ECN.
     pub fn answers_offer(&self, side: usize, number: u64) -> bool {
-        self.halves[side].base.is_none_or(|base| number <= base + 1)
+        self.is_like_ns2() && self.halves[side].base.is_none_or(|base| number <= base + 1)
     }
 
     fn opens(&mut self, packet: &Packet, side: usize) {

@@ -155,6 +155,18 @@ fn a_half_offer_that_no_syn_ack_answers_is_that_of_ns_2() {
 }
 
 #[test]
+fn the_answer_to_ns_2_s_offer_in_data_asks_for_no_cwr() {
+    let mut talk = Talk::new();
+    talk.client(0, 0, SYN | ECE, Ecn::NotEct);
+    talk.ack(1, ECE);
+    for number in 0..5 {
+        talk.data(10 * number + 1);
+        talk.ack(10 * number + 11, NONE);
+    }
+    assert_eq!((vec![], vec![Rule::HalfOffer]), found(talk));
+}
+
+#[test]
 fn an_answer_is_to_any_syn_of_the_connection() {
     let mut talk = Talk::new();
     talk.client(0, 0, SYN | ECE | CWR, Ecn::NotEct);

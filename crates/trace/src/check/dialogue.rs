@@ -17,7 +17,7 @@ const PATIENCE: Span = Span::from_secs(1);
 pub type Segment = (u64, u64);
 
 /// What was seen of one direction's data.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Dialogue {
     /// What the source has sent, and what has come to the sink.
     sent: Runs,
@@ -39,8 +39,13 @@ pub struct Dialogue {
     /// Data that the sink had already came with CE; it may echo that, but need not (section 6.1.5).
     may_echo: bool,
     marks: VecDeque<Segment>,
-    /// Every acknowledgement so far echoed just what it acknowledged (DCTCP).
-    pub echoes_each: bool,
+    /// What was acknowledged last.
+    compared: u64,
+    /// All that went before a segment was sent again: duplicate acknowledgements may have echoed it as it came, out of order.
+    mended: u64,
+    /// An acknowledgement of what came in order echoed something else than just that; one echoed just that.
+    has_differed: bool,
+    has_echoed_each: bool,
 }
 
 /// An echo, and until when data goes that was sent before the source could answer it: two windows, for it may be far from here, and at
@@ -64,27 +69,6 @@ pub enum Echo {
     Unasked,
 }
 
-impl Default for Dialogue {
-    fn default() -> Dialogue {
-        Dialogue {
-            sent: Runs::default(),
-            arrived: Runs::default(),
-            high: 0,
-            una: 0,
-            cwr: None,
-            has_resent: false,
-            asked: None,
-            owed: None,
-            has_echoed: false,
-            cleared: None,
-            after: None,
-            may_echo: false,
-            marks: VecDeque::new(),
-            echoes_each: true,
-        }
-    }
-}
-
 impl Dialogue {
     /// Whether a segment was sent before.
     pub fn was_sent(&self, (start, end): Segment) -> bool {
@@ -94,16 +78,19 @@ impl Dialogue {
     /// The source sends a segment.
     pub fn sends(&mut self, segment: Segment, is_again: bool, room: &mut Room) {
         // What was lost before it came here may have had CWR.
-        let is_incomplete = self.high > 0 && segment.0 > self.high;
+        let before = self.high;
+        let is_incomplete = before > 0 && segment.0 > before;
         self.sent.arrived(segment.0, segment.1, 0, room);
         self.high = self.high.max(segment.1);
+        if segment.0 < before {
+            self.mended = self.high;
+        }
         if is_again || is_incomplete {
             (self.has_resent, self.asked) = (true, None);
         }
         if is_again {
             self.owed = self.owed.filter(|&mark| !overlaps(mark, segment));
             self.after = self.after.filter(|&mark| !overlaps(mark, segment));
-            self.cleared = self.cleared.filter(|&cwr| !overlaps(cwr, segment));
         }
     }
 
@@ -181,13 +168,24 @@ impl Dialogue {
         self.arrived.clear(room);
     }
 
-    /// Compares an acknowledgement of something new with the marks of just that.
+    /// Whether the sink echoes each mark once, with what acknowledges it, instead of going on until CWR (DCTCP: RFC 8257, section 3.2).
+    pub fn echoes_each(&self) -> bool {
+        self.has_echoed_each && !self.has_differed
+    }
+
+    /// Compares an acknowledgement of something new with the marks of just that. What came out of order was echoed as it came, and not by
+    /// the acknowledgement that covers it once the gap is filled.
     fn compare(&mut self, number: u64, has_ece: bool) {
         let before = self.marks.len();
         while self.marks.front().is_some_and(|mark| mark.1 <= number) {
             self.marks.pop_front();
         }
-        self.echoes_each &= has_ece == (self.marks.len() < before) || number <= self.una;
+        if number > self.compared.max(self.mended) {
+            let has_marks = self.marks.len() < before;
+            self.has_differed |= has_ece != has_marks;
+            self.has_echoed_each |= has_ece && has_marks;
+        }
+        self.compared = self.compared.max(number);
     }
 }
 
@@ -235,6 +233,35 @@ mod tests {
         dialogue.echoes(3, true, false);
         dialogue.arrives((10, 11), true, true, &mut room);
         assert_eq!(Echo::Missing((10, 11)), dialogue.echoes(11, false, false));
+    }
+
+    #[test]
+    fn after_a_loss_marks_were_echoed_by_duplicates_and_not_by_what_covers_them() {
+        let (mut dialogue, mut room) = (marked(&[1, 6]), Room::default());
+        // Packet 4 was lost behind this place; the mark of 6 is echoed by the duplicate that 6 calls for.
+        for (number, has_ece) in [(1, false), (2, true), (4, false), (4, false), (4, true), (4, false)] {
+            dialogue.echoes(number, has_ece, false);
+        }
+        dialogue.sends((4, 5), true, &mut room);
+        assert_eq!(Echo::Stopped((1, 2)), dialogue.echoes(10, false, false));
+        assert!(dialogue.echoes_each());
+        dialogue.sends((10, 11), false, &mut room);
+        dialogue.arrives((10, 11), true, false, &mut room);
+        dialogue.echoes(11, false, false);
+        assert!(!dialogue.echoes_each());
+    }
+
+    #[test]
+    fn a_cwr_that_came_is_not_taken_back_by_a_copy_without_it() {
+        for is_exact in [false, true] {
+            let (mut dialogue, mut room) = (marked(&[2]), Room::default());
+            dialogue.echoes(3, true, is_exact);
+            dialogue.sends((10, 11), false, &mut room);
+            dialogue.arrives((10, 11), false, true, &mut room);
+            dialogue.sends((10, 11), true, &mut room);
+            dialogue.arrives((10, 11), false, false, &mut room);
+            assert_eq!(Echo::Right, dialogue.echoes(11, false, is_exact));
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Checked {
             Rule::EctOnRetransmission => is_always_capable || self.connection.is_like_ns2(),
             Rule::HalfOffer | Rule::CwrOnRetransmission => self.connection.is_like_ns2(),
             // It is the other end's data that this end echoes.
-            Rule::EchoStopped => self.sides[1 - side].dialogue.echoes_each,
+            Rule::EchoStopped | Rule::EchoMissing | Rule::EchoWithoutMark => self.sides[1 - side].dialogue.echoes_each(),
             _ => false,
         }
     }
@@ -335,6 +335,9 @@ impl Checked {
         if self.connection.ecn() == REFUSED || packet.has(Flags::RST) {
             return;
         }
+        if has_ece && self.connection.answers_offer(1 - judged.side, number) {
+            return;
+        }
         let is_whole = self.connection.is_ns2 && self.connection.halves[1 - judged.side].path.is_settled();
         match self.sides[1 - judged.side].dialogue.echoes(number, has_ece, is_whole) {
             Echo::Right => {}
@@ -349,7 +352,7 @@ impl Checked {
                     book,
                 );
             }
-            Echo::Unasked if is_whole && !self.connection.answers_offer(1 - judged.side, number) => {
+            Echo::Unasked if is_whole => {
                 self.tell(Rule::EchoWithoutMark, judged, "it has ECE, and no mark has come since the last CWR", book);
             }
             Echo::Unasked => {}
@@ -378,7 +381,7 @@ impl Checked {
         let is_judged = packet.has(Flags::ACK) && !packet.has(Flags::SYN) && !matches!(self.connection.ecn(), REFUSED | ACCURATE);
         if is_judged {
             let number = self.connection.halves[1 - judged.side].space.unwrapped(packet.tcp.ack);
-            let has_ece = packet.has(Flags::ECE) && !(self.connection.is_ns2 && self.connection.answers_offer(1 - judged.side, number));
+            let has_ece = packet.has(Flags::ECE) && !self.connection.answers_offer(1 - judged.side, number);
             if self.sides[1 - judged.side].dialogue.acknowledged(number, has_ece, judged.time) {
                 self.tell(Rule::NoCwr, judged, "two windows and a second after ECE the source has not set CWR", book);
             }

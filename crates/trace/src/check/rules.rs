@@ -158,7 +158,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "echo-missing",
         section: "6.1.3",
         asks: "an acknowledgement of a packet that came with CE has ECE",
-        departs: "ns-2's sink echoes no mark of a packet that it takes for a retransmission",
+        departs: "ns-2's sink echoes no mark of a packet that it takes for a retransmission; DCTCP as under `echo-stopped`",
     },
     About {
         name: "echo-stopped",
@@ -170,7 +170,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "echo-without-mark",
         section: "6.1.3",
         asks: "ECE is set from the first packet with CE until one with CWR comes, and not otherwise",
-        departs: "",
+        departs: "DCTCP as under `echo-stopped`",
     },
     About { name: "mark-on-not-ect", section: "5", asks: "a router must not set CE on a packet that is Not-ECT", departs: "" },
     About { name: "cleared", section: "18.1", asks: "a router must not clear or change a codepoint but to CE", departs: "" },
