@@ -20,7 +20,7 @@ use crate::fault::caught;
 use crate::table::Table;
 use crate::watch::Watch;
 
-/// Events between two looks at the clock.
+/// Records between two looks at the clock.
 const SLICE: u32 = 1 << 13;
 
 /// Faults of a file that are told one by one.
@@ -166,8 +166,9 @@ impl<'a> Input<'a> {
             if self.is_stopped {
                 return None;
             }
-            match self.reader.next()? {
-                Ok(event) => return Some(event),
+            match self.reader.step()? {
+                Ok(Some(event)) => return Some(event),
+                Ok(None) => {}
                 Err(fault) if self.faults.len() < MOST_FAULTS => self.faults.push(fault),
                 Err(_) => self.more_faults += 1,
             }

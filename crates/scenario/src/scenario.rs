@@ -53,7 +53,7 @@ impl Scenario {
         let changes = change::read(&mut reader, &given, &mut links.edges, top.as_ref().map(|(keys, _)| keys.duration));
         let groups = flows::read(&mut reader, &given, &links);
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
-            let flows = groups.iter().map(|group| group.count as usize).sum();
+            let flows = groups.iter().map(|group| u64::from(group.count) * group.traffic.rows()).sum();
             let gauges = links.queues().map(|queue| queue.gauges()).sum();
             let extent = Extent { duration: keys.duration, queues: links.queues().count(), gauges, flows, groups: groups.len() };
             record::check(&mut reader, &given, &Record::of(record), &extent);

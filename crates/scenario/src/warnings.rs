@@ -1,19 +1,24 @@
 //! What a user hardly meant and no section can see by itself: what links, groups and times do to each other.
 
 use ecnlab_queue::{Composition, Inside};
+use ecnlab_sim::Buffer;
 use ecnlab_sim::impairment::Part;
+use ecnlab_sim::network::{Change, LinkState};
 use ecnlab_transport::Traffic;
+use ecnlab_transport::application::Heading;
 use ecnlab_transport::settings::{Codepoint, ResponseName};
 use ecnlab_units::{Dialect, Level, Rate, Span, Time};
 
 use crate::read::{Given, Reader};
 use crate::sections::flows::Group;
 use crate::sections::link::Edge;
+use crate::sections::way::Private;
 
 /// Warns of links and groups that are at odds.
 pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group], duration: Span) {
     queues_without_use(reader, root, edges, groups);
     edges.iter().for_each(|edge| shaped_links(reader, edge));
+    edges.iter().for_each(|edge| dead_links(reader, root, edge, duration));
     for group in groups {
         late_starts(reader, group, duration);
         doubtful_traffic(reader, group, duration);
@@ -30,7 +35,10 @@ fn queues_without_use(reader: &mut Reader, root: &Given, edges: &[Edge], groups:
             "no link has a queue, so nothing is marked and no queue is measured: give one queue = { aqm = \"droptail\", limit = 100 }";
         reader.warn(root, "link", message.to_owned());
     }
-    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward));
+    // What a client asks for comes along the route; its requests are data too and go the other way.
+    let asks = |group: &&Group| matches!(&group.traffic, Traffic::Application(spec) if spec.members().contains(&Heading::Against));
+    let requests = groups.iter().filter(asks).flat_map(|group| &group.way.routes.back);
+    let with_data = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.forward).chain(requests));
     let with_acks = used(edges.len(), groups.iter().flat_map(|group| &group.way.routes.back));
     for (at, edge) in edges.iter().enumerate() {
         let other_way = edge.opposite.is_some_and(|other| with_data[other] || with_acks[other]);
@@ -75,6 +83,25 @@ fn idle_shapers(reader: &mut Reader, given: &Given, of: &Composition, line: Rate
     }
     if let (Inside::Queue(inner), Some(node)) = (&of.inside, given.node.get("queue")) {
         idle_shapers(reader, &Given::new(node, given.at("queue")), inner, shaped_to.min(line));
+    }
+}
+
+/// Links that go down in the run and never come up again.
+fn dead_links(reader: &mut Reader, root: &Given, edge: &Edge, duration: Span) {
+    let Buffer::Queue(queue) = &edge.spec.buffer else { return };
+    let comes_up = |down: &Change| {
+        let mut ups = queue.changes.iter().filter(|change| change.state == Some(LinkState::Up));
+        ups.any(|up| up.every.is_some() || (down.every.is_none() && up.at >= down.at))
+    };
+    let downs = queue.changes.iter().filter(|change| matches!(change.state, Some(LinkState::Down { .. })));
+    let dead = downs.filter(|down| down.at < Time::ZERO + duration && !comes_up(down)).map(|down| down.at).min();
+    if let Some(at) = dead {
+        let message = format!(
+            "link \"{}\" goes down at {} s and never comes up again, so nothing crosses it from then on: add a change with state = \"up\"",
+            edge.name,
+            at.since(Time::ZERO).seconds()
+        );
+        reader.warn(root, "change", message);
     }
 }
 
@@ -129,10 +156,11 @@ fn ecn_at_odds(reader: &mut Reader, edges: &[Edge], group: &Group) {
     }
 }
 
-/// Whether an impairment on the route marks packets.
+/// Whether an impairment on the route or on the flows' own links marks packets.
 fn marked_before_queues(edges: &[Edge], group: &Group) -> bool {
-    let impairments = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
-    impairments.flat_map(|impairment| &impairment.parts).any(Part::marks)
+    let shared = group.way.routes.forward.iter().filter_map(|&edge| edges[edge].spec.impairment.as_deref());
+    let own = [&group.way.access, &group.way.exit].into_iter().flatten().filter_map(Private::impairment);
+    shared.chain(own).flat_map(|impairment| &impairment.parts).any(Part::marks)
 }
 
 /// A queue that serves ECT(1) apart is for senders whose response to marks is scalable, and they must say so.

@@ -95,9 +95,12 @@ fn an_exchange_takes_two_round_trips_and_one_over_a_kept_connection() {
     assert!((60.0 / expected - of(&opened, "transactions")).abs() < 1.0, "one behind the other: {}", of(&opened, "transactions"));
     assert_eq!(0.0, of(&opened, "lockouts"));
 
-    let kept = run(&scenario(TCP, "{ kind = \"exchange\", connection = \"keep\" }", "60 s"));
-    let expected = 2.0 * 0.02 + wire(1052.0 + 5208.0);
-    assert!((of(&kept, "transaction_p50_s") / expected - 1.0).abs() < 0.003, "{} in place of {expected}", of(&kept, "transaction_p50_s"));
+    let (_, kept) = transfers(&scenario(TCP, "{ kind = \"exchange\", connection = \"keep\" }", "60 s"), 1);
+    // Right before the request goes the acknowledgement of the response before. That of the request goes right before the response while the
+    // server acknowledges at once, as for the first 16 segments, and later only behind it.
+    let expected = 2.0 * 0.02 + wire(52.0 + 1052.0) + wire(5208.0);
+    let off = kept[16..].iter().map(|(_, took, _)| (took - expected).abs()).fold(0.0, f64::max);
+    assert!(kept.len() > 1000 && off < 1e-6, "{off} s off {expected} s");
 }
 
 #[test]
@@ -118,9 +121,16 @@ fn a_pause_between_bursts_of_datagrams_is_no_lockout_and_a_silent_link_is() {
 #[test]
 fn datagrams_arrive_at_the_rate_of_their_application() {
     for (app, expected, within) in [
-        ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.001),
+        // All but what is on the way for 20 ms, and a packet at each end.
+        ("{ kind = \"cbr\", rate = \"1 Mbps\" }", 1e6, 0.02 / 60.0 + 2.0 * 972.0 * 8.0 / 60e6),
+        // Four standard errors of a number of packets.
         ("{ kind = \"poisson\", rate = \"1 Mbps\" }", 1e6, 4.0 / (60.0 * 1e6 / 8.0 / 972.0f64).sqrt()),
-        ("{ kind = \"onoff\", rate = \"2 Mbps\", on = \"50 ms\", off = \"150 ms\" }", 0.5e6, 0.05),
+        // 13 packets each 3.888 ms make a burst, and of 299 bursts the last one may be cut.
+        (
+            "{ kind = \"onoff\", rate = \"2 Mbps\", on = \"50 ms\", off = \"150 ms\" }",
+            13.0 * 972.0 * 8.0 / (13.0 * 0.003_888 + 0.15),
+            1.0 / 299.0,
+        ),
     ] {
         let run = run(&scenario(UDP, app, "60 s"));
         let goodput = of(&run, "goodput_bps");
@@ -270,6 +280,37 @@ fn flows_that_come_and_go_have_no_rows_and_no_part_in_fairness() {
     let (transactions, goodput) = (run.report.reals("groups", "transactions")[0], run.report.reals("groups", "goodput_bps")[0]);
     assert!(transactions > 300.0 && goodput * 20.0 / 8.0 >= transactions * 10_000.0, "{transactions} transactions, {goodput} bit/s");
 }
+
+/// A slow link takes 1 s for 125 KB, a fast one a tenth of it, and the bottleneck nearly nothing.
+#[test]
+fn a_flow_has_the_rate_of_its_number_in_whichever_place_it_comes() {
+    let took = |flows_per_second: &str| {
+        let text = TEMPLATE.replace("from = \"a\"\nto = \"b\"\nCARRIER", &format!("to = \"b\"\n{TWO_RATES}\n{TCP}"));
+        let text = text.replace("rate = \"10 Mbps\"", "rate = \"10 Gbps\"").replace("QUEUE", "aqm = \"droptail\", limit = 1000");
+        let app = format!(
+            "{{ kind = \"arrivals\", flows_per_second = {flows_per_second}, process = \"deterministic\", size = \"125 KB\", count = 20 }}"
+        );
+        let text = text.replace("APP", &app).replace("DURATION", "100 s");
+        let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
+        let (run, mut rows) = transfers(&scenario, 1);
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let slowdown = run.report.reals("completions", "slowdown_mean")[0];
+        (slowdown, rows.into_iter().map(|(_, took, _)| took).collect::<Vec<_>>())
+    };
+    // One after another in one place, and several at once.
+    let [(_, alone), (slowdown, together)] = ["0.25", "4"].map(took);
+    assert_eq!((20, 20), (alone.len(), together.len()));
+    for (number, (alone, together)) in alone.iter().zip(&together).enumerate() {
+        let is_slow = number % 2 == 0;
+        assert!(if is_slow { *alone > 1.0 } else { *alone < 0.6 }, "flow {number} took {alone} s");
+        // Of what else is on the bottleneck at once a packet waits for a few others, 1.2 us each.
+        assert!((alone - together).abs() < 1e-3, "flow {number} took {alone} s alone and {together} s beside others");
+    }
+    // The ideal is that of the flow's own rate: at most ten windows' round trips of 40 ms more than that.
+    assert!((1.0..6.0).contains(&slowdown), "{slowdown}");
+}
+
+const TWO_RATES: &str = "access = { to = \"a\", rate = [\"1 Mbps\", \"10 Mbps\"], delay = \"0 s\" }";
 
 #[test]
 fn completions_by_size_are_those_of_the_transactions() {

@@ -86,10 +86,12 @@ fn copies_are_received_and_read_once() {
     assert_eq!(arrived, made);
     let sent = copied.report.reals("total", "sent")[0];
     assert_eq!(sent, arrived);
-    // 10 Mbps carries each packet twice, and headers.
-    assert!(ratio("throughput_bps") > 0.99, "{}", ratio("throughput_bps"));
-    assert!((0.45..0.51).contains(&ratio("goodput_bps")), "{}", ratio("goodput_bps"));
-    assert!((0.45..0.51).contains(&ratio("goodput_first_bps")), "{}", ratio("goodput_first_bps"));
+    // 10 Mbps carries each packet twice, but for those that are on their way at the end, four windows of 20.
+    let on_the_way = 80.0 / sent;
+    assert!((ratio("throughput_bps") - 1.0).abs() < on_the_way, "{}", ratio("throughput_bps"));
+    for column in ["goodput_bps", "goodput_first_bps"] {
+        assert!((ratio(column) - 0.5).abs() < on_the_way, "{column}: {}", ratio(column));
+    }
 }
 
 /// Nothing tells a copy of a datagram from another datagram, so the application reads it twice; TCP's copies in the same queue it does not.

@@ -180,8 +180,8 @@ fn parking_lot(profile: &str, app: &str, duration_s: u64) -> Scenario {
     Scenario::from_toml(&text, &lasts.map(|(key, value)| (key.to_owned(), value)), &Registry::builtin(), &no_files).unwrap()
 }
 
-/// One-way agents have no handshake, whose packets a run's flow counts and a trace's does not. No acknowledgement comes to a queue, so the
-/// trace cannot tell what called for a retransmission.
+/// One-way agents have no handshake, whose packets a run's flow counts and a trace's does not. Retransmissions are compared in all: far from its
+/// source a trace does not tell for certain what called for one.
 #[test]
 fn a_capture_of_several_queues_gives_back_the_packets_of_the_run() {
     let (run, trace) = over_several_queues("ns2-2001");

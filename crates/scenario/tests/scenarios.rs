@@ -295,6 +295,18 @@ fn a_recording_that_would_not_fit_into_memory_is_refused_with_an_estimate() {
     assert!(sound(&[("duration", "100 s"), ("record.queue", "10 us")]).is_ok());
 }
 
+/// A browser has a row for each of its connections, and flows that come and go have none.
+#[test]
+fn the_estimate_of_a_recording_counts_the_rows_of_an_application() {
+    let with = |app: &str| {
+        let overrides = [("duration", "100 s"), ("record.window", "100 us"), ("flows.near.app", app), ("flows.near.count", "1")];
+        sound(&overrides).map(|_| ()).map_err(|problems| problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>())
+    };
+    assert_eq!(Ok(()), with("{ kind = \"web\", connections = 1 }"));
+    assert_eq!(Err(vec!["record.window".to_owned()]), with("{ kind = \"web\", connections = 64 }"));
+    assert_eq!(Ok(()), with("{ kind = \"arrivals\", flows_per_second = 1 }"));
+}
+
 #[test]
 fn a_slow_link_with_a_long_buffer_is_simulated_without_time_wrapping() {
     let slow = [("link.bottleneck.rate", "1 bps"), ("link.bottleneck.delay", "100 h"), ("flows.near.access.rate", "1 bps")];

@@ -367,6 +367,38 @@ fn tshark(bytes: &[u8], arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
+/// Copies of segments come to the sink, of which it tells, some long after the source has heard of the segment. A transfer's last segment is
+/// short, so that numbers of bytes are no multiples.
+#[test]
+fn blocks_of_a_connection_that_is_kept_begin_and_end_where_segments_do() {
+    let overrides = [
+        (
+            "link.bottleneck.impair",
+            "[{ kind = \"duplicate\", rate = 0.2 }, { kind = \"jitter\", delay = \"exponential 100 ms\", order = \"overtake\" }]",
+        ),
+        ("flows.hosts.app", "{ kind = \"transactions\", bytes = 5000, gap = \"50 ms\", connection = \"keep\" }"),
+    ];
+    let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let links = ["hosts.access", "hosts.access.reverse"].map(str::to_owned).to_vec();
+    let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format: WHOLE, links })).finish();
+    let packets: Vec<_> = events(tracer.bytes().unwrap()).into_iter().map(|event| event.packet).collect();
+    let mut edges = BTreeSet::new();
+    for packet in packets.iter().filter(|packet| packet.kind == Kind::Data) {
+        edges.extend([packet.tcp.seq, packet.tcp.seq + packet.payload].map(|edge| (packet.source, edge)));
+    }
+    let mut again = 0;
+    for packet in packets.iter().filter(|packet| packet.kind == Kind::Ack) {
+        for &(from, to) in packet.tcp.sacks.as_slice() {
+            let is_of_segments = [from, to].iter().all(|&edge| edges.contains(&(packet.destination, edge)));
+            assert!(is_of_segments, "{} is told of {from} to {to}, before {}", packet.destination, packet.tcp.ack);
+            again += u32::from(to <= packet.tcp.ack);
+        }
+    }
+    assert!(again > 50, "{again} segments came twice");
+}
+
 #[test]
 fn an_event_ahead_is_written_when_its_time_has_come() {
     let (_, mut tracer) = traced(TraceFormat::Ns2, &[]);

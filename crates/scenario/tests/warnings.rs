@@ -126,6 +126,50 @@ fn a_link_that_no_route_uses_is_warned_of_with_its_line() {
 }
 
 #[test]
+fn requests_that_go_against_the_route_are_data_to_the_queue_that_they_come_to() {
+    // The link's two directions as links of their own, so that the way back is nobody's reverse.
+    let text = QUIET.replace("name = \"bottleneck\"", "name = \"bottleneck\"\none_way = true");
+    let back = "[[link]]\nname = \"back\"\nfrom = \"sink\"\nto = \"router\"\none_way = true\nrate = \"10 Mbps\"\ndelay = \"5 ms\"\n\
+                queue = { aqm = \"droptail\", limit = 50 }\n\n";
+    let text = text.replace("[[flows]]", &format!("{back}[[flows]]"));
+    let said = |app: &str| {
+        let overrides = [("flows.near.app".to_owned(), app.to_owned())];
+        let found = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap().warnings;
+        found.iter().any(|warning| warning.place == "link.back.queue" && warning.message.contains("only acknowledgements"))
+    };
+    assert_eq!([true, false, false, false], ["bulk", "exchange", "web", "video"].map(said));
+}
+
+#[test]
+fn senders_whose_own_links_mark_are_not_warned_of() {
+    let said = |access: &str| {
+        let text = QUIET.replace("from = \"router\"\nto = \"sink\"\ntcp", &format!("to = \"sink\"\n{access}\ntcp"));
+        let queue = ("link.bottleneck.queue".to_owned(), "{ aqm = \"droptail\", limit = 50 }".to_owned());
+        let found = Scenario::from_toml(&text, &[queue], &Registry::builtin(), &no_files).unwrap().warnings;
+        found.iter().any(|warning| warning.place == "flows.near.tcp.ecn")
+    };
+    let access = |impair: &str| format!("access = {{ to = \"router\", rate = \"10 Mbps\", delay = \"1 ms\"{impair} }}");
+    assert!(said(&access("")));
+    assert!(!said(&access(", impair = [{ kind = \"mark\", rate = 0.01 }]")));
+}
+
+#[test]
+fn a_link_that_goes_down_and_never_up_is_warned_of() {
+    let change = |at: &str, state: &str| format!("[[change]]\nat = {at}\nlink = \"bottleneck\"\nstate = \"{state}\"\n");
+    let said = |changes: &[String]| {
+        let found = Scenario::from_toml(&format!("{QUIET}\n{}", changes.concat()), &[], &Registry::builtin(), &no_files).unwrap().warnings;
+        found.iter().filter(|warning| warning.place == "change").map(|warning| warning.message.clone()).collect::<Vec<_>>()
+    };
+    let dead = said(&[change("\"5 s\"", "up"), change("\"8 s\"", "down")]);
+    assert!(dead.len() == 1 && dead[0].contains("\"bottleneck\" goes down at 8 s and never comes up"), "{dead:?}");
+    let every = |at: &str, state: &str| change(at, state) + "every = \"10 s\"\n";
+    assert_eq!(1, said(&[every("\"5 s\"", "down"), change("\"6 s\"", "up")]).len(), "it goes down again");
+    for changes in [[change("\"5 s\"", "down"), change("\"6 s\"", "up")], [every("\"5 s\"", "down"), every("\"1 s\"", "up")]] {
+        assert_eq!(Vec::<String>::new(), said(&changes), "{changes:?}");
+    }
+}
+
+#[test]
 fn a_low_latency_queue_wants_scalable_senders_that_say_so() {
     let places = |tcp: &str| {
         let found = warnings(&[("link.bottleneck.queue", "{ discipline = \"dualpi2\", limit = 400 }"), ("flows.near.tcp", tcp)]);

@@ -6,11 +6,11 @@ mod common;
 use std::sync::Arc;
 
 use common::{options, pipe, run_off, run_with};
-use ecnlab_sim::impairment::Part;
-use ecnlab_sim::{Counted, FlowSpec, Network, Options, Probe, Run};
+use ecnlab_sim::impairment::{KINDS, Part};
+use ecnlab_sim::{Counted, FlowSpec, ImpairmentSpec, Network, Options, Packet, PacketId, Probe, Run};
 use ecnlab_transport::application::{Connection, Traffic, Transactions};
 use ecnlab_transport::{Ack, Demand, Segment, Settings, Transport, profile};
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Span, Time, Values};
 
 const RTT: Span = Span::from_millis(40);
 
@@ -157,6 +157,68 @@ fn what_an_earlier_connection_left_in_the_network_is_discarded() {
     let read = of(&run, "goodput_bps") * 600.0 / 8.0;
     let done = of(&run, "transactions") * 5_000.0;
     assert!((done..=done + 5_000.0).contains(&read), "{read} bytes read in transfers of {done}");
+}
+
+/// When the only flow's connection was opened, when that was sent which has just arrived, and what of it was taken.
+#[derive(Default)]
+struct Ages {
+    opened: Time,
+    arrived: Option<(u64, Time)>,
+    /// Segments and acknowledgements that its ends took, and how many of them were sent before their connection opened.
+    taken: [u64; 2],
+    of_before: [u64; 2],
+    /// Those that arrived so late.
+    late: u64,
+}
+
+impl Ages {
+    fn take(&mut self, what: usize, sent: Time) {
+        self.taken[what] += 1;
+        self.of_before[what] += u64::from(sent < self.opened);
+    }
+}
+
+impl Probe for Ages {
+    const LINKS: bool = true;
+
+    fn sent(&mut self, now: Time, _flow: u32, segment: &Segment) {
+        if segment.seq == 0 && !segment.retransmission {
+            self.opened = now;
+        }
+    }
+
+    fn arrived(&mut self, _now: Time, _link: u32, _id: PacketId, packet: &Packet) {
+        self.arrived = Some((packet.seq, packet.sent));
+        self.late += u64::from(packet.sent < self.opened);
+    }
+
+    fn received(&mut self, _now: Time, _flow: u32, segment: &Segment) {
+        let (seq, sent) = self.arrived.take().unwrap();
+        assert_eq!(segment.seq, seq);
+        self.take(0, sent);
+    }
+
+    fn ack_received(&mut self, _now: Time, _flow: u32, ack: &Ack) {
+        self.take(1, ack.echo);
+    }
+}
+
+/// A packet's number of its connection comes again after 256 of them.
+#[test]
+fn what_stayed_in_the_network_while_256_connections_came_and_went_is_of_none_of_them() {
+    let entry = KINDS.iter().find(|entry| entry.name == "jitter").unwrap();
+    let mut values = Values::defaults(entry.parameters);
+    // A transfer takes two round trips, 256 of them 20 s, and more where a packet is held up and sent again.
+    let delays = (0..20).map(|late| format!("{} s: 0.0025", 20 + late)).fold("mix 0 s: 0.95".to_owned(), |all, one| all + ", " + &one);
+    for (name, text) in [("delay", delays.as_str()), ("order", "overtake")] {
+        values.read(name, text).unwrap();
+    }
+    let hasty = Settings { rto_min: Span::from_millis(100), rto_initial: Span::from_millis(100), ..tcp() };
+    let mut network = network(hasty, traffic(Transactions { gap: Span::ZERO, ..plan(500, 0, Connection::New) }));
+    network.links.iter_mut().for_each(|link| link.impairment = ImpairmentSpec::of([(entry.make)(&values)]));
+    let (_, ages) = run_with(&network, &options(4_000, 1), Ages::default());
+    assert!(ages.late > 1_000 && ages.taken.iter().all(|&taken| taken > 10_000), "{} late, {:?} taken", ages.late, ages.taken);
+    assert_eq!([0, 0], ages.of_before, "of {} that came late", ages.late);
 }
 
 #[test]

@@ -186,11 +186,17 @@ impl Written<'_> {
         let (mean, [shape, most]) = self.parts(["shape", "at most"])?;
         let mean = positive(mean, "the mean")?;
         let shape = quantity::number(shape.ok_or("must have a shape, as in pareto 12 KB, shape 1.2")?)?;
-        let shape = positive(shape, "the shape")?;
+        if !SHAPES.contains(&shape) {
+            return Err(format!("the shape must be {} .. {}", SHAPES.start(), SHAPES.end()));
+        }
         let most = most.map(|most| self.quantity(most)).transpose()?;
         let scale = match most {
             Some(most) if most <= mean => return Err("the upper bound must be above the mean".to_owned()),
-            Some(most) => bounded_scale(mean, shape, most),
+            Some(most) => {
+                let scale = bounded_scale(mean, shape, most);
+                let is_met = (bounded_mean(scale, shape, most) / mean - 1.0).abs() < 1e-3;
+                is_met.then_some(scale).ok_or("no value is small enough for this mean: give a larger shape or a lower upper bound")?
+            }
             None if shape <= 1.0 => return Err("a shape of at most 1 has no mean: give an upper bound, as in at most 1 GB".to_owned()),
             None => mean * (shape - 1.0) / shape,
         };
@@ -255,6 +261,9 @@ fn bounded_scale(mean: f64, shape: f64, most: f64) -> f64 {
     }
     high
 }
+
+/// Shapes of a Pareto distribution. Those below have nearly all of their values near 0, where numbers end, and those above are all but fixed.
+const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 
 /// Enough to settle every bit of a number.
 const HALVINGS: u32 = 1100;
@@ -400,6 +409,23 @@ mod tests {
             let error = (variance / DRAWS as f64).sqrt();
             assert!((found - mean).abs() <= 4.0 * error, "{text}: mean {found}");
             assert!((spread - variance).abs() <= 0.05 * variance, "{text}: variance {spread}");
+        }
+    }
+
+    #[test]
+    fn a_pareto_distribution_that_cannot_have_its_mean_is_refused() {
+        let said = |text: &str| Distribution::read(text, Measure::Time).map(|_| ()).unwrap_err();
+        for shape in ["0", "-1", "1e-300", "1e300"] {
+            assert!(said(&format!("pareto 1 s, shape {shape}, at most 2 s")).contains("the shape must be 0.01 .. 1000"), "{shape}");
+        }
+        assert!(said("pareto 1 s, shape 1").contains("a shape of at most 1 has no mean"));
+        // Its smallest value is about (1e-6)^100 s.
+        assert!(said("pareto 1 us, shape 0.01, at most 1 s").contains("a larger shape or a lower upper bound"));
+        for text in ["pareto 1 s, shape 0.01, at most 2 s", "pareto 1 s, shape 1000, at most 2 s", "pareto 1.1 s, shape 0.9, at most 200 s"]
+        {
+            let drawn = seconds(text);
+            let draws = [0.0, 0.5, 0.999].map(|u| drawn.law.quantile(u));
+            assert!(draws.is_sorted() && draws[0] > 0.0 && draws[2] < 200.0, "{text}: {draws:?}");
         }
     }
 

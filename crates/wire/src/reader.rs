@@ -89,6 +89,34 @@ impl<'a> Reader<'a> {
         self.source.offset()
     }
 
+    /// Reads one record: its event, or nothing where it was passed over. A file may hold nothing else for as long as it is, so whoever wants to
+    /// stop in between asks for one after another.
+    pub fn step(&mut self) -> Option<Result<Option<Event>, Fault>> {
+        if self.ended {
+            return None;
+        }
+        let offset = self.source.offset();
+        let next = self.read();
+        self.record += 1;
+        match next {
+            Ok(Next::Event(event)) => Some(Ok(Some(event))),
+            Ok(Next::Aside) => {
+                self.passed_over += 1;
+                Some(Ok(None))
+            }
+            Ok(Next::End) => {
+                self.record -= 1;
+                self.ended = true;
+                None
+            }
+            Err(Stop::Skip(why)) => Some(Err(fault(self.record, offset, why, false))),
+            Err(Stop::End(why)) => {
+                self.ended = true;
+                Some(Err(fault(self.record, offset, why, true)))
+            }
+        }
+    }
+
     fn read(&mut self) -> Result<Next, Stop> {
         match &mut self.content {
             Content::Ns2 => next_line(&mut self.source),
@@ -102,25 +130,11 @@ impl Iterator for Reader<'_> {
     type Item = Result<Event, Fault>;
 
     fn next(&mut self) -> Option<Result<Event, Fault>> {
-        while !self.ended {
-            let offset = self.source.offset();
-            let next = self.read();
-            self.record += 1;
-            match next {
-                Ok(Next::Event(event)) => return Some(Ok(event)),
-                Ok(Next::Aside) => self.passed_over += 1,
-                Ok(Next::End) => {
-                    self.record -= 1;
-                    self.ended = true;
-                }
-                Err(Stop::Skip(why)) => return Some(Err(fault(self.record, offset, why, false))),
-                Err(Stop::End(why)) => {
-                    self.ended = true;
-                    return Some(Err(fault(self.record, offset, why, true)));
-                }
+        loop {
+            if let Some(found) = self.step()?.transpose() {
+                return Some(found);
             }
         }
-        None
     }
 }
 

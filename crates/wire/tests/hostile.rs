@@ -148,6 +148,22 @@ fn interfaces_without_end_are_refused() {
     assert!(only_fault(&out).1.ends_with("more than 4096 interfaces are not read"));
 }
 
+/// Whoever reads step by step is asked back after each record, also where none is an event.
+#[test]
+fn a_file_of_lines_that_are_passed_over_is_read_one_by_one() {
+    let text = String::from_utf8(fixture("ns2.tr")).unwrap();
+    let first = text.lines().next().unwrap();
+    let aside = first.replacen(['+', '-', 'r', 'd'], "h", 1);
+    let file = format!("{first}\n{}", format!("{aside}\n").repeat(1000));
+    let mut reader = Reader::open(file.as_bytes()).unwrap();
+    assert!(reader.step().unwrap().unwrap().is_some());
+    for read in 2..=1001 {
+        assert!(reader.step().unwrap().unwrap().is_none());
+        assert_eq!((read, read - 1), (reader.records(), reader.passed_over()));
+    }
+    assert!(reader.step().is_none() && reader.next().is_none());
+}
+
 #[test]
 fn packets_of_a_link_that_is_not_read_are_said_once_and_passed_over() {
     let mut bytes = fixture("linux-lo.pcapng");

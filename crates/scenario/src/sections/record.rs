@@ -64,7 +64,8 @@ pub struct Extent {
     pub queues: usize,
     /// Gauges of all queues together.
     pub gauges: usize,
-    pub flows: usize,
+    /// Flows with a row of their own.
+    pub flows: u64,
     pub groups: usize,
 }
 
@@ -79,12 +80,12 @@ impl Record {
     pub fn bytes(&self, extent: &Extent) -> [(&'static str, f64); 3] {
         let samples = |every: Interval| every.0.map_or(0.0, |every| extent.duration.seconds() / every.seconds());
         let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
-        let rows = |of: usize, bytes: u64| of as f64 * bytes as f64;
-        let queues = rows(extent.queues, record::QUEUE_SAMPLES.row_bytes());
+        let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
+        let queues = rows(extent.queues as u64, record::QUEUE_SAMPLES.row_bytes());
         [
-            ("queue", samples(self.queue) * (queues + rows(extent.gauges, record::GAUGE_SAMPLES.row_bytes()))),
+            ("queue", samples(self.queue) * (queues + rows(extent.gauges as u64, record::GAUGE_SAMPLES.row_bytes()))),
             ("window", samples(self.window) * rows(extent.flows, record::WINDOW_SAMPLES.row_bytes())),
-            ("rates", seconds * rows(extent.groups, record::RATES.row_bytes())),
+            ("rates", seconds * rows(extent.groups as u64, record::RATES.row_bytes())),
         ]
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Direction, LinkName, LinkSpec, OwnLink};
+use ecnlab_sim::{Direction, ImpairmentSpec, LinkName, LinkSpec, OwnLink};
 use ecnlab_units::distribution::Times;
 use ecnlab_units::parameter::{Parameter, joined};
 use ecnlab_units::{Rate, Span, Values, parameters};
@@ -166,6 +166,11 @@ impl Way {
 }
 
 impl Private {
+    /// What the links do to packets, if anything.
+    pub fn impairment(&self) -> Option<&ImpairmentSpec> {
+        self.impairments.spec.as_deref()
+    }
+
     /// The link of a flow at this end, and the one back.
     pub fn specs(&self, group: &Arc<str>, member: u32) -> [LinkSpec; 2] {
         [(Direction::Forward, self.spread), (Direction::Back, Span::ZERO)].map(|(direction, spread)| {

@@ -175,8 +175,8 @@ impl<P: Probe> Caller<'_, P> {
 
 impl<P: Probe> Calls for Caller<'_, P> {
     fn open(&mut self, member: Member, demand: Demand) {
-        let at = self.flow(member);
-        self.simulation.flows[at as usize].connect(&demand);
+        let (at, now) = (self.flow(member), self.simulation.now);
+        self.simulation.flows[at as usize].connect(&demand, now);
         self.begin(at, demand);
     }
 
@@ -184,7 +184,8 @@ impl<P: Probe> Calls for Caller<'_, P> {
         let (at, to) = (self.flow(member), self.flow(to));
         let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
         let opening = Opening { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
-        self.simulation.flows[at as usize].answer(opening, &demand);
+        let now = self.simulation.now;
+        self.simulation.flows[at as usize].answer(opening, &demand, now);
         self.begin(at, demand);
     }
 

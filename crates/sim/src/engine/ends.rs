@@ -4,7 +4,7 @@ use ecnlab_transport::application::Event;
 use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
 use ecnlab_units::{Rate, Time};
 
-use super::{END, Flow, Simulation};
+use super::{END, Simulation};
 use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
 use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
@@ -17,7 +17,7 @@ impl<P: Probe> Simulation<P> {
         self.packets.release(id);
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
-        if packet.connection != flow.connection {
+        if !flow.is_of_now(packet.connection, packet.sent) {
             return;
         }
         let segment = packet.segment();
@@ -72,9 +72,10 @@ impl<P: Probe> Simulation<P> {
     /// Puts an acknowledgement into the network, which takes its SACK blocks.
     fn send_ack(&mut self, flow: u32, ack: &mut Ack) {
         self.probe.ack_sent(self.now, flow, ack);
-        let Flow { back: cursor, connection, .. } = self.flows[flow as usize];
+        let from = &self.flows[flow as usize];
+        let (cursor, origin) = (from.back, from.origin(flow, from.back, Bits::default()));
         let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
-        let id = self.packets.insert_ack(ack, Origin { flow, cursor, connection, bits: Bits::default() });
+        let id = self.packets.insert_ack(ack, origin);
         self.tell_of_made(id, &sacks);
         self.enter(self.hops[cursor as usize], id);
     }
@@ -84,7 +85,7 @@ impl<P: Probe> Simulation<P> {
         let Packet { flow: at, connection, .. } = self.packets[id];
         let ack = self.packets.release_ack(id);
         let flow = &mut self.flows[at as usize];
-        if connection != flow.connection {
+        if !flow.is_of_now(connection, ack.echo) {
             return;
         }
         self.probe.ack_received(self.now, at, &ack);
@@ -155,7 +156,7 @@ impl<P: Probe> Simulation<P> {
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (flow.timer, Origin { flow: at, cursor: flow.forward, connection: flow.connection, bits: flow.bits });
+        let (timer, origin) = (flow.timer, flow.origin(at, flow.forward, flow.bits));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);

@@ -7,7 +7,7 @@ use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
 use crate::network::{Counted, FlowSpec};
-use crate::packet::{Bits, NONE};
+use crate::packet::{Bits, NONE, Origin};
 
 /// What every packet reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
@@ -18,7 +18,7 @@ pub struct Flow {
     pub back: u32,
     pub group: u32,
     /// Which of its connections is open, modulo 256.
-    pub connection: u8,
+    connection: u8,
     /// What is the same of all packets of its sender.
     pub bits: Bits,
     pub datagrams: bool,
@@ -45,6 +45,8 @@ pub struct Flow {
     pub transport: Transport,
     /// Phase of the sender's clock.
     pub boot: Span,
+    /// Since when its connection is open.
+    opened: Time,
     /// What the connections before this one have counted.
     past: Option<Box<Past>>,
 }
@@ -94,32 +96,46 @@ impl Flow {
             sender: Endpoint::new(&transport, spec.opens.as_ref().unwrap_or(&nothing), boot),
             transport,
             boot,
+            opened: Time::ZERO,
             past: None,
         }
     }
 
-    /// Puts a new connection in the place of the one before, if there was one. Packets of that one that are still in the network carry its
-    /// number and are discarded when they arrive.
-    pub fn connect(&mut self, demand: &Demand) {
+    /// Puts a new connection in the place of the one before, if there was one. Packets of that one that are still in the network are
+    /// discarded when they arrive.
+    pub fn connect(&mut self, demand: &Demand, now: Time) {
         let transport = self.transport.clone();
-        self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport));
+        self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport), now);
     }
 
     /// Puts the other direction of an open connection in the place of the connection before.
-    pub fn answer(&mut self, opening: Opening, demand: &Demand) {
+    pub fn answer(&mut self, opening: Opening, demand: &Demand, now: Time) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
         let settings = Arc::new(settings.of_answer(opening.ecn));
         let sink = Sink::new(&Transport::Tcp(settings.clone()));
-        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink);
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink, now);
     }
 
-    fn replace(&mut self, sender: Endpoint, sink: Sink) {
+    fn replace(&mut self, sender: Endpoint, sink: Sink, now: Time) {
         if self.started {
             self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
             self.connection = self.connection.wrapping_add(1);
         }
         self.started = true;
-        (self.sender, self.sink) = (sender, sink);
+        (self.sender, self.sink, self.opened) = (sender, sink, now);
+    }
+
+    /// Where its packets come from that enter a route, the sender's or the sink's.
+    #[inline]
+    pub fn origin(&self, flow: u32, cursor: u32, bits: Bits) -> Origin {
+        Origin { flow, cursor, connection: self.connection, bits }
+    }
+
+    /// Whether a packet is of the connection that is open. One that stayed in the network while 256 others came and went carries the same
+    /// number, but was `sent` before this one opened.
+    #[inline]
+    pub fn is_of_now(&self, connection: u8, sent: Time) -> bool {
+        connection == self.connection && sent >= self.opened
     }
 
     /// Whether a connection that its application opened has not been answered yet.

@@ -4,6 +4,8 @@
 //! and a FIN takes a number. A full segment carries as much data as a real header leaves of its size on the wire, which is the
 //! simulation's: where a scenario counts fewer bytes of headers than there are, it carries so many bytes less.
 
+use std::collections::VecDeque;
+
 use ecnlab_transport::{Plan, Role, Settings};
 use ecnlab_units::Time;
 use ecnlab_wire::{Flags, SackRuns, Tcp, Timestamps, Version};
@@ -19,6 +21,8 @@ const TIMESTAMPS: u32 = 12;
 const PICOS_PER_MS: u64 = 1_000_000_000;
 /// RFC 7323, section 2.3.
 const MOST_SCALE: u8 = 14;
+/// Short segments of a connection whose numbers are kept.
+const MOST_SHORTS: usize = 1024;
 
 /// What both sides of a connection know and have said.
 pub struct Connection {
@@ -34,6 +38,11 @@ pub struct Connection {
     heard: u32,
     /// Whether the sink has closed its side.
     closed: bool,
+    /// Segments that were sent and are not full, with their numbers. A DSACK block (RFC 2883) tells of segments that the plan has let go of.
+    shorts: VecDeque<(u64, u32)>,
+    /// All short segments up to this one have been forgotten.
+    forgotten: Option<u64>,
+    reports_twice: bool,
 }
 
 impl Connection {
@@ -56,12 +65,16 @@ impl Connection {
             timestamps: settings.timestamps,
             heard: 0,
             closed: false,
+            shorts: VecDeque::new(),
+            forgotten: None,
+            reports_twice: settings.dsack,
         }
     }
 
     /// Another connection takes the place of this one.
     pub fn begin_anew(&mut self) {
-        (self.heard, self.closed) = (0, false);
+        (self.heard, self.closed, self.forgotten) = (0, false, None);
+        self.shorts.clear();
     }
 
     /// The clock of an acknowledgement that has reached the source.
@@ -74,7 +87,10 @@ impl Connection {
         let Some(plan) = made.endpoint.plan() else { return (Tcp::default(), payload) };
         let tcp = match packet.kind() {
             PacketKind::Ack => self.of_ack(now, packet, made, plan),
-            _ => self.of_segment(now, packet, plan),
+            _ => {
+                self.remember(packet.seq, payload, plan);
+                self.of_segment(now, packet, plan)
+            }
         };
         let tcp = if packet.role == Role::Syn { self.opening(tcp) } else { tcp };
         (tcp, if payload == plan.full_payload() { payload - self.cut } else { payload })
@@ -98,7 +114,9 @@ impl Connection {
         let flags = Flags::ACK.with(Flags::SYN, role == Role::Syn).with(Flags::FIN, role == Role::Fin);
         self.closed |= role == Role::Fin;
         let mut sacks = SackRuns::default();
-        made.sacks.as_slice().iter().for_each(|&(from, to)| sacks.push(self.number(plan, from), self.number(plan, to)));
+        for &(from, to) in made.sacks.as_slice().iter().filter(|&&(from, _)| self.forgotten.is_none_or(|last| last < from)) {
+            sacks.push(self.number(plan, from), self.number(plan, to));
+        }
         Tcp {
             seq: u32::from(role != Role::Syn),
             ack: self.number(plan, seq),
@@ -125,10 +143,28 @@ impl Connection {
         (self.window >> self.scale).min(u16::MAX.into()) as u16
     }
 
+    /// Keeps the number of a short segment, where an acknowledgement may tell of it, or of one before it, once it is let go of.
+    fn remember(&mut self, seq: u64, payload: u32, plan: &Plan) {
+        let is_new = self.shorts.back().is_none_or(|&(last, _)| last < seq);
+        if !self.reports_twice || !is_new || payload == plan.full_payload() || plan.role(seq) == Role::Syn {
+            return;
+        }
+        if self.shorts.len() == MOST_SHORTS {
+            self.forgotten = self.shorts.pop_front().map(|(short, _)| short);
+        }
+        self.shorts.push_back((seq, self.number(plan, seq)));
+    }
+
     /// The number of a segment's first byte, modulo 2^32.
     fn number(&self, plan: &Plan, seq: u64) -> u32 {
         if plan.role(seq) == Role::Syn {
             return 0;
+        }
+        // From here to the next short segment all are full.
+        let next = self.shorts.partition_point(|&(short, _)| short < seq);
+        if let Some(&(short, number)) = self.shorts.get(next) {
+            let full = u64::from(plan.full_payload() - self.cut);
+            return number.wrapping_sub(((short - seq) * full) as u32);
         }
         let data = plan.bytes_before(seq).saturating_sub(u64::from(self.cut) * plan.full_before(seq));
         (1 + data + u64::from(plan.is_closed_before(seq))) as u32

@@ -68,15 +68,24 @@ impl Settings {
             (true, false, Some(rate)) => {
                 vec![("rate", format!("{} bps is what load is a share of, and flows_per_second is given", rate.bps()))]
             }
-            (true, false, None) | (false, true, Some(_)) => Vec::new(),
+            (true, false, None) => Vec::new(),
+            (false, true, Some(_)) => {
+                let told = || "lets more than ten million flows come in a second: give less load or rate, or larger sizes".to_owned();
+                (self.mean_interval() < SHORTEST).then(|| ("load", told())).into_iter().collect()
+            }
+        }
+    }
+
+    /// From one flow to the next, in the mean.
+    fn mean_interval(&self) -> Span {
+        match self.rate {
+            Some(rate) => self.size.mean_interval(self.load * rate.bps() as f64),
+            None => Span::from_secs_f64(1.0 / self.flows_per_second).unwrap_or(Span::from_picos(u64::MAX)),
         }
     }
 
     pub fn plan(self) -> Arrivals {
-        let mean = match self.rate {
-            Some(rate) => self.size.mean_interval(self.load * rate.bps() as f64),
-            None => Span::from_secs_f64(1.0 / self.flows_per_second).unwrap_or(Span::from_picos(u64::MAX)),
-        };
+        let mean = self.mean_interval();
         let intervals = match self.process {
             Process::Poisson => Times::exponential(mean),
             Process::Pareto => Times::pareto(mean, self.shape),
@@ -85,6 +94,9 @@ impl Settings {
         Arrivals { intervals, mean, load: self.load, sizes: self.size, count: self.count, until: self.until }
     }
 }
+
+/// As short as the mean interval may be: that of the most flows per second. Far shorter ones would be rounded to nothing.
+const SHORTEST: Span = Span::from_picos(100_000);
 
 /// What all applications of this kind in a group have in common.
 #[derive(Clone, Debug)]
@@ -205,6 +217,16 @@ mod tests {
         assert_eq!(Some("rate"), wrong(&[("load", "0.5")]));
         assert_eq!(Some("rate"), wrong(&[("flows_per_second", "3"), ("rate", "1 Mbps")]));
         assert_eq!([None; 2], [wrong(&[("load", "0.5"), ("rate", "1 Mbps")]), wrong(&[("flows_per_second", "3")])]);
+    }
+
+    #[test]
+    fn a_load_that_leaves_no_time_between_flows_is_refused() {
+        let wrong = |size, rate| {
+            let told = settings(&[("load", "1"), ("size", size), ("rate", rate)]).check();
+            told.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        // 8 bits at 80 Mbps are 100 ns.
+        assert_eq!([vec![], vec!["load"], vec!["load"]], [wrong("1 B", "80 Mbps"), wrong("1 B", "81 Mbps"), wrong("1 B", "10 Tbps")]);
     }
 
     #[test]

@@ -177,6 +177,14 @@ impl Traffic {
         }
     }
 
+    /// How many of these flows have a row of their own in results: those that send along the route.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Traffic::Once(_) => 1,
+            Traffic::Application(spec) => spec.members().iter().filter(|&&heading| heading == Heading::Along).count() as u64,
+        }
+    }
+
     /// Whether flows come and go.
     pub fn grows(&self) -> bool {
         matches!(self, Traffic::Application(spec) if spec.grows())
