@@ -16,6 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,18 +136,28 @@ class Trace:
         return {"source": self.source, "about": dict(self.about), "total": dict(self.total)} | rows
 
     def save(self, folder: str | Path) -> list[str]:
-        """Write summary.json and every table as Parquet into a folder; returns the files' names. Raises TraceError if the disk refuses."""
+        """Write summary.json and every table as Parquet into a folder; returns the files' names. Raises TraceError if the disk refuses.
+
+        Each file is whole or not there, and summary.json comes last.
+        """
+        from ecnlab.store import write_atomically
+
         path = Path(folder)
         names = [f"{table.name}.parquet" for table in catalog.trace_tables()]
+        text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
         try:
             path.mkdir(parents=True, exist_ok=True)
             for table, name in zip(catalog.trace_tables(), names, strict=True):
-                self.table(table.name).write_parquet(path / name)
-            text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
-            (path / "summary.json").write_text(text + "\n", encoding="utf-8")
+                write_atomically(path / name, self._parquet(table.name))
+            write_atomically(path / "summary.json", f"{text}\n".encode())
         except OSError as error:
             raise TraceError(f"cannot write to {folder}: {error.strerror or error}") from None
         return ["summary.json", *names]
+
+    def _parquet(self, name: str) -> bytes:
+        out = BytesIO()
+        self.table(name).write_parquet(out)
+        return out.getvalue()
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         columns = self.columns(name)

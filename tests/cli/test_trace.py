@@ -1,5 +1,6 @@
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,18 @@ def test_tables_and_figures_go_into_folders(command: Command, tmp_path: Path) ->
         f"{stem}.svg" for stem in ("sequence-0", "marks", "drops", "throughput", "goodput")
     }
     assert (tmp_path / "tables" / "flows.parquet").is_file()
+
+
+def test_files_of_one_name_go_into_folders_of_their_own(command: Command, tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "run.tr.gz" for folder in ("one", "other")]
+    for path in paths:
+        path.parent.mkdir()
+        shutil.copy(SMALL, path)
+    other = TRACES / "two-drops.pcapng.gz"
+    done = command("trace", *paths, other, "--out", tmp_path / "tables", "--json")
+    assert (done.code, done.err) == (0, "")
+    told = [json.loads((folder / "summary.json").read_text())["source"] for folder in (tmp_path / "tables").iterdir()]
+    assert sorted(told) == sorted(map(str, [*paths, other]))
 
 
 def test_what_is_no_trace_exits_with_2(command: Command, tmp_path: Path) -> None:

@@ -127,10 +127,12 @@ def _report(trace: Trace) -> None:
 
 
 def _folder(folder: Path | None, file: str, files: Sequence[str]) -> Path | None:
-    """Where the tables or figures of a file go: of several each into a folder of its own."""
+    """Where the tables or figures of a file go: of several each into a folder of its own, called after its path where names are alike."""
     from ecnlab.names import file_name
 
-    return folder / file_name(Path(file).name) if folder and len(files) > 1 else folder
+    name = Path(file).name
+    is_alone = sum(Path(other).name == name for other in set(files)) == 1
+    return folder / file_name(name if is_alone else file) if folder and len(files) > 1 else folder
 
 
 def _keep(trace: Trace, tables: Path | None, figures: Path | None, *, said: bool) -> None:
