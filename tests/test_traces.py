@@ -242,3 +242,14 @@ def test_a_saved_trace_has_every_table_and_a_summary(tmp_path: Path) -> None:
     written = trace.save(tmp_path / "out")
     assert sorted(written) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert pl.read_parquet(tmp_path / "out" / "flows.parquet").equals(trace.flows, null_equal=True)
+
+
+def test_tables_that_a_full_disk_refuses_leave_nothing_under_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "flows.parquet").write_bytes(b"before")
+    monkeypatch.setattr("ecnlab.store.partial_path", lambda path: tmp_path / "full")
+    with pytest.raises(lab.TraceError, match=r"cannot write to .*out: No space left on device"):
+        lab.trace(TRACES / "small.tr.gz").save(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["flows.parquet"]
+    assert (tmp_path / "out" / "flows.parquet").read_bytes() == b"before"

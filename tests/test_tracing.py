@@ -1,4 +1,5 @@
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_runs(small: ecnl
     (tmp_path / "folder.tr").mkdir()
     with pytest.raises(ecnlab.ResultsError, match="it is a folder"):
         traced(small, tmp_path / "folder.tr")
+
+
+def test_what_is_no_plain_file_is_refused_and_stays(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tr")
+    (tmp_path / "link.tr").symlink_to(tmp_path / "elsewhere.tr")
+    os.mkfifo(tmp_path / "run-seed2.tr")
+    for name, message in (("pipe.tr", "it is a pipe or a device"), ("link.tr", "it is a symbolic link")):
+        with pytest.raises(ecnlab.ResultsError, match=message):
+            traced(small, tmp_path / name)
+    with pytest.raises(ecnlab.ResultsError, match=r"run-seed2\.tr: it is a pipe"):
+        ecnlab.run(small, [1, 2], trace=tmp_path / "run.tr")
+    assert {path.name for path in tmp_path.glob("*.tr")} == {"pipe.tr", "link.tr", "run-seed2.tr"}
+    assert (tmp_path / "pipe.tr").is_fifo()
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

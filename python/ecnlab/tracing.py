@@ -77,17 +77,20 @@ class Tracing:
 
     def file(self, seed: int) -> TraceFile:
         """Where a seed's trace goes, after what killed runs left half done of it is removed."""
-        path = self._of(seed) if self.several else self.path
+        path = self.path_of(seed)
         sweep(path.parent, f"{glob.escape(path.name)}.*")
         return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep, self.ip)
 
-    def _of(self, seed: int) -> Path:
+    def path_of(self, seed: int) -> Path:
+        """The name of a seed's trace."""
+        if not self.several:
+            return self.path
         ending = "".join(_endings(self.path))
         return self.path.with_name(f"{self.path.name.removesuffix(ending)}-seed{seed}{ending}")
 
     def refusal(self, seed: int, error: OSError) -> ResultsError:
         """That a seed's trace could not be written."""
-        path = self._of(seed) if self.several else self.path
+        path = self.path_of(seed)
         return ResultsError(f"cannot write the trace {path}: {error.strerror or error}; nothing of it was kept")
 
 
@@ -117,7 +120,19 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
         raise ResultsError(f"cannot write the trace {path}: {what}")
     if not os.access(path.absolute().parent, os.W_OK):
         raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
-    return Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
+    tracing = Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
+    for seed in seeds:
+        _require_plain(tracing.path_of(seed))
+    return tracing
+
+
+def _require_plain(path: Path) -> None:
+    """A whole trace takes its name's place, so what is there may only be a file. Raises ResultsError."""
+    if path.is_symlink():
+        raise ResultsError(f"cannot write the trace {path}: it is a symbolic link, which the trace would replace; name the file itself")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; name a file")
 
 
 def _of_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 //! A run's own trace, read again, gives back what the run has measured.
 
+use std::collections::BTreeSet;
+
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Options, Run, Simulation, TraceFormat, TraceSpec, Tracer};
@@ -10,9 +12,11 @@ use ecnlab_wire::{Reader, Version};
 
 /// Flows of three distances through one queue that marks and drops; some know no ECN, and all have an end or none.
 fn network(app: &str, profile: &str, duration_s: u64, from_s: u64) -> Scenario {
+    // An application whose flows come and go is one for all of its group.
+    let count = if app.contains("arrivals") { 1 } else { 4 };
     let group = |name: &str, delay_ms: u32, ecn: bool| {
         format!(
-            "[[flows]]\nname = \"{name}\"\ncount = 4\nto = \"sink\"\n\
+            "[[flows]]\nname = \"{name}\"\ncount = {count}\nto = \"sink\"\n\
              access = {{ to = \"router\", rate = \"10 Mbps\", delay = \"{delay_ms} ms\", spread = \"1 ms\" }}\n\
              tcp = {{ profile = \"{profile}\", ecn = {ecn}, max_window = 64 }}\napp = {app}\n"
         )
@@ -37,13 +41,18 @@ fn there_and_back(scenario: &Scenario, format: TraceFormat, header: u32) -> (Run
     (run, told)
 }
 
-/// Runs it with a trace.
+/// Runs it with a trace of bytes.
 fn traced(scenario: &Scenario, spec: TraceSpec) -> (Run, Vec<u8>) {
+    let (run, mut tracer) = run_with(scenario, spec);
+    (run, std::mem::take(tracer.bytes().unwrap()))
+}
+
+fn run_with(scenario: &Scenario, spec: TraceSpec) -> (Run, Tracer) {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
     let options = Options { duration, measure_from, seed: 7 };
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
     tracer.finish(duration);
-    (run, std::mem::take(tracer.bytes().unwrap()))
+    (run, tracer)
 }
 
 /// Reads a trace over the measured interval.
@@ -147,6 +156,44 @@ fn an_ns_2_trace_gives_back_the_measures_of_an_interval_within_a_run() {
     // The run counts a mark when the packet comes, the trace shows it when the packet leaves: what waits at both ends of the interval differs.
     let (own, read) = whole(&run, &trace, "marks");
     assert!((own[0] - read[0]).abs() <= 30.0 && own[0] > 500.0, "marks: the run has {}, its trace {}", own[0], read[0]);
+}
+
+/// Connections that follow one another at one place count their packets from 0 each. A run's flow counts what its connections do together.
+/// Requests are flows of the trace behind those of the run, which does not count them.
+#[test]
+fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
+    let scenario = network("{ kind = \"exchange\", response = \"20 kB\" }", "ns2", 30, 0);
+    let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+    for column in COUNTS.iter().chain(RATES) {
+        let own = run.report.reals("flows", column);
+        let rows: Vec<_> = told(&trace, "flows", "fid").into_iter().zip(told(&trace, "flows", column)).collect();
+        let together = |flow: usize| rows.iter().filter(|(fid, _)| *fid == flow as f64).map(|(_, value)| value).sum();
+        assert_same(&own, &(0..own.len()).map(together).collect::<Vec<f64>>(), 0.0, column);
+    }
+    assert_a_row_for_each_connection(&scenario, &trace, 1500);
+}
+
+/// What a lockout is measured by is a flow's place in the run and a connection in the trace.
+#[test]
+fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
+    let scenario = network("{ kind = \"arrivals\", flows_per_second = 6, size = \"30 kB\" }", "ns2", 60, 0);
+    let (run, trace) = there_and_back(&scenario, TraceFormat::Ns2, 0);
+    for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "goodput_bps", "goodput_first_bps"] {
+        let (own, read) = whole(&run, &trace, column);
+        assert_same(&own, &read, 0.0, column);
+        assert!(own[0] > 100.0, "{column}: {own:?}");
+    }
+    assert_a_row_for_each_connection(&scenario, &trace, 1000);
+}
+
+/// The table of events, which names each packet's connection, has as many of them as the lines' flows, and more than so many.
+fn assert_a_row_for_each_connection(scenario: &Scenario, lines: &Told, least: usize) {
+    let (_, mut tracer) = run_with(scenario, TraceSpec { format: TraceFormat::Table, links: Vec::new() });
+    let events = tracer.rows(0).unwrap();
+    let whose = values(&events, "flow").into_iter().zip(values(&events, "connection"));
+    let connections: BTreeSet<_> = whose.map(|(flow, connection)| (flow as u64, connection as u64)).collect();
+    assert_eq!(connections.len(), told(lines, "flows", "fid").len());
+    assert!(connections.len() > least, "{} connections", connections.len());
 }
 
 /// A capture ends behind the bottleneck and shows no round-trip time of the sink, but all bytes of a transfer come there.

@@ -1,8 +1,9 @@
 //! What the headers of each packet in the network say, kept beside it: addresses, numbers, options. A packet has many events, so they are
 //! written once, when it is made.
 //!
-//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers, or 2001:db8::1, 2001:db8::2, ... (RFC 3849). Each flow has a port of its own at its sink, and each of its
-//! connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their agents.
+//! Hosts have the addresses 10.0.0.1, 10.0.0.2, ... by their nodes' numbers, or 2001:db8::1, 2001:db8::2, ... (RFC 3849). Each flow has a port of
+//! its own at its sink, and each of its connections another one at its source. In ns-2's lines hosts are nodes, and ports the numbers of their
+//! agents; each connection has an agent of its own at either end, as a new pair of agents has in ns-2.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +14,7 @@ use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp, Version};
 
 use super::TraceFormat;
 use super::connection::Connection;
-use super::nodes::Host;
+use super::nodes::{Host, Nodes};
 use crate::packet::{Packet, PacketId, PacketKind};
 use crate::probe::Made;
 
@@ -61,6 +62,8 @@ pub enum Written {
 /// A flow's hosts and its present connection.
 struct Flow {
     hosts: [Host; 2],
+    /// Its present connection's agents, at the same nodes.
+    agents: [Host; 2],
     /// How many connections there were before, and the number of the present one in its packets.
     connections: u32,
     connection: u8,
@@ -77,7 +80,7 @@ impl Headers {
             Transport::Tcp(settings) => Some(Connection::new(settings, self.version())),
             Transport::Datagrams(_) => None,
         };
-        self.flows.push(Flow { hosts, connections: 0, connection: 0, tcp });
+        self.flows.push(Flow { hosts, agents: hosts, connections: 0, connection: 0, tcp });
     }
 
     /// The version of IP that a capture shows; other forms show none.
@@ -94,9 +97,9 @@ impl Headers {
     }
 
     /// A packet comes into the network.
-    pub fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
+    pub fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made, nodes: &mut Nodes) {
         let flow = &mut self.flows[packet.flow as usize];
-        flow.turn_to(packet.connection);
+        flow.turn_to(packet.connection, nodes);
         let payload = carried(packet, made.endpoint);
         let (written, clock, flags) = match self.format {
             TraceFormat::Ns2 => (flow.lines(packet, self.made), None, Flags::default()),
@@ -130,8 +133,9 @@ impl Headers {
 
 impl Flow {
     /// A packet of this connection is made, which may be a new one.
-    fn turn_to(&mut self, connection: u8) {
+    fn turn_to(&mut self, connection: u8, nodes: &mut Nodes) {
         if connection != self.connection {
+            self.agents = self.hosts.map(|host| nodes.add_agent(host.node));
             self.connections += u32::from(connection.wrapping_sub(self.connection));
             self.connection = connection;
             self.tcp.iter_mut().for_each(Connection::begin_anew);
@@ -140,7 +144,8 @@ impl Flow {
 
     /// The lines of a packet, as ns-2 writes them: numbers count segments.
     fn lines(&self, packet: &Packet, number: u64) -> Written {
-        let packet = self.packet(packet, self.agents(), number, packet.size, of_segment(packet));
+        let ends = self.agents.map(|host| End { address: Address::Node(host.node), port: host.agent });
+        let packet = self.packet(packet, ends, number, packet.size, of_segment(packet));
         Lines::of(&packet).map_or(Written::Row, Written::Lines)
     }
 
@@ -177,10 +182,6 @@ impl Flow {
             tcp,
             state: State::Whole,
         }
-    }
-
-    fn agents(&self) -> [End; 2] {
-        self.hosts.map(|host| End { address: Address::Node(host.node), port: host.agent })
     }
 
     fn ports(&self, version: Version) -> [End; 2] {

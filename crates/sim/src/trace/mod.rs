@@ -145,7 +145,7 @@ impl Probe for Tracer {
     }
 
     fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made) {
-        self.headers.made(now, id, packet, made);
+        self.headers.made(now, id, packet, made, &mut self.nodes);
     }
 
     fn copied(&mut self, copy: PacketId, of: PacketId) {

@@ -64,7 +64,7 @@ impl Nodes {
         for &link in forward.iter().chain(back) {
             self.of_link(link);
         }
-        [start_of(forward[0]), end_of(forward[forward.len() - 1])].map(|end| self.add_agent(end))
+        [start_of(forward[0]), end_of(forward[forward.len() - 1])].map(|end| self.add_host(end))
     }
 
     /// The nodes where a link begins and ends.
@@ -82,9 +82,14 @@ impl Nodes {
         self.numbers[stands]
     }
 
-    fn add_agent(&mut self, end: u32) -> Host {
+    fn add_host(&mut self, end: u32) -> Host {
         let node = self.number(end);
         self.agents.resize(self.count as usize, 0);
+        self.add_agent(node)
+    }
+
+    /// One more agent at a node that has had one.
+    pub fn add_agent(&mut self, node: u32) -> Host {
         let agent = self.agents[node as usize];
         self.agents[node as usize] += 1;
         Host { node, agent }
