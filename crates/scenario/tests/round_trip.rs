@@ -173,7 +173,7 @@ fn an_ns_2_trace_tells_the_connections_of_exchanges_apart() {
     assert_a_row_for_each_connection(&scenario, &trace, 1500);
 }
 
-/// What a lockout is measured by is a flow's place in the run and a connection in the trace.
+/// Lockouts are not compared: most of the run's here are waits for a connection's lost SYN, which a trace's flow begins after.
 #[test]
 fn an_ns_2_trace_tells_flows_that_come_and_go_apart() {
     let scenario = network("{ kind = \"arrivals\", flows_per_second = 6, size = \"30 kB\" }", "ns2", 60, 0);
