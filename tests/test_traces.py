@@ -248,7 +248,7 @@ def test_tables_that_a_full_disk_refuses_leave_nothing_under_their_names(tmp_pat
     (tmp_path / "full").symlink_to("/dev/full")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "flows.parquet").write_bytes(b"before")
-    monkeypatch.setattr("ecnlab.store.partial_path", lambda path: tmp_path / "full")
+    monkeypatch.setattr("ecnlab.traces.partial_path", lambda path: tmp_path / "full")
     with pytest.raises(lab.TraceError, match=r"cannot write to .*out: No space left on device"):
         lab.trace(TRACES / "small.tr.gz").save(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["flows.parquet"]

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from errno import EISDIR
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +152,7 @@ class Trace:
                 if (path / name).is_dir():
                     raise IsADirectoryError(EISDIR, f"{name} is a folder")
             for table in catalog.trace_tables():
-                self.table(table.name).write_parquet(partial[f"{table.name}.parquet"])
+                partial[f"{table.name}.parquet"].write_bytes(self._parquet(table.name))
             text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
             partial["summary.json"].write_text(text + "\n", encoding="utf-8")
             for name in names:
@@ -163,6 +164,12 @@ class Trace:
                 with suppress(OSError):
                     written.unlink(missing_ok=True)
         return names
+
+    def _parquet(self, name: str) -> bytes:
+        """A table in memory, since a library that writes files itself does not say why a disk refuses."""
+        out = BytesIO()
+        self.table(name).write_parquet(out)
+        return out.getvalue()
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         columns = self.columns(name)
