@@ -135,12 +135,15 @@ fn pi_holds_its_reference_where_red_wanders() {
 /// RFC 8033, section 4.2, and RFC 9332, appendix A.1: a target of 15 ms.
 #[test]
 fn pie_and_pi2_hold_fifteen_milliseconds_with_long_flows() {
+    // One run of four flows wanders by 0.4 ms (standard deviation), so the mean is judged.
+    const SEEDS: u64 = 5;
     for name in ["pie", "pi2"] {
         for (flows, variant, ecn) in [(4, "newreno", "true"), (4, "cubic", "false"), (20, "cubic", "true"), (60, "newreno", "false")] {
             let long = group(flows, tcp("linux", variant, &[("ecn", ecn)]), 50);
-            let (run, _) = run(&network(aqm(name, &[], 1000), 10_000, &[long]), (20, 80), 1);
-            let [mean, median, used] =
-                ["sojourn_mean_s", "sojourn_p50_s", "utilisation"].map(|column| run.report.reals("queues", column)[0]);
+            let network = network(aqm(name, &[], 1000), 10_000, &[long]);
+            let runs: Vec<Run> = (1..=SEEDS).map(|seed| run(&network, (20, 80), seed).0).collect();
+            let mean_of = |column| runs.iter().map(|run| run.report.reals("queues", column)[0]).sum::<f64>() / SEEDS as f64;
+            let [mean, median, used] = ["sojourn_mean_s", "sojourn_p50_s", "utilisation"].map(mean_of);
             let what = format!("{name}, {flows} flows of {variant}, ecn {ecn}: mean {mean}, median {median}, utilisation {used}");
             assert!((mean - 0.015).abs() < 0.003 && (median - 0.015).abs() < 0.003 && used > 0.98, "{what}");
         }
