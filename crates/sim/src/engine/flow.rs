@@ -32,8 +32,8 @@ pub struct Flow {
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
-    /// Copies of its packets that links made, in the whole run.
-    pub copied: u64,
+    /// Since when its connection is open.
+    opened: Time,
     pub measures: FlowMeasures,
     /// Number of its application, or `NONE`, and which member it is there.
     pub app: u32,
@@ -45,8 +45,8 @@ pub struct Flow {
     pub transport: Transport,
     /// Phase of the sender's clock.
     pub boot: Span,
-    /// Since when its connection is open.
-    opened: Time,
+    /// Copies of its packets that links made, in the whole run.
+    pub copied: u64,
     /// What the connections before this one have counted.
     past: Option<Box<Past>>,
 }
