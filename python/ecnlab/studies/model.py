@@ -1,4 +1,4 @@
-"""What a study is: items (figures and tables), each naming the runs it needs and how it is drawn from their results."""
+"""What a study is: items (figures and tables), each naming the scenarios it needs and how it is drawn from their results; and claims."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
     from ecnlab.plots.drawn import Drawn
     from ecnlab.results import Result
+    from ecnlab.studies.claims import Claim
 
 Key = tuple[Any, ...]
 Results = Mapping[Key, "Result"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Need:
-    """A scenario (as nested dicts) that an item wants run: over the study's seeds, or over the first one only."""
+    """A scenario (as nested dicts) that an item or a claim wants run: over the study's seeds, or over the first one only.
+
+    Needs are told apart as objects, so that they can be looked up; scenarios that are alike are run once whoever needs them.
+    """
 
     scenario: Mapping[str, Any]
     every_seed: bool = True
@@ -48,7 +52,10 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Item:
-    """One figure or table of the paper. `number` is the paper's ("5.29"), `draw` gets the results under the keys of `needs`."""
+    """One figure or table of the paper. `number` is the paper's ("5.29"), `draw` gets the results under the keys of `needs`.
+
+    `part` is the heading under which the report has it, e.g. the chapter; items of one part stand together.
+    """
 
     number: str
     title: str
@@ -56,6 +63,7 @@ class Item:
     needs: Mapping[Key, Need]
     draw: Callable[[Results], Drawing]
     kind: str = "Figure"
+    part: str = ""
 
     @property
     def heading(self) -> str:
@@ -70,18 +78,31 @@ class Item:
 
 @dataclass(frozen=True)
 class Study:
-    """A published study: its items in the order of the paper."""
+    """A study: its items in the order of the paper, and what the paper claims.
+
+    The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
+    """
 
     name: str
     title: str
     source: str
     summary: str
     items: Sequence[Item] = field(repr=False)
+    claims: Sequence[Claim] = field(default=(), repr=False)
 
     def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""
         chosen = {self._find(number).heading for number in numbers}
         return [item for item in self.items if not numbers or item.heading in chosen]
+
+    def choose_claims(self, ids: Sequence[str] = ()) -> Sequence[Claim]:
+        """The claims of these names ("A1") in the study's order; all if none is named. Raises UnknownName."""
+        known = {claim.id.lower(): claim for claim in self.claims}
+        for id_ in ids:
+            if id_.lower() not in known:
+                raise UnknownName(f"claim of the study {self.name}", id_, [claim.id for claim in self.claims])
+        wanted = {id_.lower() for id_ in ids}
+        return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
 
     def _find(self, number: str) -> Item:
         wanted = number.lower().removeprefix("figure").strip()

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ecnlab.errors import ResultsError
 from ecnlab.seeds import listed_seeds
 from ecnlab.store import write_atomically
-from ecnlab.studies.model import Drawing, Item, Study
+from ecnlab.studies.claims import Decision, Weighed
+from ecnlab.studies.model import Drawing, Item, Study, with_interval
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -44,7 +45,9 @@ def section(item: Item, drawing: Drawing, svg: bytes | None) -> Section:
     return Section(item.heading, item.title, item.caption, image, drawing.tables, data)
 
 
-def render(study: Study, sections: Sequence[Section], results: Sequence[Result], seeds: Sequence[int]) -> str:
+def render(
+    study: Study, decisions: Sequence[Decision], sections: Sequence[Section], results: Sequence[Result], seeds: Sequence[int]
+) -> str:
     """The report as HTML text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -55,10 +58,30 @@ def render(study: Study, sections: Sequence[Section], results: Sequence[Result],
         source=study.source,
         engine=_engine(results[0].header),
         seeds=listed_seeds(seeds),
+        claims=[_row(decision) for decision in decisions],
         sections=sections,
         runs=[_run(result) for result in results],
         settings=_settings(results),
     )
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    """A claim as the report's table shows it."""
+    statements = [_statement(weighed) for weighed in decision.weighed]
+    return {"claim": decision.claim, "verdict": str(decision.verdict), "statements": statements}
+
+
+def _statement(weighed: Weighed) -> dict[str, Any]:
+    statement, shown = weighed.statement, weighed.statement.shown
+    return {
+        "text": statement.text,
+        "range": statement.range.words,
+        "unit": shown.unit,
+        "published": "" if statement.published is None else f"{statement.published:g}",
+        "ours": with_interval(weighed.ours, shown.digits),
+        "ns2": "" if weighed.ns2 is None else f"{weighed.ns2:.{shown.digits}f}",
+        "standing": str(weighed.standing),
+    }
 
 
 def write(path: Path, html: str) -> None:

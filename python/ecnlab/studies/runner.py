@@ -7,7 +7,7 @@ OUT/runs/            a results folder for each scenario
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,33 +18,52 @@ from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.studies import report
+from ecnlab.studies.claims import Claim, decide
 from ecnlab.studies.model import Drawing, Item, Key, Need, Study
 
 FULL, QUICK = 20, 5
 
 
 def run_study(
-    study: Study, out: Path, seeds: Sequence[int], numbers: Sequence[str] = (), *, progress: bool = False, threads: int | None = None
+    study: Study,
+    out: Path,
+    seeds: Sequence[int],
+    numbers: Sequence[str] = (),
+    claims: Sequence[str] = (),
+    *,
+    progress: bool = False,
+    threads: int | None = None,
 ) -> Path:
-    """Run a study, or its figures of these numbers, into the folder `out`; returns the path of report.html.
+    """Run a study, or its figures and claims of these names, into the folder `out`; returns the path of report.html.
 
     Raises UnknownName, ResultsError (folder), Interrupted (finished seeds are kept and not run again).
     """
-    items = study.choose(numbers)
-    plan = Plan(items, seeds)
+    whole = not numbers and not claims
+    items = study.choose(numbers) if numbers or whole else []
+    asked = study.choose_claims(claims) if claims or whole else []
+    plan = Plan(_needs(items, asked), seeds)
     run_all(plan.requests(out), progress=progress, threads=threads)
     results = plan.results(out)
+    decisions = [decide(claim, results.__getitem__) for claim in asked]
     sections = []
     with Progress(len(items), shown=progress, verb="drawing") as drawn:
         for item in items:
-            sections.append(_draw(item, {key: results[plan.places[item.heading, key]] for key in item.needs}, out / "figures"))
+            sections.append(_draw(item, {key: results[need] for key, need in item.needs.items()}, out / "figures"))
             drawn.advance()
     path = out / "report.html"
-    report.write(path, report.render(study, sections, list(results.values()), seeds))
+    report.write(path, report.render(study, decisions, sections, list(dict.fromkeys(results.values())), seeds))
     return path
 
 
+def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
+    for item in items:
+        yield from item.needs.values()
+    for claim in claims:
+        yield from claim.needs()
+
+
 Record = Mapping[str, Any]
+Place = tuple[str, str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -57,14 +76,14 @@ class Wanted:
 
 
 class Plan:
-    """What items need. A scenario that several items need is run once for each seed, recording what all of them ask.
+    """The scenarios that items and claims need. One that several need is run once for each seed, recording what all of them ask."""
 
-    `places` says for each item's heading and key under which number its result stands.
-    """
-
-    def __init__(self, items: Sequence[Item], seeds: Sequence[int]) -> None:
-        self._wanted: dict[tuple[str, str, tuple[int, ...]], Wanted] = {}
-        self.places = {(item.heading, key): self._add(need, seeds) for item in items for key, need in item.needs.items()}
+    def __init__(self, needs: Iterable[Need], seeds: Sequence[int]) -> None:
+        self._wanted: dict[Place, Wanted] = {}
+        self._places: dict[Need, Place] = {}
+        for need in needs:
+            if need not in self._places:
+                self._places[need] = self._add(need, seeds)
 
     def requests(self, out: Path) -> list[Request]:
         """What is to be run, each scenario into a folder of its own."""
@@ -76,12 +95,13 @@ class Plan:
                 found.append(Request(chosen, seeds, _folder(out, hash_)))
         return found
 
-    def results(self, out: Path) -> dict[tuple[str, str, tuple[int, ...]], Result]:
-        """The result of each scenario, with just the seeds that were asked of it, once all have been run."""
+    def results(self, out: Path) -> dict[Need, Result]:
+        """The result of each need, with just the seeds that were asked of it, once all have been run."""
         requests = [Request(wanted.scenario, wanted.seeds, _folder(out, wanted.scenario.hash)) for wanted in self._wanted.values()]
-        return dict(zip(self._wanted, run_all(requests), strict=True))
+        by_place = dict(zip(self._wanted, run_all(requests), strict=True))
+        return {need: by_place[place] for need, place in self._places.items()}
 
-    def _add(self, need: Need, seeds: Sequence[int]) -> tuple[str, str, tuple[int, ...]]:
+    def _add(self, need: Need, seeds: Sequence[int]) -> Place:
         chosen = scenario(need.scenario)
         asked = tuple(seeds if need.every_seed else seeds[:1])
         place = (chosen.hash, repr(need.scenario.get("record", {})), asked)

@@ -1,0 +1,307 @@
+"""Claims: what a paper says, as statements about measured quantities, and the one rule that decides them.
+
+A claim is a sentence of the paper and the statements that it makes. A statement says in which range a measured quantity lies; the
+quantity is a column of a run (`Of`), a change in per cent (`Change`) or a gap (`Gap`) between two of them, paired by seed:
+
+    Claim("A1", "ECN's goodput is above RED's", [
+        Statement("60 flows", Change(Of(ecn, GOODPUT), Of(red, GOODPUT)), above(0), PERCENT, published=12.0),
+    ])
+
+`decide` takes the 95 % interval of the quantity's mean over seeds: inside the range it supports the statement, outside it contradicts it,
+else it spans an end of the range. A claim is reproduced if all its statements are supported, not reproduced if one is contradicted,
+and undecided else. There is no other way to a verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.studies.model import Need
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+
+Runs = Callable[[Need], "Result"]
+BySeed = Mapping[int, float]
+
+
+class Measured(Protocol):
+    """A quantity that has a value for each seed."""
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios that it is measured in."""
+
+    def values(self, runs: Runs) -> BySeed:
+        """Its value for each seed."""
+
+    def ns2(self) -> float | None:
+        """ns-2's mean, where it is known."""
+
+
+@dataclass(frozen=True)
+class Of:
+    """A quantity of a scenario: a column of `total`, or of the group's, queue's or band's row; or a function that measures it.
+
+    Attributes
+    ----------
+    need : Need
+        The scenario.
+    quantity : str or callable
+        A column's name, or what gives the values of a result, one a seed in the order of its seeds.
+    group, queue, band : str, optional
+        Whose row it is, as for `Result.values`.
+    known : float, optional
+        ns-2's mean of it, in the column's unit.
+    """
+
+    need: Need
+    quantity: str | Callable[[Result], Sequence[float]]
+    group: str | None = None
+    queue: str | None = None
+    band: str | None = None
+    known: float | None = None
+
+    def needs(self) -> Iterator[Need]:
+        """The scenario."""
+        yield self.need
+
+    def values(self, runs: Runs) -> BySeed:
+        """Its value for each seed."""
+        result = runs(self.need)
+        if callable(self.quantity):
+            found = self.quantity(result)
+        else:
+            found = result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
+        return dict(zip(result.seeds, found, strict=True))
+
+    def ns2(self) -> float | None:
+        """ns-2's mean, where it is known."""
+        return self.known
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two quantities, compared seed by seed: draws that both share cancel."""
+
+    a: Measured
+    b: Measured
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios of both."""
+        yield from self.a.needs()
+        yield from self.b.needs()
+
+    def values(self, runs: Runs) -> BySeed:
+        """What `compare` makes of the two values of each seed that both have."""
+        a, b = self.a.values(runs), self.b.values(runs)
+        return {seed: self.compare(a[seed], b[seed]) for seed in a if seed in b}
+
+    def ns2(self) -> float | None:
+        """What `compare` makes of ns-2's two means."""
+        a, b = self.a.ns2(), self.b.ns2()
+        return None if a is None or b is None else self.compare(a, b)
+
+    def compare(self, a: float, b: float) -> float:
+        """Of two values one."""
+        raise NotImplementedError
+
+
+class Change(_Pair):
+    """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
+
+    def compare(self, a: float, b: float) -> float:
+        """a / b - 1."""
+        return a / b - 1 if b else math.nan
+
+
+class Gap(_Pair):
+    """How far `a` lies above `b`, in their unit."""
+
+    def compare(self, a: float, b: float) -> float:
+        """a - b."""
+        return a - b
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a quantity lies if the statement holds, both ends included, in the unit in which it is shown; `words` say it."""
+
+    low: float
+    high: float
+    words: str
+
+
+def above(limit: float) -> Range:
+    """More than `limit`."""
+    return Range(math.nextafter(limit, math.inf), math.inf, f"above {limit:g}")
+
+
+def below(limit: float) -> Range:
+    """Less than `limit`."""
+    return Range(-math.inf, math.nextafter(limit, -math.inf), f"below {limit:g}")
+
+
+def at_least(limit: float) -> Range:
+    """`limit` or more."""
+    return Range(limit, math.inf, f"at least {limit:g}")
+
+
+def at_most(limit: float) -> Range:
+    """`limit` or less."""
+    return Range(-math.inf, limit, f"at most {limit:g}")
+
+
+def between(low: float, high: float) -> Range:
+    """From `low` to `high`."""
+    return Range(low, high, f"{low:g} to {high:g}")
+
+
+def about(value: float) -> Range:
+    """How every "about" of a paper is read here: from half the value to one and a half of it."""
+    low, high = sorted((0.5 * value, 1.5 * value))
+    return Range(low, high, f"about {value:g}: {low:g} to {high:g}")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The unit in which a quantity is shown and compared: its factor, its name, and how many decimals."""
+
+    factor: float
+    unit: str
+    digits: int
+
+
+PLAIN = Shown(1, "", 4)
+COUNT = Shown(1, "", 1)
+PERCENT = Shown(100, "%", 1)
+MBPS = Shown(1e-6, "Mbit/s", 3)
+KBPS = Shown(1e-3, "kbit/s", 1)
+MS = Shown(1e3, "ms", 2)
+SECONDS = Shown(1, "s", 2)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One part of a claim: the quantity lies in the range. `published` is the paper's number for it, in the unit shown."""
+
+    text: str
+    measured: Measured
+    range: Range
+    shown: Shown = PLAIN
+    published: float | None = None
+
+
+def peak(at: str, levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
+    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it."""
+    return [Statement(f"{at} over {name}", Gap(levels[at], other), above(0), shown) for name, other in levels.items() if name != at]
+
+
+def order(levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
+    """The statements that each level lies above the next one."""
+    return [Statement(f"{one} over {other}", Gap(a, b), above(0), shown) for (one, a), (other, b) in pairwise(levels.items())]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says.
+
+    Attributes
+    ----------
+    id : str
+        Its name in the study, e.g. "A1".
+    sentence : str
+        What the paper says, in a sentence of ours.
+    figures : sequence of str
+        The numbers of the figures and tables that it is read from, e.g. "4.7".
+    statements : sequence of Statement
+        What it says, all of it.
+    reading : str
+        How its words were made ranges, where that is a choice.
+    why : str
+        Why it does not hold, or not clearly, if that is known; shown unless it is reproduced.
+    own : bool
+        Whether it is a finding of the laboratory's own and no paper says it.
+    """
+
+    id: str
+    sentence: str
+    figures: Sequence[str]
+    statements: Sequence[Statement]
+    reading: str = ""
+    why: str = ""
+    own: bool = False
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios that decide it."""
+        for statement in self.statements:
+            yield from statement.measured.needs()
+
+
+class Verdict(StrEnum):
+    """What becomes of a claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    UNDECIDED = "undecided"
+
+
+class Standing(StrEnum):
+    """What the interval says of a statement."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    SPANNED = "spanned"
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A statement with what was measured, ours and ns-2's in the unit shown, and what follows for it."""
+
+    statement: Statement
+    ours: Estimate
+    ns2: float | None
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A claim, its verdict, and the statements that led to it."""
+
+    claim: Claim
+    verdict: Verdict
+    weighed: Sequence[Weighed]
+
+
+def decide(claim: Claim, runs: Runs) -> Decision:
+    """The verdict on a claim from the results of its scenarios. This is the only place where a verdict is made."""
+    weighed = [_weigh(statement, runs) for statement in claim.statements]
+    standings = {each.standing for each in weighed}
+    if Standing.CONTRADICTED in standings:
+        verdict = Verdict.NOT_REPRODUCED
+    elif standings == {Standing.SUPPORTED}:
+        verdict = Verdict.REPRODUCED
+    else:
+        verdict = Verdict.UNDECIDED
+    return Decision(claim, verdict, weighed)
+
+
+def _weigh(statement: Statement, runs: Runs) -> Weighed:
+    factor = statement.shown.factor
+    ours = estimate(list(statement.measured.values(runs).values())).scaled(factor)
+    known = statement.measured.ns2()
+    return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
+
+
+def _standing(ours: Estimate, wanted: Range) -> Standing:
+    """What an interval says of a range; without an interval, or with NaN, nothing."""
+    if wanted.low <= ours.low and ours.high <= wanted.high:
+        return Standing.SUPPORTED
+    if ours.high < wanted.low or wanted.high < ours.low:
+        return Standing.CONTRADICTED
+    return Standing.SPANNED
