@@ -19,11 +19,12 @@ _OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0,
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: its label, where it has points, and the estimates there."""
+    """One line: its label, where it has points, and the estimates there. `across` has half widths along the x axis, if they are known."""
 
     label: str
     xs: Sequence[float]
     points: Sequence[Estimate]
+    across: Sequence[float] | None = None
 
 
 def draw(
@@ -40,6 +41,7 @@ def draw(
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
+            xerr=curve.across,
             yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
             label=style.label(axes, curve.label),
             color=palette.colour(curve.label, position),
