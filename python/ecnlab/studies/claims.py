@@ -129,6 +129,29 @@ class Gap(_Pair):
 
 
 @dataclass(frozen=True)
+class Over:
+    """Several quantities made one, seed by seed, by `fold`: `fmean`, `max`, `min`."""
+
+    fold: Callable[[Sequence[float]], float]
+    parts: Sequence[Measured]
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios of all of them."""
+        for part in self.parts:
+            yield from part.needs()
+
+    def values(self, runs: Runs) -> BySeed:
+        """What `fold` makes of the values of each seed that all have."""
+        found = [part.values(runs) for part in self.parts]
+        return {seed: self.fold([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+
+    def ns2(self) -> float | None:
+        """What `fold` makes of ns-2's means, where all are known."""
+        known = [value for value in (part.ns2() for part in self.parts) if value is not None]
+        return self.fold(known) if len(known) == len(self.parts) else None
+
+
+@dataclass(frozen=True)
 class Range:
     """Where a quantity lies if the statement holds, both ends included, in the unit in which it is shown; `words` say it."""
 
