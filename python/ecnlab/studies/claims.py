@@ -220,14 +220,20 @@ class Statement:
     published: float | None = None
 
 
-def peak(at: str, levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
-    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it."""
-    return [Statement(f"{at} over {name}", Gap(levels[at], other), above(0), shown) for name, other in levels.items() if name != at]
+def peak(at: str, levels: Mapping[str, Measured], shown: Shown = PLAIN, setting: str = "") -> list[Statement]:
+    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
+    others = {name: other for name, other in levels.items() if name != at}
+    return [Statement(_compared(setting, at, name), Gap(levels[at], other), above(0), shown) for name, other in others.items()]
 
 
-def order(levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
-    """The statements that each level lies above the next one."""
-    return [Statement(f"{one} over {other}", Gap(a, b), above(0), shown) for (one, a), (other, b) in pairwise(levels.items())]
+def order(levels: Mapping[str, Measured], shown: Shown = PLAIN, setting: str = "") -> list[Statement]:
+    """The statements that each level lies above the next one, in a setting."""
+    pairs = pairwise(levels.items())
+    return [Statement(_compared(setting, one, other), Gap(a, b), above(0), shown) for (one, a), (other, b) in pairs]
+
+
+def _compared(setting: str, one: str, other: str) -> str:
+    return f"{setting}: {one} over {other}" if setting else f"{one} over {other}"
 
 
 @dataclass(frozen=True)

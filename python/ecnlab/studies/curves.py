@@ -74,8 +74,10 @@ class _Curves:
         figure, axes = _axes(len(self.panels))
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw_panel(axis, panel, runs)
+        for axis in axes[1::2]:
+            axis.set_ylabel("")
         if len(self.panels) > 1:
-            style.legend_of_panels(figure, axes[0])
+            style.legend_of_panels(figure, *axes)
         else:
             style.legend_above(axes[0])
         return Drawing(figure, [self._table(panel, runs) for panel in self.panels], self._data(runs))
@@ -147,7 +149,7 @@ def _axes(panels: int) -> tuple[Drawn, list[Axes]]:
     if panels == 1:
         return style.panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.42 * rows)
+    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=True)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]

@@ -46,9 +46,9 @@ _BY_MAX_P = _palette(
 _BY_SCHEME = _palette({name: (schemes.SCHEMES.colour(name, 0), schemes.SCHEMES.marker(name, 0), dash) for name, dash in _DASHES.items()})
 _BY_GROUP = _palette(
     {
-        f"{name}, {group}": (schemes.GROUPS.colour(group, 0), marker, _DASHES[name])
+        f"{name}, {group}": (schemes.GROUPS.colour(group, 0), schemes.GROUPS.marker(group, 0), _DASHES[name])
         for name in _SCHEMES
-        for group, marker in zip(GROUPS, "os^", strict=True)
+        for group in GROUPS
     }
 )
 

@@ -68,18 +68,17 @@ A3 = Claim(
     reading="Below 120 flows the thesis names no max_p: it is read as said of all three of the figure.",
 )
 
-_BEST_MAX_P = {30: 0.1, 60: 0.5, 120: 0.8}
 
-
-def _jain(flows: int) -> dict[str, Measured]:
-    return {f"{flows} flows, max_p {max_p:g}": of(JAIN, "ECN", flows, max_p) for max_p in MAX_PS}
+def _best(flows: int, best: float) -> list[Statement]:
+    levels = {f"max_p {max_p:g}": of(JAIN, "ECN", flows, max_p) for max_p in MAX_PS}
+    return peak(f"max_p {best:g}", levels, setting=f"{flows} flows")
 
 
 A4 = Claim(
     "A4",
     "The best max_p grows with the number of flows: ECN's Jain index is largest at 0.1 for 30 flows, 0.5 for 60 and 0.8 for 120.",
     ["4.13"],
-    [statement for n, best in _BEST_MAX_P.items() for statement in peak(f"{n} flows, max_p {best:g}", _jain(n))],
+    [*_best(30, 0.1), *_best(60, 0.5), *_best(120, 0.8)],
     reading="Largest among the three values of max_p of the figure.",
 )
 
@@ -180,10 +179,8 @@ A9 = Claim(
 
 
 def _unfair(name: str, flows: int, max_p: float) -> list[Statement]:
-    levels = {
-        f"{name}, {flows} flows, max_p {max_p:g}, {group}": of(GOODPUT, name, flows, max_p, group=group) for group in reversed(GROUPS)
-    }
-    return order(levels, MBPS)
+    levels = {group: of(GOODPUT, name, flows, max_p, group=group) for group in reversed(GROUPS)}
+    return order(levels, MBPS, setting=f"{name}, {flows} flows, max_p {max_p:g}")
 
 
 # What chapter 4 says of claim A10: ECN is unfair to fragile and average flows (figures 4.16 to 4.18).

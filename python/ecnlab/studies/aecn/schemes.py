@@ -35,7 +35,11 @@ SCHEMES = Palette(
     {"RED": "#D55E00", "ECN": "#0072B2", "ECNM": "#56B4E9", "AECN": "#009E73", "AECN, alpha 1": "#CC79A7"},
     {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v"},
 )
-GROUPS = Palette({"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"})
+GROUPS = Palette(
+    {"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"},
+    {"fragile": "o", "average": "s", "robust": "^"},
+    {"fragile": "-", "average": "--", "robust": "-."},
+)
 
 
 def scheme(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, record: Tree | None = None, **settings: Any) -> Tree:
