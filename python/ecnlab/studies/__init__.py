@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TITLES = {
     "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "amecn": "AMECN: marks of two levels, and a probability that follows the load",
     "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
 }
 
