@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 # Larger than a curve's own markers, so that they show around them.
 _OPEN: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "markersize": 9, "zorder": 3}
+_PRINTED = "*"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: its label, where it has points, the estimates there, and what `another` found there (ns-2, a paper), where it is known."""
+    """One line: its label, where it has points, and the estimates there.
+
+    What `another` found there stands `beside`, what a paper prints is `printed`, each where it is known.
+    """
 
     label: str
     xs: Sequence[float]
     points: Sequence[Estimate]
     beside: Sequence[float | None] = ()
+    printed: Sequence[float | None] = ()
 
 
 def draw(
@@ -52,17 +57,19 @@ def draw(
             marker=marker,
             linestyle=palette.dash(curve.label),
         )
-        _draw_beside(axes, curve, colour, marker)
-    if any(value is not None for curve in curves for value in curve.beside):
-        axes.plot([], [], color="black", marker="o", label=style.label(axes, another), **_OPEN)
+        _draw_open(axes, curve.xs, curve.beside, colour, marker)
+        _draw_open(axes, curve.xs, curve.printed, colour, _PRINTED)
+    for source, marker, values in ((another, "o", [c.beside for c in curves]), ("published", _PRINTED, [c.printed for c in curves])):
+        if any(value is not None for each in values for value in each):
+            axes.plot([], [], color="black", marker=marker, label=style.label(axes, source), **_OPEN)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
         _only(axes, ticks)
 
 
-def _draw_beside(axes: Axes, curve: Curve, colour: str, marker: str) -> None:
-    known = [(x, value) for x, value in zip(curve.xs, curve.beside, strict=False) if value is not None]
+def _draw_open(axes: Axes, xs: Sequence[float], values: Sequence[float | None], colour: str, marker: str) -> None:
+    known = [(x, value) for x, value in zip(xs, values, strict=False) if value is not None]
     if known:
         axes.plot(*zip(*known, strict=True), color=colour, marker=marker, **_OPEN)
 

@@ -9,7 +9,7 @@ The numbers stand in a table below the figure and in its CSV.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ecnlab.analysis.stats import Estimate, estimate
@@ -29,17 +29,21 @@ Points = Mapping[float, Measured]
 
 @dataclass(frozen=True)
 class Panel:
-    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label."""
+    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
+
+    `printed` is what the paper prints of a curve, by x, in the unit shown.
+    """
 
     title: str
     curves: Mapping[str, Points]
+    printed: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Scales:
     """The axes of all panels: what x and y are, the unit of y, and the ranges and ticks, where they are not left to the data.
 
-    `ticks` puts x on a log scale with just these ticks.
+    `ticks` puts x on a log scale with just these ticks. Panels have one range of y, unless each has its `own_y`.
     """
 
     x: str
@@ -48,6 +52,7 @@ class Scales:
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     ticks: Sequence[float] = ()
+    own_y: bool = False
 
     @property
     def y_label(self) -> str:
@@ -71,7 +76,7 @@ class _Curves:
     def draw(self, results: Results) -> Drawing:
         """The figure, a table of each panel, and the numbers behind them."""
         runs = {need: results[key] for key, need in self.needs().items()}.__getitem__
-        figure, axes = _axes(len(self.panels))
+        figure, axes = _axes(len(self.panels), sharey=not self.scales.own_y)
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw_panel(axis, panel, runs)
         for axis in axes[1::2]:
@@ -90,6 +95,7 @@ class _Curves:
                 list(points),
                 [self._estimate(measured, runs) for measured in points.values()],
                 [None if known is None else known * factor for known in (measured.ns2() for measured in points.values())],
+                [panel.printed.get(label, {}).get(x) for x in points],
             )
             for label, points in panel.curves.items()
         ]
@@ -145,11 +151,11 @@ def figure(
     return Item(number, title, caption, curves.needs(), curves.draw, part=part)
 
 
-def _axes(panels: int) -> tuple[Drawn, list[Axes]]:
+def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:
     if panels == 1:
         return style.panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=True)
+    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=sharey)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]
