@@ -8,6 +8,7 @@ The numbers stand in a table below the figure and in its CSV.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -37,6 +38,11 @@ class Panel:
     title: str
     curves: Mapping[str, Points]
     printed: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+
+    def published(self) -> list[lines.Curve]:
+        """What the paper prints, as curves without intervals."""
+        found = {label: self.printed.get(label, {}) for label in self.curves}
+        return [lines.Curve(label, list(points), [_bare(value) for value in points.values()]) for label, points in found.items()]
 
 
 @dataclass(frozen=True)
@@ -95,11 +101,11 @@ class _Curves:
                 list(points),
                 [self._estimate(measured, runs) for measured in points.values()],
                 [None if known is None else known * factor for known in (measured.ns2() for measured in points.values())],
-                [panel.printed.get(label, {}).get(x) for x in points],
             )
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
+        lines.draw_beside(axes, panel.published(), "published", palette=self.palette, marker="*")
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -149,6 +155,11 @@ def figure(
     """The item of a figure; more than one panel stand in two columns, with one legend for all."""
     curves = _Curves(panels, scales, palette)
     return Item(number, title, caption, curves.needs(), curves.draw, part=part)
+
+
+def _bare(mean: float) -> Estimate:
+    """A mean of which nothing else is known."""
+    return Estimate(mean, math.nan, math.nan, 1)
 
 
 def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:
