@@ -50,10 +50,14 @@ def scheme(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_
     return networks.thesis(network, title, flows, _queue(name, max_p, settings), ecn=name != "RED", record=record)
 
 
-@cache
 def need(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, **settings: Any) -> Need:
     """The same as what an item or a claim needs, over every seed; one object for all that ask for it."""
-    return Need(scheme(name, flows, max_p, network, **settings))
+    return _need(name, flows, max_p, network, tuple(sorted(settings.items())))
+
+
+@cache
+def _need(name: str, flows: int, max_p: float, network: Thesis, settings: tuple[tuple[str, Any], ...]) -> Need:
+    return Need(scheme(name, flows, max_p, network, **dict(settings)))
 
 
 def of(
