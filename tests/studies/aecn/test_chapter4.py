@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -6,8 +5,9 @@ import pytest
 
 import ecnlab
 from ecnlab.studies.aecn import chapter4, claims4
-from ecnlab.studies.model import Need, Study
+from ecnlab.studies.model import Need
 from ecnlab.studies.runner import run_study
+from helpers import short_study
 
 NEEDS = {need for item in chapter4.ITEMS for need in item.needs.values()}
 CLAIM_NEEDS = {need for claim in claims4.CLAIMS for need in claim.needs()}
@@ -57,15 +57,6 @@ def test_the_sweeps_are_those_of_the_figures() -> None:
 
 @pytest.mark.parametrize("number", ["4.10", "4.18"])
 def test_a_figure_draws_with_its_numbers(number: str, tmp_path: Path) -> None:
-    study = _short(number)
-    run_study(study, tmp_path / "s", [1, 2])
+    run_study(short_study(chapter4.ITEMS, number), tmp_path / "s", [1, 2])
     frame = pl.read_csv(tmp_path / "s" / "figures" / f"figure-{number}.csv")
     assert frame.height == {"4.10": 2 * 3 * 7, "4.18": 2 * 3 * 4}[number]
-
-
-def _short(number: str) -> Study:
-    """A study of one figure in runs of 4 s, measured from 1 s on."""
-    (item,) = (item for item in chapter4.ITEMS if item.number == number)
-    short = {"duration": "4 s", "measure_from": "1 s"}
-    needs = {key: Need({**need.scenario, **short}, need.every_seed) for key, need in item.needs.items()}
-    return Study("short", "t", "s", "u", [replace(item, needs=needs)])
