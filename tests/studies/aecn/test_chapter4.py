@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -6,8 +5,9 @@ import pytest
 
 import ecnlab
 from ecnlab.studies.aecn import chapter4, claims4
-from ecnlab.studies.model import Item, Need, Study
+from ecnlab.studies.model import Need
 from ecnlab.studies.runner import run_study
+from helpers import short_study
 
 NEEDS = {need for item in chapter4.ITEMS for need in item.needs.values()}
 CLAIM_NEEDS = {need for claim in claims4.CLAIMS for need in claim.needs()}
@@ -56,7 +56,7 @@ def test_the_sweeps_are_those_of_the_figures() -> None:
 
 
 def test_a_figure_s_curves_are_told_apart_without_colour() -> None:
-    item = _short("4.10")
+    (item,) = short_study(chapter4.ITEMS, "4.10").items
     drawing = item.draw({key: ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1]) for key, need in item.needs.items()})
     assert drawing.figure is not None
     (axes,) = drawing.figure.axes
@@ -67,14 +67,7 @@ def test_a_figure_s_curves_are_told_apart_without_colour() -> None:
 
 
 def test_a_figure_against_time_is_drawn_with_its_numbers(tmp_path: Path) -> None:
-    run_study(Study("short", "t", "s", "u", [_short("4.18")]), tmp_path / "s", [1, 2])
+    run_study(short_study(chapter4.ITEMS, "4.18"), tmp_path / "s", [1, 2])
     frame = pl.read_csv(tmp_path / "s" / "figures" / "figure-4.18.csv")
     assert frame.columns == ["scheme", "group", "time_s", "goodput_first_bps", "half_width"]
     assert frame.height == 2 * 3 * 4
-
-
-def _short(number: str) -> Item:
-    """A figure in runs of 4 s, measured from 1 s on."""
-    (item,) = (item for item in chapter4.ITEMS if item.number == number)
-    short = {"duration": "4 s", "measure_from": "1 s"}
-    return replace(item, needs={key: Need({**need.scenario, **short}, need.every_seed) for key, need in item.needs.items()})

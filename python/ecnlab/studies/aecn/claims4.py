@@ -197,7 +197,7 @@ A9 = Claim(
 
 def _unfair(name: str, flows: int, max_p: float) -> list[Statement]:
     levels = {group: of(GOODPUT, name, flows, max_p, group=group) for group in reversed(GROUPS)}
-    return order(levels, MBPS, setting=f"{name}, {flows} flows, max_p {max_p:g}")
+    return order(levels, MBPS, setting=f"chapter 4, {name}, {flows} flows, max_p {max_p:g}")
 
 
 # What chapter 4 says of claim A10: ECN is unfair to fragile and average flows (figures 4.16 to 4.18).
