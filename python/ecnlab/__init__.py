@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ecnlab.aqm import gauge as gauge
     from ecnlab.aqm import mark as mark
     from ecnlab.aqm import param as param
+    from ecnlab.comparison.compare import compare as compare
+    from ecnlab.comparison.model import Comparison as Comparison
     from ecnlab.errors import AqmError as AqmError
     from ecnlab.errors import EcnlabError as EcnlabError
     from ecnlab.errors import EngineFault as EngineFault
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario as Scenario
     from ecnlab.scenarios import load as load
     from ecnlab.scenarios import scenario as scenario
+    from ecnlab.sweeps.folder import open_sweep as open_sweep
+    from ecnlab.sweeps.run import sweep as sweep
+    from ecnlab.sweeps.sweep import Sweep as Sweep
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
@@ -50,6 +55,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Aqm": "aqm",
     "AqmError": "errors",
+    "Comparison": "comparison.model",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
@@ -60,21 +66,25 @@ _HOMES = {
     "ResultsError": "errors",
     "Scenario": "scenarios",
     "ScenarioError": "errors",
+    "Sweep": "sweeps.sweep",
     "Trace": "traces",
     "TraceError": "errors",
     "TraceTo": "tracing",
     "UnknownName": "errors",
     "UsageError": "errors",
     "catalog": "",
+    "compare": "comparison.compare",
     "drop": "aqm",
     "gauge": "aqm",
     "load": "scenarios",
     "mark": "aqm",
     "open_result": "results",
+    "open_sweep": "sweeps.folder",
     "paired_difference": "analysis.stats",
     "param": "aqm",
     "run": "runner",
     "scenario": "scenarios",
+    "sweep": "sweeps.run",
     "trace": "traces",
 }
 

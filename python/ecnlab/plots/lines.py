@@ -31,8 +31,9 @@ def draw(
     y_label: str,
     ticks: Sequence[float] = (),
     palette: Palette = BY_POSITION,
+    dashed: bool = False,
 ) -> None:
-    """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks."""
+    """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these, `dashed` gives unlike dashes."""
     for position, curve in enumerate(curves):
         axes.errorbar(
             list(curve.xs),
@@ -41,6 +42,7 @@ def draw(
             label=style.label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),
+            linestyle=style.LINES[position % len(style.LINES)] if dashed else "-",
         )
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
