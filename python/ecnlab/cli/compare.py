@@ -19,6 +19,7 @@ from ecnlab.errors import Interrupted
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
 @options.threads
+@options.cluster
 @options.store
 @options.as_json
 @options.quiet
@@ -30,6 +31,7 @@ def compare(
     quantities: Sequence[str],
     everything: bool,
     threads: int | None,
+    cluster: str | None,
     store: Path,
     as_json: bool,
     quiet: bool,
@@ -44,7 +46,9 @@ def compare(
 
     chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1..10")
     try:
-        found = comparing.compare(a, b, seeds=chosen, quantities=quantities, store=store, threads=threads, progress=not quiet)
+        found = comparing.compare(
+            a, b, seeds=chosen, quantities=quantities, store=store, workers=options.workers(threads, cluster), progress=not quiet
+        )
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
     for name, warning in found.warnings:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @options.seed("those of the file, else 1")
 @options.seeds("those of the file, else seed 1 alone")
 @options.threads
+@options.cluster
 @options.store
 @click.option("--table", "tables", metavar="NAME", multiple=True, help="A table wanted besides the measures, e.g. flows; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The sweep's folder (default: results/sweep-NAME).")
@@ -44,6 +45,7 @@ def sweep(
     seed: str | None,
     seeds: str | None,
     threads: int | None,
+    cluster: str | None,
     store: Path,
     tables: Sequence[str],
     out: Path | None,
@@ -74,7 +76,7 @@ def sweep(
             name=asked.name,
             store=store,
             out=folder,
-            threads=threads,
+            workers=options.workers(threads, cluster),
             progress=not quiet,
         )
     except Interrupted as error:

@@ -10,15 +10,17 @@ from ecnlab import scenarios
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.comparison.model import Comparison
 from ecnlab.comparison.sides import of_results, of_sweeps
-from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.errors import UnknownName, UsageError
 from ecnlab.results import Result, open_result
+from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
-from ecnlab.store import folder_path
+from ecnlab.store import Store
 from ecnlab.sweeps.file import is_sweep_file
 from ecnlab.sweeps.folder import is_sweep, open_sweep
-from ecnlab.sweeps.run import STORE, run_unlike
+from ecnlab.sweeps.run import STORE
 from ecnlab.sweeps.sweep import Sweep
+from ecnlab.workers import Workers
 
 SEEDS = 10
 
@@ -32,7 +34,8 @@ def compare(
     seeds: int | Iterable[int] | None = None,
     quantities: Sequence[str] = (),
     confidence: float = CONFIDENCE,
-    store: str | Path | None = STORE,
+    store: Store | str | Path | None = STORE,
+    workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Comparison:
@@ -48,7 +51,7 @@ def compare(
         Only these quantities, e.g. "goodput_bps"; all unless named.
     confidence : float
         How often each interval is to hold the true difference.
-    store, threads, progress
+    store, workers, threads, progress
         As for `sweep`.
 
     Raises
@@ -59,10 +62,17 @@ def compare(
         A quantity that neither has.
     ScenarioError, ResultsError
         A scenario is unsound, or a folder cannot be read.
+    RunsFailed
+        Some run failed.
     """
     names = _names(a, b)
     opened = [_opened(side) for side in (a, b)]
-    left, right = _run(opened, seeds, store, threads, progress=progress)
+    if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
+        raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
+    wanted = [side for side in opened if isinstance(side, Scenario)]
+    requests = [Request(scenario, _seeds(opened, seeds)) for scenario in wanted]
+    ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
+    left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
     if isinstance(left, Sweep) and isinstance(right, Sweep):
         made = of_sweeps(left, right, names, confidence)
     elif isinstance(left, Result) and isinstance(right, Result):
@@ -86,22 +96,10 @@ def _opened(side: object) -> Side | Scenario:
     return scenarios.load(path)
 
 
-def _run(
-    sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None, store: str | Path | None, threads: int | None, *, progress: bool
-) -> list[Side]:
-    """The sides with the scenarios among them run, over the seeds named, else those of the other side, else the first ten."""
-    wanted = [side for side in sides if isinstance(side, Scenario)]
-    if not wanted:
-        if seeds is not None:
-            raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
-        return [side for side in sides if not isinstance(side, Scenario)]
+def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
+    """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
-    chosen = chosen_seeds(SEEDS) if seeds is None and not there else there[0] if seeds is None else chosen_seeds(seeds)
-    kept = None if store is None else folder_path("store", store)
-    results, failures = run_unlike(wanted, chosen, kept, threads, progress=progress)
-    if failures:
-        raise ResultsError("\n".join(f"seed {failed.seed}: {failed.message}" for failed in failures))
-    return [results[side.hash] if isinstance(side, Scenario) else side for side in sides]
+    return chosen_seeds(SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
 
 
 def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:

@@ -14,7 +14,7 @@ from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.names import file_name
 from ecnlab.plots import lines, style
 from ecnlab.plots.result import MOST_CURVES
-from ecnlab.plots.style import Style
+from ecnlab.plots.style import Palette, Style
 from ecnlab.sweeps.values import shown, value
 from ecnlab.units import shown_as, shown_unit
 
@@ -141,7 +141,7 @@ class SweepPlots:
                 x_label=style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else "")),
                 y_label=_words(view.quantity) + (f" ({unit})" if unit != "1" else ""),
                 ticks=_ticks(view),
-                dashed=True,
+                palette=_palette(curves),
             )
             if view.x.kind in ("name", "flag"):
                 names = _places(view)
@@ -264,6 +264,11 @@ def _curves(view: View, factor: float) -> list[lines.Curve]:
         place.sort(key=lambda pair: pair[0])
         curves.append(lines.Curve(_label(view, key), [x for x, _ in place], [estimate for _, estimate in place]))
     return curves
+
+
+def _palette(curves: Sequence[lines.Curve]) -> Palette:
+    """Dashes by position, as colours and markers are: no two of 28 lines look alike without colour."""
+    return Palette(dashes={curve.label: style.LINES[position % len(style.LINES)] for position, curve in enumerate(curves)})
 
 
 def _label(view: View, key: Sequence[Any]) -> str:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import catalog
 from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.atomic import write_atomically
 from ecnlab.errors import ResultsError
-from ecnlab.store import folder_path, write_atomically
+from ecnlab.store import folder_path
 from ecnlab.sweeps.sweep import Parameter, Sweep
 
 if TYPE_CHECKING:

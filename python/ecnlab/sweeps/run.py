@@ -9,15 +9,17 @@ from typing import Any
 from ecnlab import _core, catalog, scenarios
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.jobs import Failure
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
-from ecnlab.store import folder_path
+from ecnlab.store import Store, folder_path
 from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
 from ecnlab.sweeps.plan import Derived, Plan, plan
 from ecnlab.sweeps.sweep import MEASURES, RECORDED, Missing, RunTables, Sweep, parameters_of
+from ecnlab.workers import Workers
 
 STORE = Path("results") / "store"
 
@@ -32,8 +34,9 @@ def sweep(
     derived: Derived | None = None,
     tables: Sequence[str] = (),
     name: str | None = None,
-    store: str | Path | None = STORE,
+    store: Store | str | Path | None = STORE,
     out: str | Path | None = None,
+    workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Sweep:
@@ -58,14 +61,12 @@ def sweep(
         Tables wanted besides those of the measures, e.g. "flows" or "series_rate".
     name : str, optional
         What the sweep is called; the scenario's title unless given.
-    store : str or Path, optional
-        The folder that keeps the runs; sweeps that share it share runs. None keeps nothing.
+    store : Store, str or Path, optional
+        Where runs are kept; sweeps that share it share runs. None keeps nothing.
     out : str or Path, optional
         A folder for the sweep's tables.
-    threads : int, optional
-        How many runs go on at a time; as many as there are cores that the process may use unless given.
-    progress : bool
-        Show a bar on standard error.
+    workers, threads, progress
+        As for `run`.
 
     Returns
     -------
@@ -80,12 +81,14 @@ def sweep(
         An argument is out of its range or of a wrong type.
     ResultsError
         A folder cannot be written, holds something else, or is damaged.
+    ClusterError
+        The cluster cannot be reached or used.
     Interrupted
         Ctrl-C; what has finished is in the store.
     """
     chosen = chosen_seeds(seeds, seed)
     made = plan(_scenario(base), grid, points, derived)
-    return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, threads=threads, progress=progress)
+    return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
 def plan_of(asked: SweepFile) -> Plan:
@@ -105,19 +108,22 @@ def run_plan(
     *,
     tables: Sequence[str] = (),
     name: str | None = None,
-    store: str | Path | None = STORE,
+    store: Store | str | Path | None = STORE,
     out: str | Path | None = None,
+    workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Sweep:
     """Run a plan over seeds; arguments, what is returned and raised as for `sweep`."""
     more = _checked_tables(tables, made)
     home = None if out is None else folder.prepared(folder_path("out", out))
-    kept = None if store is None else folder_path("store", store)
-    results, failed = run_unlike([point.scenario for point in made.points], seeds, kept, threads, progress=progress)
+    unlike = {point.scenario.hash: point.scenario for point in made.points}
+    requests = [Request(scenario, seeds) for scenario in unlike.values()]
+    outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
+    results = dict(zip(unlike, outcome.results, strict=True))
     about = _about(made, seeds, made.base.name if name is None else name)
     about["warnings"] += [vars(warning) for warning in _of_runs(made, results)]
-    about["failures"] = [vars(missing) for missing in failed]
+    about["failures"] = [vars(missing) for missing in _missing(made, outcome.failures)]
     done = Sweep(about, RunTables(made, parameters_of(made), results, more))
     return done if home is None else folder.write(done, home)
 
@@ -143,13 +149,13 @@ def _of_runs(made: Plan, results: Mapping[str, Result]) -> list[Problem]:
     return made.gathered((warning, point) for warning, point in told if warning not in point.scenario.warnings)
 
 
-def run_unlike(
-    wanted: Iterable[Scenario], seeds: Sequence[int], store: Path | None, threads: int | None, *, progress: bool
-) -> tuple[dict[str, Result], list[Missing]]:
-    """Scenarios run over seeds, each distinct one once: the results by key, and the runs that failed."""
-    unlike = {scenario.hash: scenario for scenario in wanted}
-    requests = [Request(scenario, seeds, None if store is None else store / key[:16]) for key, scenario in unlike.items()]
-    return dict(zip(unlike, run_all(requests, threads=threads, progress=progress), strict=True)), []
+def _missing(made: Plan, failures: Iterable[Failure]) -> list[Missing]:
+    """The runs that failed, at each point that asked for them, in the order of points and seeds."""
+    by_key: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_key.setdefault(failure.key, []).append(failure)
+    found = [(point, failure) for point in made.points for failure in by_key.get(point.scenario.hash, ())]
+    return sorted((Missing(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed))
 
 
 def _scenario(base: object) -> Scenario:
