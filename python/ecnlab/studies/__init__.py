@@ -10,7 +10,10 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.studies.model import Study
 
-TITLES = {"aecn": "AECN: fair marking for flows of unlike round-trip times"}
+TITLES = {
+    "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
+}
 
 
 def find(name: str) -> Study:

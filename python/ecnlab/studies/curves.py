@@ -8,8 +8,9 @@ The numbers stand in a table below the figure and in its CSV.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ecnlab.analysis.stats import Estimate, estimate
@@ -29,10 +30,14 @@ Points = Mapping[float, Measured]
 
 @dataclass(frozen=True)
 class Panel:
-    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label."""
+    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
+
+    `published` has what the paper prints for points of them, in the unit shown.
+    """
 
     title: str
     curves: Mapping[str, Points]
+    published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class _Curves:
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
+        lines.draw_beside(axes, _printed(panel), "published", palette=self.palette)
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -143,6 +149,15 @@ def figure(
     """The item of a figure; more than one panel stand in two columns, with one legend for all."""
     curves = _Curves(panels, scales, palette)
     return Item(number, title, caption, curves.needs(), curves.draw, part=part)
+
+
+def _printed(panel: Panel) -> list[lines.Curve]:
+    """What the paper prints, a curve for each of the panel's, so that each keeps its colour."""
+    printed = [panel.published.get(label, {}) for label in panel.curves]
+    return [
+        lines.Curve(label, list(points), [Estimate(value, math.nan, math.nan, 1) for value in points.values()])
+        for label, points in zip(panel.curves, printed, strict=True)
+    ]
 
 
 def _axes(panels: int) -> tuple[Drawn, list[Axes]]:
