@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.errors import UnknownName
@@ -17,5 +18,14 @@ def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-    study: Study = import_module(f"ecnlab.studies.{name}").STUDY
+    study: Study = import_module(f"ecnlab.studies.{_module(name)}").STUDY
     return study
+
+
+def folder(name: str) -> Path:
+    """Where the files of the study of that name stand."""
+    return Path(__file__).parent / _module(name)
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")
