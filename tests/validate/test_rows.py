@@ -23,7 +23,7 @@ def test_a_row_is_named_by_the_columns_that_tell_it_in_the_file_s_order() -> Non
     assert named["thesis-ch4"] == "era=21b7 mode=ecn n=120 maxp=0.1"
     assert named["thesis-ch4-maxp"] == "era=21b7 mode=ecn n=120 maxp=0.1 minth=10 maxth=30"
     assert named["thesis-aecn"].startswith("count=group sweep=aecn3_minth flows=120 ")
-    assert named["two-way"] == "workload=fig5 adaptive=0 mode=ecn gentle=1"
+    assert named["amecn-ared"] == "workload=fig5 adaptive=0 mode=ecn gentle=1"
 
 
 def test_an_era_chooses_the_profile(tmp_path: Path) -> None:
@@ -69,6 +69,19 @@ def test_an_experiment_of_red_ecn_says_whether_bursts_of_datagrams_are_beside_th
     assert [group["name"] for group in alone["flows"]] == ["bulk"]
     assert [(group["name"], group["count"]) for group in beside["flows"]] == [("bulk", 10), ("bursts", 8)]
     assert (alone["link"][0]["delay"], alone["link"][1]["queue"]["aqm"], alone["flows"][0]["tcp"]["ecn"]) == ("250.0 ms", "ecn", True)
+
+
+def test_a_target_delay_in_a_row_of_two_way_traffic_makes_the_thresholds(tmp_path: Path) -> None:
+    lines = ["workload,adaptive,mode,gentle,target_delay_ms,seeds", "fig5,1,ecn,1,,5", "fig5,1,ecn,1,60,5"]
+    fixed, made = (row.tree["link"][0]["queue"] for row in _table(tmp_path / "any.csv", *lines).rows)
+    assert (fixed["min_th"], fixed["max_th"]) == (5, 15)
+    assert (made["min_th"], made["max_th"], made["target_delay"]) == ("auto", "auto", "60 ms")
+
+
+def test_a_column_of_red_ecn_may_have_its_other_name(tmp_path: Path) -> None:
+    header = "experiment,delay_ms,scheme,seeds,mean_kbps,sd"
+    (row,) = _table(tmp_path / "any.csv", header, "1,250,ecn,8,127.6,2.3").rows
+    assert (row.line.cell("goodput_kbps"), row.line.cell("goodput_kbps_sd")) == ("127.6", "2.3")
 
 
 HEADERS = {

@@ -41,6 +41,13 @@ def _compared(
     return compare_files([path], [1, 2], explanations, further or MoreSeeds())
 
 
+def test_a_spread_that_the_file_does_not_say_is_taken_to_be_ours(tmp_path: Path) -> None:
+    ours = _our_values(tmp_path)["marks"]
+    (marks,) = (c for c in _compared(tmp_path, 1.0, []) if c.column == "marks")
+    assert marks.ns2.sd == marks.ours.sd == pytest.approx(abs(ours[0] - ours[1]) / 2**0.5)
+    assert ours[0] != ours[1]
+
+
 def test_our_own_numbers_agree_with_themselves(tmp_path: Path) -> None:
     counted = totals(_compared(tmp_path, 1.0, []))
     assert counted["total"] == {"compared": 36, "agreeing": 36, "explained": 0, "open": 0}

@@ -7,7 +7,7 @@ each quantity as its mean and, under the same name with `_sd` behind it, its sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ecnlab.errors import ScenarioError
@@ -56,14 +56,15 @@ class Table:
 
     def label(self, row: Row) -> str:
         """The columns that say which row this is, as text."""
-        return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity)
+        return " ".join(f"{column}={row.line.cell(column)}" for column in self.identity if row.line.cell(column))
 
 
 @dataclass(frozen=True)
 class _Kind:
     """A kind of table: its identity, the checks of it beyond numbers, how a row becomes a scenario, its columns, and the network.
 
-    `flows` is the column of their number, if there is one; `thresholds` are those of its numbers that may be left out.
+    `flows` is the column of their number, if there is one; `thresholds` are those of its numbers that may be left out; `also` are
+    columns under another name, as some files have them.
     """
 
     flows: str | None
@@ -74,6 +75,7 @@ class _Kind:
     to_tree: Callable[[Line], Tree]
     columns: Columns = THESIS
     network: str | None = None
+    also: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -93,6 +95,7 @@ def _read(path: Path) -> tuple[Sheet, Table]:
     kind = _kind(sheet)
     if kind is None:
         return sheet, Table(path.stem, [], (), THESIS, None)
+    sheet.rename(kind.also)
     naming = {*kind.needed, *kind.thresholds}
     sheet.require_columns([*kind.needed, "seeds"])
     sheet.allow_columns({*naming, "seeds", *_quantities(kind.columns)})
@@ -215,6 +218,8 @@ def _two_way_tree(line: Line) -> Tree:
         queue |= {"aqm": "red" if mode == "red" else "ecn", "gentle": line.cell("gentle") == "1"}
     if mode == "ecnstock":
         queue["mark_limit"] = 0.1
+    if target := line.cell("target_delay_ms"):
+        queue |= {"target_delay": f"{target} ms", "min_th": "auto", "max_th": "auto"}
     title = f"two-way traffic, {'adaptive ' if adaptive else ''}{mode}, gentle {line.cell('gentle')}"
     return two_way(title, queue, {"profile": "ns2", "variant": "reno", "ecn": mode != "red"})
 
@@ -224,7 +229,7 @@ _TWO_WAY = _Kind(
     {"workload": ("fig5",), "adaptive": ("0", "1"), "mode": ("ecn", "red", "ecnstock"), "gentle": ("0", "1")},
     (),
     (),
-    (),
+    ("target_delay_ms",),
     _two_way_tree,
     TWO_WAY,
 )
@@ -250,4 +255,5 @@ _RED_ECN = _Kind(
     (),
     _red_ecn_tree,
     RED_ECN,
+    also={"mean_kbps": "goodput_kbps", "sd": "goodput_kbps_sd"},
 )

@@ -41,6 +41,11 @@ class Sheet:
         parts = (f"{self.path}:{number}", column and f"column {column}", message)
         self.problems.append((number, ": ".join(part for part in parts if part)))
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Call columns by our names that the file calls otherwise."""
+        self.header = [names.get(name, name) for name in self.header]
+        self.lines = [Line(line.number, {names.get(name, name): cell for name, cell in line.cells.items()}) for line in self.lines]
+
     def require_columns(self, needed: Iterable[str]) -> None:
         """Complain of columns that are not there."""
         missing = [column for column in needed if column not in self.header]

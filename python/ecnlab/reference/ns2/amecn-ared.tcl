@@ -1,7 +1,7 @@
 # Two-way traffic over one bottleneck with RED in both directions, for ns-2 2.35 (Debian package `ns2`): acknowledgements share the
 # measured queue with the data of the other way.
 #
-#   ns two-way.tcl [aqm=red|ared] [ecn=0|1] [gentle=0|1] [stock=0|1] [delay=SECONDS] [window=PACKETS] [back=0|1] [end=SECONDS] [seed=N]
+#   ns amecn-ared.tcl [aqm=red|ared] [ecn=0|1] [gentle=0|1] [stock=0|1] [delay=SECONDS] [window=PACKETS] [back=0|1] [end=SECONDS] [seed=N]
 #
 # sources -10 Mbps, delay- R1 -1.5 Mbps, 40 ms- R2 -10 Mbps, 4 ms- sinks, each flow with links of its own at both ends. Two long flows there
 # and one back from 0 s (windows of `window`; back=0 leaves it out), 20 more there from 25 s on, one every 0.1 s (windows of 25); 100 s. Reno, 1000 bytes on the
@@ -12,7 +12,7 @@
 array set option {aqm red ecn 1 gentle 1 stock 0 delay 0.001 window 1000 seed 1 back 1 end 100.0}
 foreach word $argv {
     if {![regexp {^([a-z]+)=(.+)$} $word -> key value] || ![info exists option($key)]} {
-        puts stderr "two-way.tcl: $word: expected one of [lsort [array names option]] as key=value"
+        puts stderr "amecn-ared.tcl: $word: expected one of [lsort [array names option]] as key=value"
         exit 2
     }
     set option($key) $value
