@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from ecnlab.studies.model import Study
     from ecnlab.studies.runner import Chosen
 
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 def verdict_table(decisions: Sequence[Decision]) -> Table:
-    """A line for each claim."""
+    """A line for each claim; a verdict is not folded."""
     from ecnlab.studies import verdicts
 
-    rows = [[d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}", d.claim.sentence] for d in decisions]
+    rows = [[d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK), d.claim.sentence] for d in decisions]
     header = ("claim", "verdict", "what it says")
     return Table("claims", header, rows, header)
 

@@ -29,4 +29,5 @@ STUDY = Study(
         sweeps.JAIN_INDEX,
     ],
     claims=claims4.CLAIMS,
+    demo=["5.1", "5.5", "5.20", "5.24", "5.25", "5.28", "5.29"],
 )
