@@ -10,6 +10,7 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.analysis.stats import Estimate
+from ecnlab.batches import Batch
 from ecnlab.plots import style
 from ecnlab.studies.aecn import STUDY
 from ecnlab.studies.model import Drawing, Item, Need, Results, Study, Table, with_interval
@@ -47,20 +48,19 @@ def test_a_number_in_a_report_has_its_interval(study: Study, tmp_path: Path) -> 
 
 
 def test_a_scenario_that_two_items_need_is_run_once(study: Study, tmp_path: Path) -> None:
-    run_study(study, tmp_path / "s", [1, 2])
-    runs = sorted((tmp_path / "s" / "runs").iterdir())
-    assert len(runs) == 2
-    assert sorted(len(ecnlab.open_result(run).seeds) for run in runs) == [1, 2]
+    run_study(study, tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
+    batches = ecnlab.Store(tmp_path / "s" / "runs").batches
+    assert sorted([seed for part in batches.parts(key) for seed in part.records] for key in batches.keys) == [[1], [1, 2]]
 
 
 def test_a_study_that_was_stopped_goes_on_where_it_was(study: Study, tmp_path: Path) -> None:
-    run_study(study, tmp_path / "s", [1])
+    run_study(study, tmp_path / "s", [1], store=tmp_path / "s" / "runs")
     before = _batches(tmp_path / "s")
-    assert len(before) == 2
-    run_study(study, tmp_path / "s", [1, 2])
+    run_study(study, tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
     now = _batches(tmp_path / "s")
     assert before.items() <= now.items()
-    assert len(now) == 3, "one scenario is asked for seed 1 only"
+    (new,) = now.keys() - before.keys()
+    assert [list(part.records) for part in Batch.open(new).parts] == [[2]], "one scenario is asked for seed 1 only"
 
 
 def _batches(out: Path) -> dict[Path, int]:
@@ -80,14 +80,15 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
         return Item(number, "t", "c", {(): Need(tree | {"record": record}, every_seed)}, draw)
 
     items = [draws("1", {}, True), draws("2", {"rates": True}, True), draws("3", {"events": True}, False)]
-    run_study(Study("tiny", "t", "s", "u", items), tmp_path / "s", [1, 2])
+    run_study(Study("tiny", "t", "s", "u", items), tmp_path / "s", [1, 2], store=tmp_path / "s" / "runs")
     assert drawn == [
         ("1", [1, 2], frozenset({"series_rate"})),
         ("2", [1, 2], frozenset({"series_rate"})),
         ("3", [1], frozenset({"series_rate", "events"})),
     ]
-    assert len(list((tmp_path / "s" / "runs").iterdir())) == 1
-    assert len(_batches(tmp_path / "s")) == 2
+    parts = [part for path in _batches(tmp_path / "s") for part in Batch.open(path).parts]
+    assert len({part.key for part in parts}) == 1
+    assert sorted(seed for part in parts for seed in part.records) == [1, 2]
 
 
 def test_the_numbers_behind_a_figure_are_saved_as_csv(tmp_path: Path) -> None:

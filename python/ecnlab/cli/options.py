@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ecnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.workers import Workers
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -15,6 +19,14 @@ Decorator = Callable[[Decorated], Decorated]
 threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
 aqms = click.option(
     "--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help="Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
+)
+cluster = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
+store = click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path("results") / "store",
+    help="Where runs are kept and shared (default: results/store).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
@@ -37,6 +49,16 @@ def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int
     if one is not None and several is not None:
         raise UsageError("--seed and --seeds exclude each other: --seed 7 is the one, --seeds 20 are 1 to 20")
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
+
+
+def workers(threads: int | None, cluster: str | None) -> Workers:
+    """Who `--threads` and `--cluster` say is to do the runs. Raises UsageError."""
+    from ecnlab.cluster import Cluster
+    from ecnlab.workers import Threads
+
+    if threads is not None and cluster is not None:
+        raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
+    return Threads(threads) if cluster is None else Cluster(cluster)
 
 
 def overrides(changes: Sequence[str]) -> dict[str, str]:

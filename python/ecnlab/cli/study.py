@@ -15,8 +15,6 @@ from ecnlab.errors import Interrupted, UsageError
 if TYPE_CHECKING:
     from ecnlab.studies.runner import Outcome
 
-_STORE = Path("results") / "store"
-
 _figures = click.option(
     "--figure",
     "figures",
@@ -69,9 +67,8 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str]) -> None:
 @_figures
 @_claims
 @options.threads
-@click.option(
-    "--store", type=click.Path(path_type=Path), metavar="DIR", help=f"Folder of runs, shared with other studies (default: {_STORE})."
-)
+@options.cluster
+@options.store
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the report (default: study-NAME).")
 @options.as_json
 @options.quiet
@@ -84,7 +81,8 @@ def run(
     figures: Sequence[str],
     claims: Sequence[str],
     threads: int | None,
-    store: Path | None,
+    cluster: str | None,
+    store: Path,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -102,16 +100,17 @@ def run(
         raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
     chosen = studies.find(name)
     chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{runner.QUICK if quick else runner.FULL}")
-    home = store or _STORE
     numbers = chosen.demo if demo else figures
+    workers = options.workers(threads, cluster)
+    folder = out or Path(f"study-{name}")
     try:
         outcome = runner.run_study(
-            chosen, out or Path(f"study-{name}"), chosen_seeds, numbers, claims, store=home, threads=threads, progress=not quiet
+            chosen, folder, chosen_seeds, numbers, claims, store=store, workers=workers, processes=threads, progress=not quiet
         )
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {home}, and the same command goes on from there", error.result) from None
+        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
     _tell(outcome, as_json=as_json, quiet=quiet)
-    sys.exit(DISAGREES if outcome.left_out else 0)
+    sys.exit(DISAGREES if outcome.failures else 0)
 
 
 def _tell(outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
@@ -119,8 +118,10 @@ def _tell(outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli.study_page import verdict_table
     from ecnlab.studies import verdicts
 
-    for line in outcome.left_out:
-        output.tell(f"left out: {line}")
+    for failure in outcome.failures:
+        output.tell(f"failed: {failure.told()}")
+    if outcome.left_out:
+        output.tell(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
     if as_json:
         output.say_json({"report": str(outcome.report), "claims": [verdicts.plain(decision) for decision in outcome.decisions]})
     elif not quiet:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ecnlab.cli import output
 from ecnlab.cli.table import Table
+from ecnlab.cli.text import counted
 
 if TYPE_CHECKING:
     from ecnlab.studies.claims import Decision
@@ -64,14 +65,17 @@ def _say_named(chosen: Chosen) -> None:
         for statement in claim.statements:
             unit = f" {statement.shown.unit}" if statement.shown.unit else ""
             output.say_folded(f"  {statement.text}: {statement.range.words}{unit}")
-    rows = [[w.scenario.name, w.scenario.hash[:16], ", ".join(w.record), str(len(w.seeds))] for w in chosen.plan.wanted]
+    rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.scenarios]
     output.say_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
 def _say_runs(chosen: Chosen) -> None:
     from ecnlab.studies import cost, runner
 
+    several = sum(len(planned.seeds) > 1 for planned in chosen.plan.scenarios)
+    single = len(chosen.plan.scenarios) - several
     for word, seeds in (("in full", runner.FULL), ("with --quick", runner.QUICK)):
-        runs = chosen.plan.count(seeds)
-        told = cost.told(chosen.study, runs, len(chosen.items))
-        output.say(f"{word}: {chosen.plan.scenarios} scenarios, {runs} runs{told}")
+        runs = several * seeds + single
+        output.say(
+            f"{word}: {counted(several + single, 'scenario')}, {counted(runs, 'run')}{cost.told(chosen.study, runs, len(chosen.items))}"
+        )

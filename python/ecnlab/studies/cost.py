@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.runner import _cores as cores
 from ecnlab.studies.model import Study
+from ecnlab.workers import cores
 
 if TYPE_CHECKING:
     from ecnlab.results import Result

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ecnlab.jobs import Failure
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.studies.model import Need
+from ecnlab.workers import Workers
 
 Record = Mapping[str, Any]
 Place = tuple[str, str, tuple[int, ...]]
@@ -42,6 +44,15 @@ class Wanted:
         return same and all(self.record.get(key) == value for key, value in other.record.items())
 
 
+@dataclass(frozen=True)
+class Planned:
+    """A scenario that is run, over which seeds, and what is recorded of it in some of them."""
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    recorded: tuple[str, ...]
+
+
 class Plan:
     """The runs that needs ask for. Needs that want the same of the same scenario share one place."""
 
@@ -65,28 +76,24 @@ class Plan:
         return all(need in self._places or self._gives(self._want(need)) for need in needs)
 
     @property
-    def scenarios(self) -> int:
-        """How many scenarios are run."""
-        return len({wanted.scenario.hash for wanted in self._wanted.values()})
+    def scenarios(self) -> list[Planned]:
+        """Each scenario that is run, once."""
+        return [_planned(asking) for asking in self._by_key().values()]
 
-    def count(self, seeds: int) -> int:
-        """How many runs they are with so many seeds; some scenarios are wanted with the first one only."""
-        single = {wanted.scenario.hash for wanted in self._wanted.values() if len(wanted.seeds) == 1}
-        several = {wanted.scenario.hash for wanted in self._wanted.values()} - single
-        both = {wanted.scenario.hash for wanted in self._wanted.values() if len(wanted.seeds) > 1} & single
-        return seeds * (len(several) + len(both)) + len(single - both)
+    def run(
+        self, store: Path | None, workers: Workers | None = None, *, progress: bool = False
+    ) -> tuple[dict[Need, Result], list[Failure]]:
+        """Run what the store does not have yet.
 
-    @property
-    def wanted(self) -> list[Wanted]:
-        """Each scenario with what is wanted of it."""
-        return list(self._wanted.values())
-
-    def run(self, store: Path, *, threads: int | None = None, progress: bool = False) -> dict[Need, Result]:
-        """Run what the folder `store` does not have yet; the result of each need, with just the seeds that were asked of it."""
-        run_all([_request(scenario, seeds, store) for scenario, seeds in self._runs()], threads=threads, progress=progress)
-        found = run_all([_request(wanted.scenario, wanted.seeds, store) for wanted in self._wanted.values()])
-        by_place = dict(zip(self._wanted, found, strict=True))
-        return {need: by_place[place] for need, place in self._places.items()}
+        It gives the result of each need, with just the seeds that were asked of it, where none of them failed; and the runs that failed.
+        """
+        recording = list(self._together())
+        wanted = list(self._wanted.values())
+        requests = recording + [Request(one.scenario, one.seeds) for one in wanted]
+        outcome = run_all(requests, store=store, workers=workers, progress=progress)
+        found = dict(zip(self._wanted, outcome.results[len(recording) :], strict=True))
+        whole = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
+        return {need: whole[place] for need, place in self._places.items() if place in whole}, outcome.failures
 
     def _want(self, need: Need) -> Wanted:
         text = json.dumps(need.scenario)
@@ -97,22 +104,24 @@ class Plan:
     def _gives(self, wanted: Wanted) -> bool:
         return any(planned.gives(wanted) for planned in self._wanted.values())
 
-    def _runs(self) -> Iterator[tuple[Scenario, list[int]]]:
-        """What is to be run: scenarios with all that is to be recorded, and their seeds."""
-        by_hash: dict[str, list[Wanted]] = {}
+    def _by_key(self) -> dict[str, list[Wanted]]:
+        found: dict[str, list[Wanted]] = {}
         for wanted in self._wanted.values():
-            by_hash.setdefault(wanted.scenario.hash, []).append(wanted)
-        for asking in by_hash.values():
+            found.setdefault(wanted.scenario.hash, []).append(wanted)
+        return found
+
+    def _together(self) -> Iterator[Request]:
+        """The runs that record at once what several want recorded, so that none is run twice where once will do."""
+        for asking in self._by_key().values():
             for record, seeds in _recorded(asking):
-                yield _recording(asking[0], record), seeds
+                if all(record != wanted.record for wanted in asking):
+                    yield Request(scenario({**asking[0].tree, "record": record}), seeds)
 
 
-def _request(chosen: Scenario, seeds: Sequence[int], store: Path) -> Request:
-    return Request(chosen, seeds, store / chosen.hash[:16])
-
-
-def _recording(wanted: Wanted, record: Record) -> Scenario:
-    return wanted.scenario if record == wanted.record else scenario({**wanted.tree, "record": record})
+def _planned(asking: Sequence[Wanted]) -> Planned:
+    seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
+    recorded = sorted({key for wanted in asking for key in wanted.record})
+    return Planned(asking[0].scenario, tuple(seeds), tuple(recorded))
 
 
 def _recorded(asking: Sequence[Wanted]) -> list[tuple[Record, list[int]]]:

@@ -21,24 +21,27 @@ from ecnlab.studies.model import Item, Study
 from ecnlab.studies.strip import strip
 
 if TYPE_CHECKING:
-    from ecnlab.results import Result
+    from ecnlab.jobs import Failure
     from ecnlab.studies.drawing import Drawn
+    from ecnlab.studies.plan import Plan, Planned
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-_ALWAYS = {"flows", "groups", "queues", "total"}
 _LONGEST_OPEN = 8  # rows of a table that is not folded away
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was made of a study: the claims that were decided, the items that were drawn, what was left out and why, and the runs."""
+    """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
+    were planned, the fingerprint of each scenario's first seed by its key, and the command that makes it all again.
+    """
 
     decisions: Sequence[Decision]
     drawn: Sequence[Drawn]
+    failures: Sequence[Failure]
     left_out: Sequence[str]
-    results: Sequence[Result]
-    seeds: Sequence[int]
+    plan: Plan
+    fingerprints: Mapping[str, str]
     command: str
 
 
@@ -49,19 +52,20 @@ def render(study: Study, made: Made) -> str:
 
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     places = {number: drawn.item.stem for drawn in made.drawn for number in (drawn.item.number, drawn.item.heading)}
+    scenarios = made.plan.scenarios
     rows = [_claim(decision, places) for decision in made.decisions]
     return environment.get_template("report.html.j2").render(
         study=study,
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
-        seeds=listed_seeds(made.seeds),
+        seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
         parts=[(part, list(sections)) for part, sections in groupby(_sections(made), key=lambda section: section["item"].part)],
         page=Markup(page.html(study.name)),
-        runs=[_run(result) for result in made.results],
-        settings=_settings(made.results),
+        runs=[_run(planned, made.fingerprints) for planned in scenarios],
+        settings=_settings(scenarios),
     )
 
 
@@ -120,22 +124,21 @@ def _is_read_from(decision: Decision, item: Item) -> bool:
     return any(number in (item.number, item.heading) for number in decision.claim.figures)
 
 
-def _run(result: Result) -> dict[str, Any]:
-    first = result.records[0].fingerprint if result.records else ""
+def _run(planned: Planned, fingerprints: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "name": result.name,
-        "key": result.hash[:16],
-        "recorded": ", ".join(sorted(result.tables - _ALWAYS)),
-        "seeds": listed_seeds(result.seeds),
-        "fingerprint": first[:16],
+        "name": planned.scenario.name,
+        "key": planned.scenario.hash[:16],
+        "recorded": ", ".join(planned.recorded),
+        "seeds": listed_seeds(planned.seeds),
+        "fingerprint": fingerprints.get(planned.scenario.hash, "")[:16],
     }
 
 
-def _settings(results: Sequence[Result]) -> list[tuple[str, str]]:
+def _settings(scenarios: Sequence[Planned]) -> list[tuple[str, str]]:
     """Every parameter in force but names, with each value that it has in any scenario."""
     values: dict[str, dict[str, None]] = {}
-    for result in results:
-        for place, value in _flat("", result.header["parameters"]):
+    for planned in scenarios:
+        for place, value in _flat("", planned.scenario.resolved):
             if not place.endswith("name"):
                 values.setdefault(place, {})[value] = None
     return [(place, " | ".join(found)) for place, found in values.items()]

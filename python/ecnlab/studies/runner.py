@@ -14,15 +14,16 @@ from pathlib import Path
 from shlex import quote
 
 from ecnlab import _core
+from ecnlab.atomic import write_atomically
 from ecnlab.errors import ResultsError
+from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
-from ecnlab.runner import _cores as cores
 from ecnlab.seeds import listed_seeds
-from ecnlab.store import write_atomically
 from ecnlab.studies import drawing, report, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
 from ecnlab.studies.plan import Plan
+from ecnlab.workers import Workers, cores
 
 FULL, QUICK = 20, 5
 
@@ -39,11 +40,24 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a study: where its report is, the claims with their verdicts, and what was left out for want of a run that failed."""
+    """What came of a study.
+
+    Attributes
+    ----------
+    report : Path
+        Its report.
+    decisions : sequence of Decision
+        The claims with their verdicts.
+    failures : sequence of Failure
+        The runs that failed.
+    left_out : sequence of str
+        The figures, tables and claims that these runs were needed for.
+    """
 
     report: Path
     decisions: Sequence[Decision]
-    left_out: Sequence[str]
+    failures: Sequence[Failure] = ()
+    left_out: Sequence[str] = ()
 
 
 def choose(study: Study, seeds: Sequence[int], numbers: Sequence[str] = (), claims: Sequence[str] = ()) -> Chosen:
@@ -69,22 +83,50 @@ def run_study(
     claims: Sequence[str] = (),
     *,
     store: Path | None = None,
-    threads: int | None = None,
+    workers: Workers | None = None,
+    processes: int | None = None,
     progress: bool = False,
 ) -> Outcome:
     """Run a study, or its figures and claims of these names, into the folder `out`.
 
-    Raises UnknownName, ResultsError (a folder), Interrupted (finished seeds are kept and not run again).
+    Parameters
+    ----------
+    study, out, seeds
+        What is run, over which seeds, and where the report goes.
+    numbers, claims
+        The figures and tables, and the claims, that are wanted; all if none is named.
+    store : Path, optional
+        Where runs are kept and taken from; in memory only unless given.
+    workers : Threads or Cluster, optional
+        Who does the runs; the cores of this machine unless given.
+    processes : int, optional
+        How many processes draw; as many as there are cores unless given.
+    progress : bool
+        Show how far it is on standard error.
+
+    Raises
+    ------
+    UnknownName
+        A figure or a claim that the study has not.
+    ResultsError
+        A folder cannot be written or is damaged.
+    Interrupted
+        Ctrl-C; runs that have finished are in the store.
     """
     chosen = choose(study, seeds, numbers, claims)
-    results = chosen.plan.run(store or out / "runs", threads=threads, progress=progress)
-    with Progress(len(chosen.items), shown=progress, verb="drawing") as bar:
-        drawn = drawing.draw_all(study, chosen.items, results, out / "figures", threads or cores(), bar)
-    decisions = [decide(claim, results.__getitem__) for claim in chosen.claims]
-    made = report.Made(decisions, drawn, [], list(dict.fromkeys(results.values())), seeds, _command(study, seeds, numbers, claims))
+    results, failures = chosen.plan.run(store, workers, progress=progress)
+    items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
+    asked = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    with Progress(len(items), shown=progress, verb="drawing") as bar:
+        drawn = drawing.draw_all(study, items, results, out / "figures", processes or cores(), bar)
+    decisions = [decide(claim, results.__getitem__) for claim in asked]
+    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in asked]
+    fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
+    command = _command(study, seeds, numbers, claims)
+    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
     page = report.render(study, made)
     _write(out, {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(study, decisions, seeds)})
-    return Outcome(out / "report.html", decisions, [])
+    return Outcome(out / "report.html", decisions, failures, left_out)
 
 
 def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
