@@ -21,4 +21,5 @@ STUDY = Study(
         *chapter5.ITEMS,
     ],
     claims=[*claims4.CLAIMS, *claims5.CLAIMS],
+    demo=["5.1", "5.5", "5.20", "5.24", "5.25", "5.28", "5.29"],
 )
