@@ -10,12 +10,15 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.studies.model import Study
 
-TITLES = {"aecn": "AECN: fair marking for flows of unlike round-trip times"}
+TITLES = {
+    "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
+}
 
 
 def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-    study: Study = import_module(f"ecnlab.studies.{name}").STUDY
+    study: Study = import_module(f"ecnlab.studies.{name.replace('-', '_')}").STUDY
     return study
