@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TITLES = {
     "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
     "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
 }
 
