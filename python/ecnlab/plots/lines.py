@@ -1,10 +1,10 @@
-"""Quantities against a parameter: means joined by lines, 95 % intervals as bars."""
+"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; what others measured as open markers beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import style
@@ -12,6 +12,9 @@ from ecnlab.plots.style import BY_POSITION, Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
+_OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0, "markeredgewidth": 0.9, "linewidth": 0.9, "zorder": 4}
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,31 @@ def draw(
             label=style.label(axes, curve.label),
             color=palette.colour(curve.label, position),
             marker=palette.marker(curve.label, position),
+            linestyle=palette.dash(curve.label),
         )
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
         _only(axes, ticks)
+
+
+def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:
+    """What another `source` gives for the same curves: open markers without a line, in the colours of the curves of the same labels.
+
+    The markers are the curves' own unless one is given; the legend names the source once. Call it after `draw`.
+    """
+    for position, curve in enumerate(curves):
+        shape = marker or palette.marker(curve.label, position)
+        axes.errorbar(
+            list(curve.xs),
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            color=palette.colour(curve.label, position),
+            marker=shape,
+            **_OPEN,
+        )
+    if any(curve.points for curve in curves):
+        axes.plot([], [], color="black", marker=marker or "o", label=style.label(axes, source), **_OPEN)
 
 
 def _only(axes: Axes, ticks: Sequence[float]) -> None:

@@ -120,10 +120,14 @@ PLAIN = Style(titles=False)
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours and markers by name, so that a scheme looks the same in all figures; other names take theirs by position."""
+    """Colours, markers and dashes by name, so that a scheme looks the same in all figures; other names take theirs by position.
+
+    A line whose name has no dash is solid.
+    """
 
     colours: Mapping[str, str] = field(default_factory=dict)
     markers: Mapping[str, str] = field(default_factory=dict)
+    dashes: Mapping[str, str] = field(default_factory=dict)
 
     def colour(self, name: str, position: int) -> str:
         """The colour of a name."""
@@ -132,6 +136,10 @@ class Palette:
     def marker(self, name: str, position: int) -> str:
         """The marker of a name."""
         return self.markers.get(name) or MARKERS[position % len(MARKERS)]
+
+    def dash(self, name: str) -> str:
+        """The line style of a name."""
+        return self.dashes.get(name, "-")
 
 
 BY_POSITION = Palette()
