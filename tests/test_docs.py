@@ -1,19 +1,15 @@
-import contextlib
 import json
 import re
-import shlex
 import textwrap
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 
 import ecnlab
 from ecnlab import _core, catalog, docs
 from ecnlab.cli import page
-from ecnlab.cli.root import COMMANDS, root
 from helpers import EXAMPLES, Outcome
 
 DOCS = page.PAGE.parent
@@ -119,40 +115,6 @@ def test_the_page_of_the_command_is_its_own_help() -> None:
     assert page.main(["--check"]) == 0, "run python -m ecnlab.cli.page"
 
 
-def _shown_commands() -> list[list[str]]:
-    """The words of every `ecnlab ...` that a page shows, in a block of code or within a line, without the explanation beside it."""
-    pages = [*DOCS.rglob("*.md"), *(DOCS.parent / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"))]
-    blocks = r"^(?:    |\$ )?ecnlab (.+)$"
-    found = [match for page in pages for match in re.findall(rf"{blocks}|`ecnlab ([^`|]+)`", page.read_text(), re.MULTILINE)]
-    shown = {re.split(r"\s{2,}|\s#", block or inline)[0] for block, inline in found}
-    return sorted(shlex.split(words) for words in shown if "..." not in words)
-
-
-def _check(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
-    """Read the options and arguments of a command as if it were run. Raises click's errors."""
-    name, *rest = words
-    context = click.Context(command, info_name=name, parent=parent)
-    if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        below_name, below, more = command.resolve_command(context, rest)
-        assert below is not None, f"there is no command {rest[0]}"
-        _check(below, [below_name or "", *more], context)
-    elif rest:  # a command's bare name is only a mention of it
-        with contextlib.suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
-            command.make_context(name, rest, parent)
-
-
-SHOWN = _shown_commands()
-
-
-@pytest.mark.parametrize("words", SHOWN, ids=" ".join)
-def test_a_command_that_a_page_shows_is_one(words: list[str]) -> None:
-    _check(root, ["ecnlab", *words])
-
-
-def test_the_pages_show_commands_of_every_kind() -> None:
-    assert set(COMMANDS) - {"completion"} <= {words[0] for words in SHOWN}
-
-
 @pytest.fixture
 def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the README's first scenario, as the working directory."""
@@ -162,21 +124,6 @@ def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.mark.usefixtures("first")
-@pytest.mark.parametrize("words", [words for words in SHOWN if words[0] == "run" and words[1:]], ids=" ".join)
-def test_a_run_that_a_page_shows_runs(command: Callable[..., Outcome], words: list[str]) -> None:
-    words = ["first.toml" if word == "FILE" else word for word in words]
-    done = command(*words, "--set", "duration=3 s", "--set", "measure_from=0 s", "--out", "r")
-    assert done.code == 0, done.err
-
-
-@pytest.mark.parametrize("words", [words for words in SHOWN if words[0] in ("list", "show", "schema") and words != ["show"]], ids=" ".join)
-def test_what_a_page_lists_is_there(command: Callable[..., Outcome], words: list[str]) -> None:
-    done = command(*("ecn" if word == "NAME" else word for word in words))
-    assert done.code == 0, done.err
-    assert done.out
 
 
 @pytest.mark.usefixtures("first")

@@ -1,4 +1,4 @@
-"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; what others measured as open markers beside them."""
+"""Quantities against a parameter: means joined by lines, 95 % intervals as bars, another's means beside them as open markers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ecnlab.plots.style import BY_POSITION, Palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
-_OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0, "markeredgewidth": 0.9, "linewidth": 0.9, "zorder": 4}
+# Larger than a curve's own markers, so that they show around them.
+_OPEN: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "markersize": 9, "zorder": 3}
 
 # How much of a name's room its markers take.
 _SHARE_OF_NAME = 0.7
@@ -22,11 +22,12 @@ _SHARE_OF_NAME = 0.7
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: its label, where it has points, and the estimates there."""
+    """One line: its label, where it has points, the estimates there, and what `another` found there (ns-2, a paper), where it is known."""
 
     label: str
     xs: Sequence[float]
     points: Sequence[Estimate]
+    beside: Sequence[float | None] = ()
 
 
 def draw(
@@ -37,41 +38,30 @@ def draw(
     y_label: str,
     ticks: Sequence[float] = (),
     palette: Palette = BY_POSITION,
+    another: str = "ns-2",
 ) -> None:
-    """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks."""
+    """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks.
+
+    `another` is who found what the curves have `beside` them.
+    """
     for position, curve in enumerate(curves):
+        colour, marker = palette.colour(curve.label, position), palette.marker(curve.label, position)
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
             yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
             label=style.label(axes, curve.label),
-            color=palette.colour(curve.label, position),
-            marker=palette.marker(curve.label, position),
+            color=colour,
+            marker=marker,
             linestyle=palette.dash(curve.label),
         )
+        _draw_beside(axes, curve, colour, marker)
+    if any(value is not None for curve in curves for value in curve.beside):
+        axes.plot([], [], color="black", marker="o", label=style.label(axes, another), **_OPEN)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
         _only(axes, ticks)
-
-
-def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:
-    """What another `source` gives for the same curves: open markers without a line, in the colours of the curves of the same labels.
-
-    The markers are the curves' own unless one is given; the legend names the source once. Call it after `draw`.
-    """
-    for position, curve in enumerate(curves):
-        shape = marker or palette.marker(curve.label, position)
-        axes.errorbar(
-            list(curve.xs),
-            [point.mean for point in curve.points],
-            yerr=[point.half_width for point in curve.points],
-            color=palette.colour(curve.label, position),
-            marker=shape,
-            **_OPEN,
-        )
-    if any(curve.points for curve in curves):
-        axes.plot([], [], color="black", marker=marker or "o", label=style.label(axes, source), **_OPEN)
 
 
 def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *, y_label: str, palette: Palette = BY_POSITION) -> None:
@@ -88,10 +78,16 @@ def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *
             marker=palette.marker(curve.label, position),
             linestyle="none",
         )
-    axes.set_xticks(range(len(names)), [style.label(axes, name) for name in names])
+    axes.set_xticks(range(len(names)), [style.escaped(name, max(len(word) for word in name.split())) for name in names])
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(y_label)
+
+
+def _draw_beside(axes: Axes, curve: Curve, colour: str, marker: str) -> None:
+    known = [(x, value) for x, value in zip(curve.xs, curve.beside, strict=False) if value is not None]
+    if known:
+        axes.plot(*zip(*known, strict=True), color=colour, marker=marker, **_OPEN)
 
 
 def _only(axes: Axes, ticks: Sequence[float]) -> None:

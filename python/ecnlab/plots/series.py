@@ -38,7 +38,8 @@ def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[
     """A rate of each group against time: mean over seeds, with the 95 % interval of the mean as a band."""
     unit = shown_unit(quantity)[1]
     for position, group in enumerate(groups):
-        _draw_mean(axes, frame.filter(frame["group"] == group), quantity, group, palette.colour(group, position))
+        colour, dash = palette.colour(group, position), palette.dash(group)
+        _draw_mean(axes, frame.filter(frame["group"] == group), quantity, group, colour, dash)
     axes.set_xlabel("time (s)")
     axes.set_ylabel(f"{_words(quantity)} ({unit})")
     axes.set_ylim(bottom=0)
@@ -76,14 +77,14 @@ def _window_axes(axes: Axes, quantity: str) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _draw_mean(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str) -> None:
+def _draw_mean(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str, dash: str = "-") -> None:
     factor = shown_unit(quantity)[0]
     bins = over_seeds(frame, quantity)
     x, mean, half = bins["time_s"], bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
     if bins.height == 1:  # a line or a band of one point would be invisible
         axes.errorbar(x, mean, yerr=half, color=colour, marker="o", label=style.label(axes, name))
         return
-    axes.plot(x, mean, color=colour, label=style.label(axes, name))
+    axes.plot(x, mean, color=colour, linestyle=dash, label=style.label(axes, name))
     axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
 

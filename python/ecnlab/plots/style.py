@@ -33,8 +33,8 @@ _FONT = "DejaVu Sans"
 _POINTS_PER_INCH = 72
 _NARROWEST_IN, _WIDEST_IN = 1.5, 40.0
 _SMALLEST_POINTS, _LARGEST_POINTS = 4.0, 40.0
-# Of the figure's width: what a title, a legend, and a label beside its line or marker may take.
-_TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE = 0.86, 0.86, 0.7
+# Of the figure's width: what a title, a legend, a label beside its line or marker, and the legend of several panels may take.
+_TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE, _PANELS_SHARE = 0.86, 0.86, 0.7, 0.98
 _FEWEST_LETTERS = 8
 # In font sizes: a letter of middle width, a line of a title, a legend of one line, and the gap below a title.
 _LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
@@ -120,9 +120,9 @@ PLAIN = Style(titles=False)
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours, markers and dashes by name, so that a scheme looks the same in all figures; other names take theirs by position.
+    """Colours, markers and dashes by name, so that a scheme looks the same in all figures.
 
-    A line whose name has no dash is solid.
+    Other names take colour and marker by position, and a line without dashes.
     """
 
     colours: Mapping[str, str] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Palette:
         return self.markers.get(name) or MARKERS[position % len(MARKERS)]
 
     def dash(self, name: str) -> str:
-        """The line style of a name."""
+        """The dashes of a name's line."""
         return self.dashes.get(name, "-")
 
 
@@ -199,15 +199,29 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
         axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
 
 
-def legend_of_panels(figure: Drawn, axes: Axes) -> None:
-    """The legend of one of several panels, in a row above all of them."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels))
+def legend_of_panels(figure: Drawn, *axes: Axes) -> None:
+    """The legend of these panels, each word once, above all of them in as many columns as fit.
+
+    What the legend needs beyond one line is added to the figure's height.
+    """
+    entries = {word: handle for axis in axes for handle, word in zip(*axis.get_legend_handles_labels(), strict=True)}
+    columns = len(entries)
+    legend = _legend_of_figure(figure, entries, columns)
+    while columns > 1 and _too_wide(legend, _PANELS_SHARE):
+        legend.remove()
+        columns -= 1
+        legend = _legend_of_figure(figure, entries, columns)
+    lines = -(-len(entries) // columns) if entries else 0
+    _make_room(axes[0], _TITLE_LINE * (lines - 1))
 
 
 def _legend(axes: Axes, columns: int, note: str | None) -> Legend:
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
     return axes.legend(ncols=columns, title=note, alignment="left", **place)
+
+
+def _legend_of_figure(figure: Drawn, entries: Mapping[str, Any], columns: int) -> Legend:
+    return figure.legend(list(entries.values()), list(entries), loc="outside upper left", ncols=max(1, columns))
 
 
 def _too_wide(artist: Artist, share: float) -> bool:

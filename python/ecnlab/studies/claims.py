@@ -129,6 +129,29 @@ class Gap(_Pair):
 
 
 @dataclass(frozen=True)
+class Over:
+    """Several quantities made one, seed by seed, by `fold`: `fmean`, `max`, `min`."""
+
+    fold: Callable[[Sequence[float]], float]
+    parts: Sequence[Measured]
+
+    def needs(self) -> Iterator[Need]:
+        """The scenarios of all of them."""
+        for part in self.parts:
+            yield from part.needs()
+
+    def values(self, runs: Runs) -> BySeed:
+        """What `fold` makes of the values of each seed that all have."""
+        found = [part.values(runs) for part in self.parts]
+        return {seed: self.fold([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+
+    def ns2(self) -> float | None:
+        """What `fold` makes of ns-2's means, where all are known."""
+        known = [value for value in (part.ns2() for part in self.parts) if value is not None]
+        return self.fold(known) if len(known) == len(self.parts) else None
+
+
+@dataclass(frozen=True)
 class Range:
     """Where a quantity lies if the statement holds, both ends included, in the unit in which it is shown; `words` say it."""
 
@@ -197,14 +220,20 @@ class Statement:
     published: float | None = None
 
 
-def peak(at: str, levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
-    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it."""
-    return [Statement(f"{at} over {name}", Gap(levels[at], other), above(0), shown) for name, other in levels.items() if name != at]
+def peak(at: str, levels: Mapping[str, Measured], shown: Shown = PLAIN, setting: str = "") -> list[Statement]:
+    """The statements that the quantity is largest `at` one of the levels, each named as the report shows it, in a setting."""
+    others = {name: other for name, other in levels.items() if name != at}
+    return [Statement(_compared(setting, at, name), Gap(levels[at], other), above(0), shown) for name, other in others.items()]
 
 
-def order(levels: Mapping[str, Measured], shown: Shown = PLAIN) -> list[Statement]:
-    """The statements that each level lies above the next one."""
-    return [Statement(f"{one} over {other}", Gap(a, b), above(0), shown) for (one, a), (other, b) in pairwise(levels.items())]
+def order(levels: Mapping[str, Measured], shown: Shown = PLAIN, setting: str = "") -> list[Statement]:
+    """The statements that each level lies above the next one, in a setting."""
+    pairs = pairwise(levels.items())
+    return [Statement(_compared(setting, one, other), Gap(a, b), above(0), shown) for (one, a), (other, b) in pairs]
+
+
+def _compared(setting: str, one: str, other: str) -> str:
+    return f"{setting}: {one} over {other}" if setting else f"{one} over {other}"
 
 
 @dataclass(frozen=True)

@@ -8,43 +8,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ecnlab import ns2
 from ecnlab.networks import BOTTLENECK, GROUPS
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
 
-_MEGA, _MILLI = 1e-6, 1e3
-
-_TOTAL = {
-    "throughput_mbps": ("throughput_bps", _MEGA),
-    "goodput_mbps": ("goodput_bps", _MEGA),
-    "goodput_noretx_mbps": ("goodput_first_bps", _MEGA),
-    "jain_goodput": ("jain_goodput", 1.0),
-    "jain_throughput": ("jain_throughput", 1.0),
-    "jain_1s_throughput": ("jain_1s_throughput", 1.0),
-    "jain_1s_goodput": ("jain_1s_goodput", 1.0),
-    "jain_1s_goodput_noretx": ("jain_1s_goodput_first", 1.0),
-    "delay_mean_ms": ("delay_mean_s", _MILLI),
-    "marks": ("marks", 1.0),
-    "drops": ("drops", 1.0),
-    "timeouts_0_100s": ("timeouts_run", 1.0),
-    "retransmitted_pkts_0_100s": ("retransmitted_run", 1.0),
-}
-_QUEUE = {
-    "drops_overflow": "drops_overflow",
-    "queue_mean_pkts": "length_mean_packets",
-    "queue_mean_at_arrival": "length_at_arrival_packets",
-    "queue_empty_frac": "empty_fraction",
-    "utilisation": "utilisation",
-}
-_GROUP = {
-    "throughput_{}_mbps": ("throughput_bps", _MEGA),
-    "goodput_{}_mbps": ("goodput_bps", _MEGA),
-    "goodput_noretx_{}_mbps": ("goodput_first_bps", _MEGA),
-    "delay_{}_ms": ("delay_mean_s", _MILLI),
-    "marks_{}": ("marks", 1.0),
-    "drops_{}": ("drops", 1.0),
-}
+_MILLI = 1e3
 
 _TWO_WAY = {
     "utilisation": (("utilisation",), 1.0),
@@ -69,12 +39,12 @@ class Columns:
 
 def values_by_column(result: Result) -> dict[str, list[float]]:
     """Our values of a thesis network, one a seed, under the names and in the units of ns-2's columns."""
-    total = {column: _scaled(result.values(ours), factor) for column, (ours, factor) in _TOTAL.items()}
-    queue = {column: result.values(ours, queue=BOTTLENECK) for column, ours in _QUEUE.items()}
+    total = {column: _scaled(result.values(ours), factor) for column, (ours, factor) in ns2.TOTAL.items()}
+    queue = {column: _scaled(result.values(ours, queue=BOTTLENECK), factor) for column, (ours, factor) in ns2.QUEUE.items()}
     groups = {
         pattern.format(group): _scaled(result.values(ours, group=group), factor)
         for group in GROUPS
-        for pattern, (ours, factor) in _GROUP.items()
+        for pattern, (ours, factor) in ns2.GROUP.items()
     }
     return total | queue | groups
 
@@ -105,7 +75,7 @@ def _scaled(values: list[float], factor: float) -> list[float]:
 
 
 THESIS = Columns(
-    frozenset([*_TOTAL, *_QUEUE, *(pattern.format(group) for group in GROUPS for pattern in _GROUP)]),
+    frozenset([*ns2.TOTAL, *ns2.QUEUE, *(pattern.format(group) for group in GROUPS for pattern in ns2.GROUP)]),
     frozenset(["locked_out_flows"]),
     values_by_column,
 )

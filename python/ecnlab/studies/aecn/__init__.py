@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.aecn import bytime, packets, sweeps, table
+from ecnlab.studies.aecn import bytime, chapter4, claims4, packets, sweeps, table
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -17,8 +17,7 @@ STUDY = Study(
         "Table 5.1; the tables report the others beside them."
     ),
     items=[
-        packets.ECN_MARKS,
-        packets.RED_DROPS,
+        *chapter4.ITEMS,
         bytime.GOODPUT,
         table.TABLE,
         sweeps.GOODPUT,
@@ -29,4 +28,5 @@ STUDY = Study(
         bytime.QUEUE,
         sweeps.JAIN_INDEX,
     ],
+    claims=claims4.CLAIMS,
 )

@@ -1,10 +1,11 @@
-"""Figures 5.5 and 5.28: goodput of each group, and AECN's queue, against time."""
+"""Figures against time: goodput and throughput of each group (4.16-4.19, 5.5), and the queue (4.3, 4.4, 4.11, 4.12, 5.28)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ecnlab import networks
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, Thesis
 from ecnlab.plots import series, style
 from ecnlab.studies.aecn import schemes
 from ecnlab.studies.model import Drawing, Item, Need, Results
@@ -13,33 +14,60 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SCHEMES = ("ECN", "RED")
-_QUANTITY = "goodput_first_bps"
 _END_S = 100.0
 
 
-def _draw_goodput(results: Results) -> Drawing:
+def rates(number: str, flows: int, max_p: float, network: Thesis, quantity: str = schemes.GOODPUT) -> Item:
+    """The item of a rate of each group against time, under ECN and under RED."""
+    word = "Throughput" if quantity == schemes.THROUGHPUT else "Goodput"
+    settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
+    return Item(
+        number=number,
+        title=f"{word} of each group against time, ECN and RED",
+        caption=f"{settings}; 1 s bins, mean over seeds with its 95 % interval as a band.",
+        needs={(name,): Need(schemes.scheme(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES},
+        draw=lambda results: _draw_rates(results, quantity),
+        part=schemes.PARTS[network.title],
+    )
+
+
+def queue(number: str, name: str, flows: int, max_p: float, network: Thesis) -> Item:
+    """The item of a scheme's queue against time."""
+    settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
+    tree = schemes.scheme(name, flows, max_p, network, record={"queue": "10 ms"})
+    return Item(
+        number=number,
+        title=f"{name}'s queue against time",
+        caption=f"{settings}; every 10 ms of the first seed, the average that {name} keeps, min_th and max_th dashed.",
+        needs={(name,): Need(tree, every_seed=False)},
+        draw=lambda results: _draw_queue(results, name),
+        part=schemes.PARTS[network.title],
+    )
+
+
+def _draw_rates(results: Results, quantity: str) -> Drawing:
     import polars as pl
 
     figure, axes = style.panels(2, 1, shape=0.95, sharex=True, sharey=True)
     for axis, name in zip(axes, _SCHEMES, strict=True):
-        series.draw_rates(axis, results[name,].series.rate, _QUANTITY, networks.GROUPS, schemes.GROUPS)
+        series.draw_rates(axis, results[name,].series.rate, quantity, networks.GROUPS, schemes.GROUPS)
         series.span(axis, _END_S)
         axis.set_title(name, loc="left")
     axes[0].set_xlabel("")
     style.legend_of_panels(figure, axes[0])
-    return Drawing(figure, data=pl.concat(_goodput_data(results, name, group) for name in _SCHEMES for group in networks.GROUPS))
+    return Drawing(figure, data=pl.concat(_rate_data(results, name, group, quantity) for name in _SCHEMES for group in networks.GROUPS))
 
 
-def _goodput_data(results: Results, name: str, group: str) -> pl.DataFrame:
+def _rate_data(results: Results, name: str, group: str, quantity: str) -> pl.DataFrame:
     import polars as pl
 
     rates = results[name,].series.rate
-    means = series.over_seeds(rates.filter(rates["group"] == group), _QUANTITY).rename({"mean": _QUANTITY})
+    means = series.over_seeds(rates.filter(rates["group"] == group), quantity).rename({"mean": quantity})
     return means.select(pl.lit(name).alias("scheme"), pl.lit(group).alias("group"), pl.all())
 
 
-def _draw_queue(results: Results) -> Drawing:
-    result = results["AECN",]
+def _draw_queue(results: Results, name: str) -> Drawing:
+    result = results[name,]
     frame = result.only(result.seeds[0]).series.queue
     figure, (axes,) = style.panels()
     series.draw_queue(axes, frame)
@@ -50,17 +78,13 @@ def _draw_queue(results: Results) -> Drawing:
     return Drawing(figure, data=frame)
 
 
-GOODPUT = Item(
-    number="5.5",
-    title="Goodput of each group against time, ECN and RED",
-    caption="60 flows, max_p 0.5, chapter 5 network; 1 s bins, mean over seeds with its 95 % interval as a band.",
-    needs={(name,): Need(schemes.scheme(name, 60, record={"rates": True})) for name in _SCHEMES},
-    draw=_draw_goodput,
-)
-QUEUE = Item(
-    number="5.28",
-    title="AECN's queue against time",
-    caption="120 flows, base max_p 0.5, chapter 5 network; every 10 ms of the first seed, min_th and max_th dashed.",
-    needs={("AECN",): Need(schemes.scheme("AECN", 120, record={"queue": "10 ms"}), every_seed=False)},
-    draw=_draw_queue,
-)
+QUEUE_ECN_240 = queue("4.3", "ECN", 240, 0.5, CHAPTER_4)
+QUEUE_RED_240 = queue("4.4", "RED", 240, 0.5, CHAPTER_4)
+QUEUE_ECN_60 = queue("4.11", "ECN", 60, 0.5, CHAPTER_4)
+QUEUE_RED_60 = queue("4.12", "RED", 60, 0.5, CHAPTER_4)
+GOODPUT_30_LOW = rates("4.16", 30, 0.2, CHAPTER_4)
+GOODPUT_30 = rates("4.17", 30, 0.5, CHAPTER_4)
+GOODPUT_60 = rates("4.18", 60, 0.5, CHAPTER_4)
+THROUGHPUT_60 = rates("4.19", 60, 0.5, CHAPTER_4, schemes.THROUGHPUT)
+GOODPUT = rates("5.5", 60, 0.5, CHAPTER_5)
+QUEUE = queue("5.28", "AECN", 120, 0.5, CHAPTER_5)

@@ -20,6 +20,7 @@ def _item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: 
         caption=f"max_p {max_p:g}, {chapter.title} network, first seed.",
         needs={(name,): need},
         draw=lambda results: _draw(results, name, kind),
+        part=schemes.PARTS[chapter.title],
     )
 
 

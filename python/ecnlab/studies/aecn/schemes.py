@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 from ecnlab import networks
 from ecnlab.networks import CHAPTER_5, Thesis, Tree
 from ecnlab.plots.style import Palette
+from ecnlab.studies.claims import Of
+from ecnlab.studies.model import Need
+from ecnlab.studies.reference import THESIS, Row, find
 
 QUEUES: Mapping[str, Tree] = {
     "RED": {"aqm": "red"},
@@ -15,6 +20,14 @@ QUEUES: Mapping[str, Tree] = {
     "AECN": {"aqm": "aecn", "alpha": 2.5, "beta": 2.5},
     "AECN, alpha 1": {"aqm": "aecn", "alpha": 1.0, "beta": 1.0},
 }
+# The parts of the study, by the network on which they are measured.
+PARTS = {"chapter 4": "Chapter 4: RED and ECN", "chapter 5": "Chapter 5: AECN"}
+
+# The definitions that come nearest to the thesis' Table 5.1.
+GOODPUT, THROUGHPUT, JAIN = "goodput_first_bps", "throughput_bps", "jain_1s_goodput_first"
+
+_TOLD = {"min_th", "max_th", "alpha", "beta", "robust_min_th"}
+_NETWORKS = {"chapter 4": "ch4", "chapter 5": "ch5"}
 _THRESHOLDS = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
 # Colours of Okabe and Ito's palette: told apart without colour vision.
@@ -22,11 +35,57 @@ SCHEMES = Palette(
     {"RED": "#D55E00", "ECN": "#0072B2", "ECNM": "#56B4E9", "AECN": "#009E73", "AECN, alpha 1": "#CC79A7"},
     {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v"},
 )
-GROUPS = Palette({"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"})
+GROUPS = Palette(
+    {"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"},
+    {"fragile": "o", "average": "s", "robust": "^"},
+    {"fragile": "-", "average": "--", "robust": "-."},
+)
 
 
-def scheme(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, record: Tree | None = None) -> Tree:
-    """A scenario of one of the compared schemes (a key of QUEUES)."""
-    title = f"{name}, {network.title}, {flows} flows, max_p {max_p:g}"
-    queue = {**QUEUES[name], **_THRESHOLDS, "max_p": max_p}
-    return networks.thesis(network, title, flows, queue, ecn=name != "RED", record=record)
+def scheme(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, record: Tree | None = None, **settings: Any) -> Tree:
+    """A scenario of one of the compared schemes (a key of QUEUES); `settings` are parameters of its queue in place of the thesis'."""
+    others = "".join(f", {parameter} {value}" for parameter, value in settings.items())
+    title = f"{name}, {network.title}, {flows} flows, max_p {max_p:g}{others}"
+    return networks.thesis(network, title, flows, _queue(name, max_p, settings), ecn=name != "RED", record=record)
+
+
+@cache
+def need(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, **settings: Any) -> Need:
+    """The same as what an item or a claim needs, over every seed; one object for all that ask for it."""
+    return Need(scheme(name, flows, max_p, network, **settings))
+
+
+def of(
+    quantity: str,
+    name: str,
+    flows: int,
+    max_p: float = 0.5,
+    network: Thesis = CHAPTER_5,
+    *,
+    group: str | None = None,
+    queue: str | None = None,
+    **settings: Any,
+) -> Of:
+    """A measured quantity of a scheme, with ns-2's mean of it where that is known."""
+    row = ns2(name, flows, max_p, network, **settings)
+    known = row.of(quantity, group=group, queue=queue) if row else None
+    return Of(need(name, flows, max_p, network, **settings), quantity, group, queue, known=known.mean if known else None)
+
+
+def ns2(name: str, flows: int, max_p: float, network: Thesis, **settings: Any) -> Row | None:
+    """The row that ns-2 measured of a scheme, if there is one; its tables tell no other settings apart than those of `_TOLD`."""
+    if settings.keys() - _TOLD:
+        return None
+    queue = _queue(name, max_p, settings)
+    if queue["aqm"] == "aecn":
+        told = {column: queue[column] for column in ("alpha", "beta", "max_th")}
+        robust = queue.get("robust_min_th", queue["min_th"])
+        wanted = told | {"count": "group", "population": 0, "flows": flows, "base_max_p": max_p, "robust_min_th": robust}
+        return find(["thesis-aecn"], wanted) if network is CHAPTER_5 else None
+    thresholds = {"minth": queue["min_th"], "maxth": queue["max_th"]}
+    wanted = {"network": _NETWORKS[network.title], "era": "21b7", "mode": queue["aqm"], "n": flows, "maxp": max_p}
+    return find(THESIS, wanted | thresholds)
+
+
+def _queue(name: str, max_p: float, settings: Tree) -> Tree:
+    return {**QUEUES[name], **_THRESHOLDS, "max_p": max_p, **settings}

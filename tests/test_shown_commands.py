@@ -1,0 +1,139 @@
+"""Every `ecnlab ...` that README and the pages show is run: page by page, in the order in which it stands there, in a folder of its own.
+
+What takes long is shortened by options that are added to it. What only names a command, without what it needs, is a mention; a word in
+capitals stands for something: SUBSTITUTES says for what.
+"""
+
+import contextlib
+import gzip
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from ecnlab.cli import page
+from ecnlab.cli.root import COMMANDS, root
+from ecnlab.studies import runner
+from ecnlab.validate import formula_checks, tables
+from ecnlab.validate.packets import OWN_CASES
+from helpers import EXAMPLES, Outcome
+
+DOCS = page.PAGE.parent
+README = DOCS.parent / "README.md"
+PAGES = [README, *sorted(DOCS.rglob("*.md")), *(DOCS.parent / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
+TRACES = Path(__file__).parent / "traces"
+
+SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
+SUBSTITUTES_OF = {"trace": {"FILE": "thesis.tr"}, "validate": {"DIR": str(OWN_CASES)}}
+# What only a cluster of processes can run; tests/test_cluster.py has one.
+ELSEWHERE = {"ADDRESS"}
+SHORTER = {
+    ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
+    ("study", "run"): ["--figure", "5.29"],
+}
+# What finds something that is to be found exits with 1.
+FINDS = {("trace", "check"), ("validate", "tables")}
+
+Commands = list[list[str]]
+
+
+def shown(text: str) -> Commands:
+    """The words of every `ecnlab ...` of a page, in its order, in a block of code or within a line, without the explanation beside it."""
+    found = re.finditer(r"^(?:    |\$ )?ecnlab (.+)$|`ecnlab ([^`|]+)`", text, re.MULTILINE)
+    lines = (re.split(r"\s{2,}|\s#", match[1] or match[2])[0] for match in found)
+    return [shlex.split(line) for line in lines if "..." not in line]
+
+
+def _check(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
+    """Read the options and arguments of a command as if it were run. Raises click's errors."""
+    name, *rest = words
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        below_name, below, more = command.resolve_command(context, rest)
+        assert below is not None, f"there is no command {rest[0]}"
+        _check(below, [below_name or "", *more], context)
+    else:
+        with contextlib.suppress(click.exceptions.Exit):
+            command.make_context(name, rest, parent, **command.context_settings)
+
+
+def _is_mention(words: list[str]) -> bool:
+    """Whether it only names a command that takes more than that."""
+    try:
+        _check(root, ["ecnlab", *words])
+    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
+        return True
+    except click.ClickException:
+        return False
+    return False
+
+
+def _substituted(words: list[str]) -> list[str]:
+    known = SUBSTITUTES | SUBSTITUTES_OF.get(words[0], {})
+    return [known.get(word, word) for word in words]
+
+
+def to_run(pages: dict[Path, Commands]) -> dict[Path, Commands]:
+    """Those of each page that can be run as they stand, or with something in place of what stands for it; but for runs each once."""
+    found: dict[Path, Commands] = {}
+    seen = set()
+    for path, commands in pages.items():
+        found[path] = []
+        for words in map(_substituted, commands):
+            if ELSEWHERE.isdisjoint(words) and not _is_mention(words) and (words[0] == "run" or tuple(words) not in seen):
+                found[path].append(words)
+                seen.add(tuple(words))
+    return found
+
+
+ALL = {path: shown(path.read_text(encoding="utf-8")) for path in PAGES}
+EACH = sorted({tuple(words) for commands in ALL.values() for words in commands})
+RUN = to_run(ALL)
+
+
+@pytest.mark.parametrize("words", EACH, ids=" ".join)
+def test_a_command_that_a_page_shows_is_one(words: tuple[str, ...]) -> None:
+    if not _is_mention(list(words)):
+        _check(root, ["ecnlab", *words])
+
+
+def test_the_pages_show_commands_of_every_kind_and_run_them() -> None:
+    assert set(COMMANDS) - {"completion"} <= {words[0] for words in EACH}
+    assert set(COMMANDS) <= {words[0] for commands in RUN.values() for words in commands}
+
+
+def _shorter(words: list[str]) -> list[str]:
+    return [word for begun, added in SHORTER.items() if tuple(words[: len(begun)]) == begun for word in added]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]) -> Path:
+    """A working directory with the README's first scenario and its results, the examples, a trace of ns-2 and a capture."""
+    text = re.search(r"```toml\n(name = .*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert text is not None
+    (tmp_path / "first.toml").write_text(text[1])
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    (tmp_path / "docs").mkdir()
+    for name, stored in {"thesis.tr": "small.tr.gz", "transfer.pcap": "window-lost.pcap.gz"}.items():
+        (tmp_path / name).write_bytes(gzip.decompress((TRACES / stored).read_bytes()))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "FULL", 2)
+    monkeypatch.setattr(runner, "QUICK", 2)
+    monkeypatch.setattr(tables, "OWN_TABLES", [table for table in tables.OWN_TABLES if table.stem == "red-ecn"])
+    few = formula_checks.checks(quick=True)[:2]
+    monkeypatch.setattr(formula_checks, "checks", lambda quick: few)
+    assert command("run", "first.toml", *_shorter(["run"]), "--out", "first").code == 0
+    return tmp_path
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("path", [path for path in PAGES if RUN[path]], ids=lambda path: path.stem)
+def test_the_commands_of_a_page_run_one_after_the_other(command: Callable[..., Outcome], path: Path) -> None:
+    for words in RUN[path]:
+        done = command(*words, *_shorter(words))
+        assert done.code == 0 or (tuple(words[:2]) in FINDS and done.code == 1), (words, done.err)
+        assert "Traceback" not in done.err
