@@ -10,7 +10,10 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.studies.model import Study
 
-TITLES = {"aecn": "AECN: fair marking for flows of unlike round-trip times"}
+TITLES = {
+    "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "today": "The papers' questions asked again: hosts and queues of today",
+}
 
 
 def find(name: str) -> Study:

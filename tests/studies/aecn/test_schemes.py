@@ -27,7 +27,7 @@ def test_red_s_senders_speak_no_ecn() -> None:
 
 def test_the_figures_that_the_issue_names_are_there() -> None:
     numbers = {item.number for item in STUDY.items}
-    assert numbers == {"5.20", "5.29", "5.1", "5.5", "5.28", "4.14", "4.15", "5.24", "5.25", "5.26", "5.27"}
+    assert numbers >= {"5.20", "5.29", "5.1", "5.5", "5.28", "4.14", "4.15", "5.24", "5.25", "5.26", "5.27"}
 
 
 def test_every_scenario_of_the_study_is_sound() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.aecn import bytime, chapter4, claims4, packets, sweeps, table
+from ecnlab.studies.aecn import beyond, bytime, chapter4, claims4, packets, sweeps, table
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -27,6 +27,7 @@ STUDY = Study(
         packets.AECN_DROPS_120,
         bytime.QUEUE,
         sweeps.JAIN_INDEX,
+        *beyond.ITEMS,
     ],
-    claims=claims4.CLAIMS,
+    claims=[*claims4.CLAIMS, *beyond.CLAIMS],
 )

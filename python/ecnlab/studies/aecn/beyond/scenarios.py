@@ -31,8 +31,8 @@ _QUEUES: Mapping[str, Tree] = {
 _MECN: Mapping[str, Tree] = {"AMECN": {"response": "mecn", "ecn_echo": "mecn"}}
 
 LOOKS = Palette(
-    {**schemes.SCHEMES.colours, "AECN2": "#E69F00", "ARED": "#0072B2", "AMECN": "#CC79A7", "SRED": "#000000"},
-    {**schemes.SCHEMES.markers, "AECN2": "P", "ARED": "s", "AMECN": "X", "SRED": "D"},
+    {**schemes.SCHEMES.colours, "AECN2": "#E69F00", "ARED": "#56B4E9", "AMECN": "#CC79A7", "SRED": "#000000"},
+    {**schemes.SCHEMES.markers, "AECN2": "P", "ARED": "D", "AMECN": "X", "SRED": "v"},
     {"AECN2": "-.", "RED": "--", "SRED": ":"},
 )
 
@@ -51,8 +51,8 @@ def sender(scheme: str) -> Tree:
 
 def alike(scheme: str, flows: int = FLOWS, record: Tree | None = None) -> Tree:
     """The thesis' own network, of which the others are changes: three equal groups, base max_p 0.5."""
-    tree = networks.thesis(CHAPTER_5, f"{scheme}, {flows} flows", flows, queue(scheme), ecn=scheme != "RED", tcp=sender(scheme), record=record)
-    return tree
+    title = f"{scheme}, {flows} flows"
+    return networks.thesis(CHAPTER_5, title, flows, queue(scheme), ecn=scheme != "RED", tcp=sender(scheme), record=record)
 
 
 def resized(counts: Mapping[str, int]) -> Change:

@@ -43,8 +43,8 @@ TARGETS = item(
     "Both with a target of 16 ms (dashed), for which their rules give the thesis' thresholds of 10 and 30 packets, and with 60 flows. The senders of "
     "AMECN answer to marks of two levels; flows without ECN are Reno under both.",
     {(scheme, network): scenario(scheme, network) for scheme in SCHEMES for network in [*NETWORKS, CASE]},
-    [WAIT, USE, GOODPUT, JAIN],
+    [WAIT, USE, JAIN],
     Look("network", scenarios.LOOKS, columns=1),
-    also=[_TAIL, DROPS, MARKS],
+    also=[GOODPUT, _TAIL, DROPS, MARKS],
     part=PART,
 )
