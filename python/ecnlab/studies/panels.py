@@ -30,6 +30,11 @@ def column(quantity: str, *, group: str | None = None, queue: str | None = None,
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
 
 
+def ratio(a: float, b: float) -> float:
+    """a over b; NaN where b is 0."""
+    return a / b if b else math.nan
+
+
 @dataclass(frozen=True)
 class Measure:
     """What is measured of a run.
@@ -82,7 +87,15 @@ class Look:
 
 
 def item(
-    number: str, title: str, caption: str, needs: Needs, measures: Sequence[Measure], look: Look, *, also: Sequence[Measure] = (), part: str = ""
+    number: str,
+    title: str,
+    caption: str,
+    needs: Needs,
+    measures: Sequence[Measure],
+    look: Look,
+    *,
+    also: Sequence[Measure] = (),
+    part: str = "",
 ) -> Item:
     """An item with a panel for each of `measures`; `also` are measures that the table shows beside them."""
 

@@ -12,7 +12,19 @@ from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates,
 from ecnlab.studies.panels import Look, Measure, Needs, item
 from ecnlab.studies.today import measures, scenarios
 from ecnlab.studies.today.measures import DELAY, DROPS, EVENNESS, GOODPUT, JAIN, LOCKED_OUT, MARKS, OF_GROUPS, TAIL, TIMEOUTS, WAIT
-from ecnlab.studies.today.scenarios import CUBIC, CUBIC_ECN, DCTCP, FLOWS, MARKING, QUEUES, RENO_ECN, SCALABLE, need
+from ecnlab.studies.today.scenarios import (
+    CUBIC,
+    CUBIC_ECN,
+    DCTCP,
+    FLOWS,
+    MARKING,
+    QUEUES,
+    RECOVERIES,
+    SCALABLE,
+    WITH_ECN,
+    WITHOUT_ECN,
+    need,
+)
 
 # What ECN changes: what the axis calls it, the measure, and whether it is a change in per cent or a gap.
 _CHANGES: Sequence[tuple[str, Measure, Callable[..., Estimate]]] = (
@@ -21,37 +33,42 @@ _CHANGES: Sequence[tuple[str, Measure, Callable[..., Estimate]]] = (
     ("Jain's index", JAIN, measures.gap),
     ("flows locked out (% of all)", LOCKED_OUT, measures.gap),
 )
-_BY_FLOWS = Palette({"15 flows": "#0072B2", "60 flows": "#D55E00", "240 flows": "#009E73"}, {"15 flows": "o", "60 flows": "s", "240 flows": "^"})
-_KINDS = Palette({"with ECN": "#0072B2", "without ECN": "#D55E00", "scalable": "#009E73"}, {"with ECN": "s", "without ECN": "o", "scalable": "^"})
+_BY_FLOWS = Palette({"60 flows": "#D55E00", "240 flows": "#009E73"}, {"60 flows": "s", "240 flows": "^"})
+_MANY = (60, 240)
 _AS_IN_THESIS = "chapter 5 network, packets of 1000 bytes, buffers of 120 packets"
 
 
 def _draw_gains(results: Results) -> Drawing:
     figure, panels = style.panels(4, 1, shape=1.1, sharex=True)
-    found = [((title, flows, queue), _gain(results, measure, compare, queue, flows)) for title, measure, compare in _CHANGES for flows in FLOWS for queue in MARKING]
+    found = [
+        ((title, flows, queue), _gain(results, measure, compare, queue, flows))
+        for title, measure, compare in _CHANGES
+        for flows in _MANY
+        for queue in MARKING
+    ]
     by_place = dict(found)
     for axes, (title, _, _) in zip(panels, _CHANGES, strict=True):
-        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in FLOWS]
+        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in _MANY]
         lines.draw_over_names(axes, MARKING, curves, y_label=title, palette=_BY_FLOWS)
         axes.axhline(0, color="black", linewidth=0.6)
     style.legend_of_panels(figure, panels[0])
     rows = [[title, str(flows), queue, with_interval(one, 3)] for (title, flows, queue), one in found]
-    return Drawing(figure, [Table("With ECN against without", ["what changes", "flows", "queue", "change"], rows)], _data(found))
+    return Drawing(
+        figure,
+        [Table("With ECN against without", ["what changes", "flows", "queue", "change"], rows)],
+        estimates(["quantity", "flows", "queue"], "change", found),
+    )
 
 
 def _gain(results: Results, measure: Measure, compare: Callable[..., Estimate], queue: str, flows: int) -> Estimate:
     return compare(measure, results[CUBIC_ECN, queue, flows], results[CUBIC, queue, flows])
 
 
-def _data(found: Sequence[tuple[tuple[object, ...], Estimate]]) -> object:
-    return estimates(["quantity", "flows", "queue"], "change", found)
-
-
 GAINS = Item(
     "1",
     "What ECN changes for CUBIC",
     f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
-    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in FLOWS},
+    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in _MANY},
     _draw_gains,
 )
 
@@ -77,7 +94,7 @@ UNLIKE = item(
     "3",
     "Goodput of unlike round-trip times, chapter 5 network",
     f"60 flows, a third of them fragile (200 ms), average (100 ms) and robust (50 ms); {_AS_IN_THESIS}.",
-    _over_queues((CUBIC, CUBIC_ECN, RENO_ECN)),
+    _over_queues((CUBIC, CUBIC_ECN)),
     [*OF_GROUPS.values(), EVENNESS],
     Look("queue", scenarios.OF_HOSTS, columns=1),
     also=[JAIN, GOODPUT, WAIT, DROPS, MARKS],
@@ -104,13 +121,13 @@ LOCKOUT = item(
 
 def _draw_exchanges(results: Results) -> Drawing:
     figure, panels = style.panels(2, 1, shape=0.72, sharex=True)
-    kinds = {"with ECN": list(QUEUES), "without ECN": list(QUEUES), "scalable": ["DualPI2"]}
+    kinds = {kind: [q for q in QUEUES if kind in scenarios.clients_at(q)] for kind in (WITH_ECN, WITHOUT_ECN, "scalable")}
     found, names = [], list(QUEUES)
     for axes, of in zip(panels, (measures.exchanges, measures.mean_time), strict=True):
-        measure = of("with ECN")
+        measure = of(WITH_ECN)
         by_kind = {kind: [of(kind).estimate(results[queue,]) for queue in queues] for kind, queues in kinds.items()}
         curves = [lines.Curve(kind, [names.index(queue) for queue in kinds[kind]], points) for kind, points in by_kind.items()]
-        lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=_KINDS)
+        lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=scenarios.OF_HOSTS)
         found += [((measure.heading, kind, q), one) for kind, points in by_kind.items() for q, one in zip(kinds[kind], points, strict=True)]
     style.legend_of_panels(figure, panels[0])
     rows = [[str(part) for part in place] + [with_interval(one, 2)] for place, one in found]
@@ -121,17 +138,23 @@ def _draw_exchanges(results: Results) -> Drawing:
 SHORT = Item(
     "6",
     "Exchanges of 5 KB",
-    "Ten clients with ECN and ten without, each over one connection after the other, beside 30 long flows of CUBIC with ECN: exchanges that a client "
-    f"ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
+    "Ten clients with ECN and ten without, each over one connection after the other, beside 30 long flows of CUBIC with ECN, at "
+    "DropTail all without: exchanges that a client ends in a second, and what one takes. Behind DualPI2 ten more clients use DCTCP "
+    f"in its low-latency queue. Empty round trip 100 ms; {_AS_IN_THESIS}.",
     {(queue,): scenarios.exchanges(queue) for queue in QUEUES},
     _draw_exchanges,
 )
 BESIDE = item(
     "7",
     "Beside datagrams that answer to nothing",
-    "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source offers about "
-    f"twice the share of a flow; {_AS_IN_THESIS}.",
-    {(host, queue): scenarios.datagrams(host, queue) for host in (CUBIC, CUBIC_ECN) for queue in QUEUES if host == CUBIC or queue != "DropTail"},
+    "60 flows of CUBIC beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link; each source "
+    f"offers about twice the share of a flow; {_AS_IN_THESIS}.",
+    {
+        (host, queue): scenarios.datagrams(host, queue)
+        for host in (CUBIC, CUBIC_ECN)
+        for queue in QUEUES
+        if host == CUBIC or queue != "DropTail"
+    },
     [measures.LONG_GOODPUT, measures.DATAGRAMS],
     Look("queue", scenarios.OF_HOSTS, columns=1),
     also=[WAIT, JAIN, DROPS, MARKS],
@@ -145,4 +168,13 @@ DATA_CENTRE = item(
     Look("number of flows", scenarios.OF_QUEUES, ticks=FLOWS),
     also=[TAIL, MARKS, EVENNESS, LOCKED_OUT, *OF_GROUPS.values()],
 )
-ITEMS = [GAINS, GROWTH, UNLIKE, WIDER, LOCKOUT, SHORT, BESIDE, DATA_CENTRE]
+RECOVERY = item(
+    "9",
+    "What loss recovery leaves ECN to gain",
+    f"60 flows over RED with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021; {_AS_IN_THESIS}.",
+    {(word, name): need(f"{name} {word}", "RED") for word in (WITHOUT_ECN, WITH_ECN) for name in RECOVERIES},
+    [GOODPUT, TIMEOUTS],
+    Look("recovery", scenarios.OF_HOSTS),
+    also=[JAIN, WAIT, DROPS, MARKS],
+)
+ITEMS = [GAINS, GROWTH, UNLIKE, WIDER, LOCKOUT, SHORT, BESIDE, DATA_CENTRE, RECOVERY]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ecnlab.analysis.stats import Estimate, estimate
 from ecnlab.networks import BOTTLENECK, GROUPS
 from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown
-from ecnlab.studies.panels import Measure, Values, column
+from ecnlab.studies.panels import Measure, Values, column, ratio
 from ecnlab.studies.today import scenarios
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _signals(quantity: str) -> Values:
     """Drops or marks as a share of the packets sent."""
 
     def values(result: Result) -> list[float]:
-        return [found / sent for found, sent in zip(result.values(quantity), result.values("sent"), strict=True)]
+        return [ratio(found, sent) for found, sent in zip(result.values(quantity), result.values("sent"), strict=True)]
 
     return values
 
@@ -83,7 +83,7 @@ def mean_time(group: str) -> Measure:
 def change(measure: Measure, a: Result, b: Result) -> Estimate:
     """How far `a` lies above `b` in per cent, paired by seed."""
     pairs = _paired(measure, a, b)
-    return estimate([one / other - 1 for one, other in pairs]).scaled(100)
+    return estimate([ratio(one, other) - 1 for one, other in pairs]).scaled(100)
 
 
 def gap(measure: Measure, a: Result, b: Result) -> Estimate:
@@ -98,5 +98,5 @@ def _paired(measure: Measure, a: Result, b: Result) -> Sequence[tuple[float, flo
 
 def within(result: Result) -> Estimate:
     """By how many per cent clients with ECN end more exchanges than those without, in the same runs."""
-    pairs = zip(exchanges("with ECN").values(result), exchanges("without ECN").values(result), strict=True)
-    return estimate([one / other - 1 for one, other in pairs]).scaled(100)
+    pairs = zip(exchanges(scenarios.WITH_ECN).values(result), exchanges(scenarios.WITHOUT_ECN).values(result), strict=True)
+    return estimate([ratio(one, other) - 1 for one, other in pairs]).scaled(100)

@@ -26,7 +26,9 @@ def _needs() -> dict[Key, Need]:
     found: dict[Key, Need] = {}
     for queue in MARKING:
         for host in (CUBIC, CUBIC_ECN):
-            found |= {(queue, host, flows): need(host, queue, flows) for flows in (60, 240)} | {(queue, host, "datagrams"): datagrams(host, queue)}
+            found |= {(queue, host, flows): need(host, queue, flows) for flows in (60, 240)} | {
+                (queue, host, "datagrams"): datagrams(host, queue)
+            }
         found[queue, "exchanges"] = exchanges(queue)
     return found
 
@@ -48,7 +50,9 @@ def _row(results: Results, queue: str) -> list[Estimate]:
 
 def _draw(results: Results) -> Drawing:
     rows = {queue: _row(results, queue) for queue in MARKING}
-    cells = [[queue, *(with_interval(one, digits) for one, digits in zip(row, _COLUMNS.values(), strict=True))] for queue, row in rows.items()]
+    cells = [
+        [queue, *(with_interval(one, digits) for one, digits in zip(row, _COLUMNS.values(), strict=True))] for queue, row in rows.items()
+    ]
     data = [((queue, column), one) for queue, row in rows.items() for column, one in zip(_COLUMNS, row, strict=True)]
     return Drawing(None, [Table("Queues and questions", ["queue", *_COLUMNS], cells)], estimates(["queue", "question"], "value", data))
 

@@ -7,7 +7,7 @@ has it) and the queues, with the defaults of their RFCs; RED and AECN keep the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from ecnlab import networks
@@ -40,13 +40,24 @@ SCALABLE: Mapping[str, Tree] = {
 }
 MARKING = tuple(name for name in QUEUES if name != "DropTail")
 
-CUBIC, CUBIC_ECN, RENO, RENO_ECN, DCTCP = "CUBIC", "CUBIC with ECN", "Reno", "Reno with ECN", "DCTCP"
+CUBIC, CUBIC_ECN, DCTCP = "CUBIC", "CUBIC with ECN", "DCTCP"
+WITH_ECN, WITHOUT_ECN = "with ECN", "without ECN"
+# The same hosts with Reno's window and the loss recovery of 1990, 1999, 2003 and 2021.
+RECOVERIES: Mapping[str, Tree] = {
+    "Reno": {"recovery": "reno"},
+    "NewReno": {"recovery": "newreno"},
+    "SACK": {"recovery": "sack"},
+    "RACK-TLP": {"recovery": "rack"},
+}
 HOSTS: Mapping[str, Tree] = {
     CUBIC: {"ecn": False},
     CUBIC_ECN: {"ecn": True},
-    RENO: {"congestion": "reno", "ecn": False},
-    RENO_ECN: {"congestion": "reno", "ecn": True},
     DCTCP: {"variant": "dctcp", "ecn": True},
+    **{
+        f"{name} {word}": {"congestion": "reno", "ecn": word == WITH_ECN, **tcp}
+        for name, tcp in RECOVERIES.items()
+        for word in (WITH_ECN, WITHOUT_ECN)
+    },
 }
 
 OF_QUEUES = Palette(
@@ -65,8 +76,8 @@ OF_QUEUES = Palette(
     {"DropTail": ":", "RED": "--", "AECN": "-.", "CoDel": "--"},
 )
 OF_HOSTS = Palette(
-    {CUBIC: "#D55E00", CUBIC_ECN: "#0072B2", RENO: "#E69F00", RENO_ECN: "#56B4E9", DCTCP: "#009E73"},
-    {CUBIC: "o", CUBIC_ECN: "s", RENO: "v", RENO_ECN: "D", DCTCP: "^"},
+    {CUBIC: "#D55E00", CUBIC_ECN: "#0072B2", WITHOUT_ECN: "#D55E00", WITH_ECN: "#0072B2", "scalable": "#009E73"},
+    {CUBIC: "o", CUBIC_ECN: "s", WITHOUT_ECN: "o", WITH_ECN: "s", "scalable": "^"},
 )
 
 
@@ -76,20 +87,25 @@ def sender(host: str, queue: str = "") -> Tree:
     return {"profile": "linux", "packet_size": 1000, **HOSTS[host], **scalable}
 
 
-@cache
 def need(host: str, queue: str, flows: int = 60, network: Thesis = CHAPTER_5) -> Need:
     """Hosts of one kind over a queue, over all seeds; one object for all that ask for it."""
-    return Need(_hosts(host, queue, flows, network))
+    return _need(host, queue, flows, network.title)
 
 
 @cache
 def exchanges(queue: str) -> Need:
-    """Clients that fetch 5 KB again and again, some with ECN and some without, beside long flows with ECN.
+    """Clients that fetch 5 KB again and again, some with ECN and some without, beside long flows with ECN; at DropTail all are without.
 
     They are RFC 2884's transactions over today's hosts. DualPI2 has scalable clients too.
     """
-    kinds = {"with ECN": CUBIC_ECN, "without ECN": CUBIC} | ({"scalable": DCTCP} if queue == "DualPI2" else {})
-    return _beside(queue, CUBIC_ECN, [_clients(name, sender(host, queue)) for name, host in kinds.items()], LONG_FLOWS, "5 KB exchanges")
+    hosts = {WITH_ECN: CUBIC_ECN, WITHOUT_ECN: CUBIC, "scalable": DCTCP}
+    clients = [_clients(kind, sender(hosts[kind], queue)) for kind in clients_at(queue)]
+    return _beside(queue, CUBIC if queue == "DropTail" else CUBIC_ECN, clients, LONG_FLOWS, "5 KB exchanges")
+
+
+def clients_at(queue: str) -> Sequence[str]:
+    """The kinds of clients that a queue has."""
+    return {"DropTail": (WITHOUT_ECN,), "DualPI2": (WITH_ECN, WITHOUT_ECN, "scalable")}.get(queue, (WITH_ECN, WITHOUT_ECN))
 
 
 @cache
@@ -97,8 +113,23 @@ def datagrams(host: str, queue: str) -> Need:
     """60 flows beside ten sources of datagrams, on and off for 2.5 s in the mean, that offer 30 % of the link and answer to nothing."""
     rate = f"{2 * DATAGRAM_LOAD * 10 / CLIENTS:g} Mbps"
     app = {"kind": "onoff", "rate": rate, "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
-    flow = {"name": "datagrams", "count": CLIENTS, "to": "sink", "access": _access("20 ms"), "udp": {"packet_size": 1000, "header": 0}, "app": app}
+    flow = {
+        "name": "datagrams",
+        "count": CLIENTS,
+        "to": "sink",
+        "access": _access("20 ms"),
+        "udp": {"packet_size": 1000, "header": 0},
+        "app": app,
+    }
     return _beside(queue, host, [flow], 60, "datagrams")
+
+
+_NETWORKS = {network.title: network for network in (CHAPTER_4, CHAPTER_5)}
+
+
+@cache
+def _need(host: str, queue: str, flows: int, network: str) -> Need:
+    return Need(_hosts(host, queue, flows, _NETWORKS[network]))
 
 
 def _beside(queue: str, host: str, others: list[Tree], flows: int, what: str) -> Need:
@@ -119,6 +150,3 @@ def _clients(name: str, tcp: Tree) -> Tree:
 
 def _access(delay: str) -> Tree:
     return {"to": "router", "rate": "10 Mbps", "delay": delay, "spread": "1 ms"}
-
-
-THESIS_NETWORKS = {"chapter 5": CHAPTER_5, "chapter 4": CHAPTER_4}

@@ -22,8 +22,8 @@ _BY_GROUP = [Measure(f"a {group} flow", f"{group}_flow", a_flow([group]), KBPS_A
 SIZES_OF_GROUPS = item(
     "B1",
     "Groups of unequal size",
-    "60 flows, base max_p 0.5, chapter 5 network; below each place how many flows are fragile, average and robust. "
-    "Jain's index is the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
+    "60 flows, base max_p 0.5, chapter 5 network; below each place how many flows are fragile, average and robust. Jain's index is "
+    "the mean over 1-second intervals; the group measure is the smallest over the largest of the groups' mean goodput of a flow.",
     {(scheme, name): need(scheme, change) for scheme in SCHEMES for name, change in SIZES.items()},
     [JAIN, EVENNESS, GOODPUT],
     Look("fragile/average/robust", scenarios.LOOKS, columns=1),
@@ -33,8 +33,8 @@ SIZES_OF_GROUPS = item(
 SPREAD_DELAYS = item(
     "B2",
     "Round-trip times that differ inside a group",
-    "60 flows, base max_p 0.5, chapter 5 network; each flow's access delay is drawn evenly from the group's delay plus or minus this share of it. "
-    "From 50 % on the groups overlap, and AECN's bounds cut through them.",
+    "60 flows, base max_p 0.5, chapter 5 network; each flow's access delay is drawn evenly from the group's delay plus or minus this "
+    "share of it. From 50 % on the groups overlap, and AECN's bounds cut through them.",
     {(scheme, share): need(scheme, change) for scheme in ("RED", "ECN", "AECN") for share, change in SPREADS.items()},
     [JAIN, EVENNESS, GOODPUT],
     Look("spread of the delay (%)", scenarios.LOOKS),

@@ -11,7 +11,7 @@ from ecnlab.studies.aecn.beyond import scenarios
 from ecnlab.studies.aecn.beyond.scenarios import Change
 from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown
 from ecnlab.studies.model import Need
-from ecnlab.studies.panels import Measure, Values, column
+from ecnlab.studies.panels import Measure, Values, column, ratio
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -23,16 +23,20 @@ GBPS_A_SECOND = Shown(1e-9, "Gbit/s²", 4)
 _FIRST = "goodput_first_bps"
 
 
-@cache
 def need(scheme: str, change: Change = scenarios.unchanged, flows: int = scenarios.FLOWS) -> Need:
     """A scheme on the changed network, over all seeds; one object for all that ask for it."""
-    return Need(change(scenarios.alike(scheme, flows)))
+    return _need(scheme, change, flows)
 
 
 @cache
 def routers(scheme: str) -> Need:
     """A scheme on the network of several routers."""
     return Need(scenarios.several_routers(scheme))
+
+
+@cache
+def _need(scheme: str, change: Change, flows: int) -> Need:
+    return Need(change(scenarios.alike(scheme, flows)))
 
 
 def total(groups: Sequence[str], quantity: str = _FIRST) -> Values:
@@ -50,7 +54,7 @@ def a_flow(groups: Sequence[str]) -> Values:
 
     def values(result: Result) -> list[float]:
         flows = total(groups, "flows")(result)
-        return [rate / count for rate, count in zip(total(groups)(result), flows, strict=True)]
+        return [ratio(rate, count) for rate, count in zip(total(groups)(result), flows, strict=True)]
 
     return values
 
@@ -60,14 +64,14 @@ def evenness(*parts: Sequence[str]) -> Values:
 
     def values(result: Result) -> list[float]:
         found = [a_flow(groups)(result) for groups in parts]
-        return [min(each) / max(each) for each in zip(*found, strict=True)]
+        return [ratio(min(each), max(each)) for each in zip(*found, strict=True)]
 
     return values
 
 
 def over(above: Values, below: Values) -> Values:
     """One quantity over another, seed by seed."""
-    return lambda result: [a / b for a, b in zip(above(result), below(result), strict=True)]
+    return lambda result: [ratio(a, b) for a, b in zip(above(result), below(result), strict=True)]
 
 
 JAIN = Measure("Jain's index", "jain_1s_goodput_first", column("jain_1s_goodput_first"), PLAIN, top=1)

@@ -66,7 +66,10 @@ def equal_flows(result: Result) -> Sequence[float]:
 def _draw_estimate(results: Results) -> Drawing:
     figure, (axes,) = style.panels()
     rows = [(flows, estimate(list(estimated(results[flows,]))), estimate(list(equal_flows(results[flows,])))) for flows in ESTIMATED]
-    curves = [lines.Curve("SRED's estimate", ESTIMATED, [row[1] for row in rows]), lines.Curve("flows x Jain's index", ESTIMATED, [row[2] for row in rows])]
+    curves = [
+        lines.Curve("SRED's estimate", ESTIMATED, [row[1] for row in rows]),
+        lines.Curve("flows x Jain's index", ESTIMATED, [row[2] for row in rows]),
+    ]
     lines.draw(axes, curves, x_label="number of flows", y_label="estimated flows", ticks=ESTIMATED)
     axes.plot(ESTIMATED, ESTIMATED, color="black", linestyle="--", linewidth=0.8, label="the number itself")
     axes.set_yscale("log")
@@ -82,9 +85,9 @@ def _text(found: Estimate) -> str:
 NUMBER = Item(
     "B8",
     "An estimate of the number of flows",
-    "SRED, the one queue here that estimates how many flows there are, on the chapter 5 network with the thesis' buffer of 120 packets, from 20 s on. "
-    "A packet hits a remembered one of its own flow as often as the squares of the flows' shares of the arrivals add up to, so that flows that send "
-    "little do not count.",
+    "SRED, the one queue here that estimates how many flows there are, on the chapter 5 network with the thesis' buffer of 120 "
+    "packets, from 20 s on. A packet hits a remembered one of its own flow as often as the squares of the flows' shares of the "
+    "arrivals add up to, so that flows that send little do not count.",
     {(flows,): need for flows, need in _SAMPLED.items()},
     _draw_estimate,
     part=PART,

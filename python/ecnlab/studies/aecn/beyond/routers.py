@@ -20,8 +20,9 @@ _USE = Measure("first link used", "utilisation", column("utilisation", queue="ho
 ROUTERS = item(
     "B6",
     "Three congested routers in a row",
-    "20 flows over three of the thesis' bottlenecks and 20 more over each of them, base max_p 0.5; Adaptive RED and AMECN with a target of 16 ms. "
-    "The long flows have an empty round trip of 130 ms, the others of 50 ms. Goodput counts each flow once, however many links it crosses.",
+    "20 flows over three of the thesis' bottlenecks and 20 more over each of them, base max_p 0.5; Adaptive RED and AMECN with a "
+    "target of 16 ms. The long flows have an empty round trip of 130 ms, the others of 50 ms. Goodput counts each flow once, however "
+    "many links it crosses.",
     {(scheme, CASE): routers(scheme) for scheme in SCHEMES},
     [SHARE, LONG_GOODPUT, GOODPUT],
     Look("network", scenarios.LOOKS, columns=3),

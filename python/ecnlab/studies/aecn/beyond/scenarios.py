@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ecnlab import networks
-from ecnlab.networks import CHAPTER_5, GROUPS, Tree
+from ecnlab.networks import CHAPTER_5, Tree
 from ecnlab.plots.style import Palette
 from ecnlab.studies.aecn import schemes
 

@@ -40,8 +40,8 @@ _TAIL = Measure("99 % wait", "wait_p99", _first_queue("sojourn_p99_s"), MS)
 TARGETS = item(
     "B9",
     "AMECN and Adaptive RED on these networks",
-    "Both with a target of 16 ms (dashed), for which their rules give the thesis' thresholds of 10 and 30 packets, and with 60 flows. The senders of "
-    "AMECN answer to marks of two levels; flows without ECN are Reno under both.",
+    "Both with a target of 16 ms (dashed), for which their rules give the thesis' thresholds of 10 and 30 packets, and with 60 "
+    "flows. The senders of AMECN answer to marks of two levels; flows without ECN are Reno under both.",
     {(scheme, network): scenario(scheme, network) for scheme in SCHEMES for network in [*NETWORKS, CASE]},
     [WAIT, USE, JAIN],
     Look("network", scenarios.LOOKS, columns=1),

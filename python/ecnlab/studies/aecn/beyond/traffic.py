@@ -20,13 +20,13 @@ from ecnlab.studies.aecn.beyond.measures import (
     total,
 )
 from ecnlab.studies.aecn.beyond.scenarios import Change
-from ecnlab.studies.claims import MBPS, PERCENT, PLAIN
+from ecnlab.studies.claims import MBPS, PLAIN
 from ecnlab.studies.model import Item
 from ecnlab.studies.panels import Look, Measure, item
 
 SCHEMES = ("RED", "ECN", "AECN")
 KINDS = {"cbr": "at a constant rate", "pareto": "in bursts with heavy tails"}
-LOADS = (0.1, 0.3, 0.5)
+LOADS = (0.3, 0.5)
 DATAGRAMS: dict[str, dict[float, Change]] = {
     kind: {0.0: scenarios.unchanged} | {100 * load: scenarios.beside(kind, load) for load in LOADS} for kind in KINDS
 }
@@ -42,8 +42,9 @@ def _beside(number: str, kind: str) -> Item:
     return item(
         number,
         f"Datagrams {KINDS[kind]} beside TCP",
-        "60 flows of TCP, base max_p 0.5, chapter 5 network, and ten sources of datagrams that answer to nothing, against the share of the link "
-        "that they offer. Only TCP's goodput is shown. AECN knows no round-trip time of a datagram and takes it for an average flow's.",
+        "60 flows of TCP, base max_p 0.5, chapter 5 network, and ten sources of datagrams that answer to nothing, against the share "
+        "of the link that they offer. Only TCP's goodput is shown. AECN knows no round-trip time of a datagram and takes it for an "
+        "average flow's.",
         {(scheme, load): need(scheme, change) for scheme in SCHEMES for load, change in DATAGRAMS[kind].items()},
         [TCP, EVENNESS, AVERAGE, _FRAGILE],
         Look("offered by datagrams (%)", scenarios.LOOKS),
@@ -67,8 +68,8 @@ OF_PARTS = Measure("smallest over largest group", "evenness", evenness(*_PARTS),
 MIXED_FLOWS = item(
     "B5",
     "Flows with and without ECN beside each other",
-    "60 flows, base max_p 0.5, chapter 5 network, against the share of each group that uses ECN. Where others' packets are marked, those of flows "
-    "without ECN are dropped.",
+    "60 flows, base max_p 0.5, chapter 5 network, against the share of each group that uses ECN. Where others' packets are marked, "
+    "those of flows without ECN are dropped.",
     {(scheme, share): need(scheme, change) for scheme in ("ECN", "AECN") for share, change in MIXED.items()},
     [CAPABLE, PLAIN_ONE, GOODPUT, OF_PARTS],
     Look("flows with ECN (%)", scenarios.LOOKS),
