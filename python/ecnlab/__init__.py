@@ -25,41 +25,58 @@ if TYPE_CHECKING:
     from ecnlab.aqm import gauge as gauge
     from ecnlab.aqm import mark as mark
     from ecnlab.aqm import param as param
+    from ecnlab.cluster import Cluster as Cluster
     from ecnlab.errors import AqmError as AqmError
+    from ecnlab.errors import ClusterError as ClusterError
     from ecnlab.errors import EcnlabError as EcnlabError
     from ecnlab.errors import EngineFault as EngineFault
     from ecnlab.errors import Interrupted as Interrupted
     from ecnlab.errors import Problem as Problem
     from ecnlab.errors import ResultsError as ResultsError
+    from ecnlab.errors import RunsFailed as RunsFailed
     from ecnlab.errors import ScenarioError as ScenarioError
     from ecnlab.errors import TraceError as TraceError
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
+    from ecnlab.jobs import Failure as Failure
     from ecnlab.results import Result as Result
     from ecnlab.results import open_result as open_result
+    from ecnlab.runner import Outcome as Outcome
+    from ecnlab.runner import Request as Request
     from ecnlab.runner import run as run
+    from ecnlab.runner import run_all as run_all
     from ecnlab.scenarios import Scenario as Scenario
     from ecnlab.scenarios import load as load
     from ecnlab.scenarios import scenario as scenario
+    from ecnlab.store import Store as Store
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
+    from ecnlab.workers import Threads as Threads
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Aqm": "aqm",
     "AqmError": "errors",
+    "Cluster": "cluster",
+    "ClusterError": "errors",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
+    "Failure": "jobs",
     "Interrupted": "errors",
+    "Outcome": "runner",
     "PASS": "aqm",
     "Problem": "errors",
+    "Request": "runner",
     "Result": "results",
     "ResultsError": "errors",
+    "RunsFailed": "errors",
     "Scenario": "scenarios",
     "ScenarioError": "errors",
+    "Store": "store",
+    "Threads": "workers",
     "Trace": "traces",
     "TraceError": "errors",
     "TraceTo": "tracing",
@@ -74,6 +91,7 @@ _HOMES = {
     "paired_difference": "analysis.stats",
     "param": "aqm",
     "run": "runner",
+    "run_all": "runner",
     "scenario": "scenarios",
     "trace": "traces",
 }

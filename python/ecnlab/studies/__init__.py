@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TITLES = {
     "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
     "today": "The papers' questions asked again: hosts and queues of today",
 }
 
@@ -20,5 +21,5 @@ def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-    study: Study = import_module(f"ecnlab.studies.{name}").STUDY
+    study: Study = import_module(f"ecnlab.studies.{name.replace('-', '_')}").STUDY
     return study

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecnlab.atomic import write_atomically
 from ecnlab.errors import ResultsError
 from ecnlab.seeds import listed_seeds
-from ecnlab.store import write_atomically
 from ecnlab.studies.claims import Decision, Weighed
 from ecnlab.studies.model import Drawing, Item, Study, with_interval
 

@@ -1,8 +1,8 @@
-"""Running a study: each distinct scenario once, in OUT/runs/HASH, so that a study that was killed goes on where it was.
+"""Running a study: each distinct scenario once, kept in the store OUT/runs, so that a study that was killed goes on where it was.
 
 OUT/report.html      one file with all figures and tables
 OUT/figures/         each figure as SVG, PDF and PNG, and the numbers behind it as CSV
-OUT/runs/            a results folder for each scenario
+OUT/runs/            the store of its runs
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
+from ecnlab.store import Store
 from ecnlab.studies import report
 from ecnlab.studies.claims import Claim, decide
 from ecnlab.studies.model import Drawing, Item, Key, Need, Study
@@ -42,8 +43,9 @@ def run_study(
     items = study.choose(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []
     plan = Plan(_needs(items, asked), seeds)
-    run_all(plan.requests(out), progress=progress, threads=threads)
-    results = plan.results(out)
+    store = Store(out / "runs")
+    run_all(plan.requests(), store=store, progress=progress, threads=threads).whole()
+    results = plan.results(store)
     decisions = [decide(claim, results.__getitem__) for claim in asked]
     sections = []
     with Progress(len(items), shown=progress, verb="drawing") as drawn:
@@ -85,20 +87,20 @@ class Plan:
             if need not in self._places:
                 self._places[need] = self._add(need, seeds)
 
-    def requests(self, out: Path) -> list[Request]:
-        """What is to be run, each scenario into a folder of its own."""
+    def requests(self) -> list[Request]:
+        """What is to be run."""
         found = []
-        for hash_, asking in self._by_hash().items():
+        for asking in self._by_hash().values():
             for record, seeds in _shared(asking):
                 first = asking[0]
                 chosen = first.scenario if record == first.tree.get("record", {}) else scenario({**first.tree, "record": record})
-                found.append(Request(chosen, seeds, _folder(out, hash_)))
+                found.append(Request(chosen, seeds))
         return found
 
-    def results(self, out: Path) -> dict[Need, Result]:
+    def results(self, store: Store) -> dict[Need, Result]:
         """The result of each need, with just the seeds that were asked of it, once all have been run."""
-        requests = [Request(wanted.scenario, wanted.seeds, _folder(out, wanted.scenario.hash)) for wanted in self._wanted.values()]
-        by_place = dict(zip(self._wanted, run_all(requests), strict=True))
+        requests = [Request(wanted.scenario, wanted.seeds) for wanted in self._wanted.values()]
+        by_place = dict(zip(self._wanted, run_all(requests, store=store).results, strict=True))
         return {need: by_place[place] for need, place in self._places.items()}
 
     def _add(self, need: Need, seeds: Sequence[int]) -> Place:
@@ -140,10 +142,6 @@ def _merge(records: list[dict[str, Any]], record: Record) -> None:
             known.update(record)
             return
     records.append(dict(record))
-
-
-def _folder(out: Path, hash_: str) -> Path:
-    return out / "runs" / hash_[:16]
 
 
 def _draw(item: Item, found: Mapping[Key, Result], folder: Path) -> report.Section:

@@ -22,7 +22,7 @@ def _shorter(need: Need) -> ecnlab.Scenario:
 def results() -> dict[Need, ecnlab.Result]:
     """Two seeds of all that the items need, 8 s each."""
     needs = list(dict.fromkeys(need for item in beyond.ITEMS for need in item.needs.values()))
-    return dict(zip(needs, run_all([Request(_shorter(need), [1, 2]) for need in needs]), strict=True))
+    return dict(zip(needs, run_all([Request(_shorter(need), [1, 2]) for need in needs]).whole(), strict=True))
 
 
 @pytest.mark.parametrize("item", beyond.ITEMS, ids=lambda item: item.number)

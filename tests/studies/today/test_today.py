@@ -13,7 +13,7 @@ def results() -> dict[Need, ecnlab.Result]:
     """Two seeds of all that the items need, 8 s each."""
     needs = list(dict.fromkeys(need for item in STUDY.items for need in item.needs.values()))
     chosen = [ecnlab.scenario({**need.scenario, "duration": "8 s", "measure_from": "3 s"}) for need in needs]
-    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]), strict=True))
+    return dict(zip(needs, run_all([Request(scenario, [1, 2]) for scenario in chosen]).whole(), strict=True))
 
 
 @pytest.mark.parametrize("item", STUDY.items, ids=lambda item: item.heading)

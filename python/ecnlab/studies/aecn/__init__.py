@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.aecn import beyond, bytime, chapter4, claims4, packets, sweeps, table
+from ecnlab.studies.aecn import beyond, chapter4, chapter5, claims4, claims5
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -18,16 +18,8 @@ STUDY = Study(
     ),
     items=[
         *chapter4.ITEMS,
-        bytime.GOODPUT,
-        table.TABLE,
-        sweeps.GOODPUT,
-        packets.AECN_MARKS_60,
-        packets.AECN_DROPS_60,
-        packets.AECN_MARKS_120,
-        packets.AECN_DROPS_120,
-        bytime.QUEUE,
-        sweeps.JAIN_INDEX,
+        *chapter5.ITEMS,
         *beyond.ITEMS,
     ],
-    claims=[*claims4.CLAIMS, *beyond.CLAIMS],
+    claims=[*claims4.CLAIMS, *claims5.CLAIMS, *beyond.CLAIMS],
 )

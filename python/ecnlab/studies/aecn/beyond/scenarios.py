@@ -18,12 +18,8 @@ LONG, CROSS = "long", "cross"
 # The delay at which Adaptive RED's and AMECN's own rules for their thresholds give the thesis' 10 and 30 packets.
 TARGET = "16 ms"
 
-_THRESHOLDS: Tree = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002, "max_p": 0.5}
+# Those that the thesis does not have; they make their thresholds themselves, SRED has none.
 _QUEUES: Mapping[str, Tree] = {
-    "RED": {"aqm": "red", **_THRESHOLDS},
-    "ECN": {"aqm": "ecn", **_THRESHOLDS},
-    "AECN": {"aqm": "aecn", "alpha": 2.5, "beta": 2.5, **_THRESHOLDS},
-    "AECN2": {"aqm": "aecn", "balance": "population", **_THRESHOLDS},
     "ARED": {"aqm": "ared", "limit": 120, "target_delay": TARGET},
     "AMECN": {"aqm": "amecn", "limit": 120, "target_delay": TARGET},
     "SRED": {"aqm": "sred", "limit": 120},
@@ -31,8 +27,8 @@ _QUEUES: Mapping[str, Tree] = {
 _MECN: Mapping[str, Tree] = {"AMECN": {"response": "mecn", "ecn_echo": "mecn"}}
 
 LOOKS = Palette(
-    {**schemes.SCHEMES.colours, "AECN2": "#E69F00", "ARED": "#56B4E9", "AMECN": "#CC79A7", "SRED": "#000000"},
-    {**schemes.SCHEMES.markers, "AECN2": "P", "ARED": "D", "AMECN": "X", "SRED": "v"},
+    {**schemes.SCHEMES.colours, "ARED": "#56B4E9", "AMECN": "#CC79A7", "SRED": "#000000"},
+    {**schemes.SCHEMES.markers, "ARED": "D", "AMECN": "X", "SRED": "v"},
     {"AECN2": "-.", "RED": "--", "SRED": ":"},
 )
 
@@ -40,8 +36,8 @@ Change = Callable[[Tree], Tree]
 
 
 def queue(scheme: str) -> Tree:
-    """The queue of a scheme."""
-    return dict(_QUEUES[scheme])
+    """The queue of a scheme; of the thesis' own with base max_p 0.5 and its usual thresholds."""
+    return _QUEUES.get(scheme) or dict(schemes.scheme(scheme, FLOWS)["link"][0]["queue"])
 
 
 def sender(scheme: str) -> Tree:
