@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 import ecnlab
@@ -14,40 +16,88 @@ def test_a_table_gives_its_columns_as_plain_lists(small: ecnlab.Scenario) -> Non
         groups.column("goodputt_bps")
 
 
-def test_a_table_is_read_back_from_parquet_as_it_was(small: ecnlab.Scenario) -> None:
-    runs = [small._core.run(seed) for seed in (4, 2)]
+def test_tables_that_are_joined_have_key_and_seed_in_front_and_can_be_taken_apart_again(small: ecnlab.Scenario) -> None:
+    runs = [small._core.run(seed) for seed in (2, 4)]
     for name, table in runs[0].tables.items():
-        read = _core.read_parquet(_core.write_parquet([(run.seed, run.tables[name]) for run in runs], []))
-        assert read.columns == ["seed", *table.columns]
-        assert read.column("seed") == [4] * table.height + [2] * runs[1].tables[name].height
-        for column in table.columns:
-            assert repr(read.column(column)) == repr([value for run in runs for value in run.tables[name].column(column)])
+        joined = _core.join("k", [(run.seed, run.tables[name]) for run in runs])
+        assert joined.columns == ["key", "seed", *table.columns]
+        assert set(joined.column("key")) <= {"k"}
+        assert joined.column("seed") == [2] * table.height + [4] * runs[1].tables[name].height
+        apart = joined.runs([4, 2, 7])
+        assert [seed for seed, _ in apart] == [4, 2, 7]
+        assert [_values(own) for _, own in apart[:2]] == [_values(run.tables[name]) for run in reversed(runs)]
+        assert (apart[2][1].columns, apart[2][1].height) == (table.columns, 0)
 
 
-def test_tables_with_unlike_columns_do_not_go_into_one_file(small: ecnlab.Scenario) -> None:
+def test_each_row_group_of_a_parquet_file_is_read_back_from_its_bytes_alone(small: ecnlab.Scenario) -> None:
+    runs = [small._core.run(seed) for seed in (4, 2)]
+    for name in runs[0].tables:
+        tables = [_core.join(f"k{run.seed}", [(run.seed, run.tables[name])]) for run in runs]
+        data, extents = _core.write_parquet(tables, [])
+        footer = _core.Footer(data[sum(extents[-1]) :])
+        for at, (begin, size) in enumerate(extents):
+            assert _values(footer.table(at, data[begin : begin + size])) == _values(tables[at])
+
+
+def test_a_table_goes_through_pickle(small: ecnlab.Scenario) -> None:
+    for table in small._core.run(1).tables.values():
+        assert _values(pickle.loads(pickle.dumps(table))) == _values(table)
+    assert small._core.run(1).tables["groups"].size == 2 * (8 * 23 + 4)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ([("a", "real", bytes(8), []), ("b", "index", bytes(8), [])], "equally long"),
+        ([("a", "name", bytes(4), [])], "no name 0"),
+        ([("a", "text", b"", [])], "'text' is no kind|\"text\" is no kind"),
+    ],
+)
+def test_columns_that_are_no_table_are_a_value_error(columns: list[tuple[str, str, bytes, list[str]]], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        _core.Table(columns)
+
+
+def test_tables_with_unlike_columns_do_not_go_into_one_file_or_table(small: ecnlab.Scenario) -> None:
     run = small._core.run(1)
     with pytest.raises(ValueError, match="the same columns"):
-        _core.write_parquet([(1, run.tables["total"]), (2, run.tables["queues"])], [])
+        _core.write_parquet([run.tables["total"], run.tables["queues"]], [])
+    with pytest.raises(ValueError, match="the same columns"):
+        _core.join("k", [(1, run.tables["total"]), (2, run.tables["queues"])])
     with pytest.raises(ValueError, match="no table"):
         _core.write_parquet([], [])
+    with pytest.raises(ValueError, match="no table"):
+        _core.join("k", [])
+    with pytest.raises(ValueError, match="of one run"):
+        run.tables["total"].runs([1])
 
 
 @pytest.mark.parametrize("cut", [0, 3, 100, -1, -9])
 def test_a_parquet_file_that_was_cut_is_an_os_error(small: ecnlab.Scenario, cut: int) -> None:
-    data = _core.write_parquet([(1, small._core.run(1).tables["total"])], [])
+    data, (extent,) = _core.write_parquet([_core.join("k", [(1, small._core.run(1).tables["total"])])], [])
     with pytest.raises(OSError, match=r"."):
-        _core.read_parquet(data[:cut])
+        _core.Footer(data[sum(extent) :][:cut])
+    footer = _core.Footer(data[sum(extent) :])
+    with pytest.raises(OSError, match=r"."):
+        footer.table(0, data[extent[0] : sum(extent)][:cut])
+    with pytest.raises(OSError, match="no row group 1"):
+        footer.table(1, data[extent[0] : sum(extent)])
 
 
 def test_no_damage_to_a_parquet_file_takes_the_process_down(small: ecnlab.Scenario) -> None:
-    data = _core.write_parquet([(1, small._core.run(1).tables["queues"])], [])
+    data, ((begin, size),) = _core.write_parquet([_core.join("k", [(1, small._core.run(1).tables["queues"])])], [])
     refused = 0
     for at in range(0, len(data), 7):
+        damaged = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
         try:
-            _core.read_parquet(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
+            _core.Footer(damaged[begin + size :]).table(0, damaged[begin : begin + size])
         except OSError:
             refused += 1
     assert refused > 0
+
+
+def _values(table: _core.Table) -> str:
+    return repr({column: table.column(column) for column in table.columns})
 
 
 def test_a_seed_below_zero_is_a_value_error(small: ecnlab.Scenario) -> None:

@@ -45,6 +45,6 @@ def test_an_error_comes_out_of_another_process_as_it_was_raised(error: EcnlabErr
 def test_every_error_is_an_ecnlab_error() -> None:
     import ecnlab
 
-    raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted", "Fault"))]
-    assert len(raised) == 9
+    raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted", "Fault", "Failed"))]
+    assert len(raised) == 11
     assert all(issubclass(error, EcnlabError) for error in raised)

@@ -7,9 +7,10 @@ import pytest
 
 import ecnlab
 from ecnlab import _core
+from ecnlab.batches import Batch
 from ecnlab.progress import Progress
 from ecnlab.runner import Request, run_all
-from ecnlab.store import Batch, Folder
+from ecnlab.store import Folder
 from helpers import EXAMPLES
 
 
@@ -40,7 +41,7 @@ def test_seeds_that_the_folder_has_are_not_run_again(small: ecnlab.Scenario, tmp
     result = ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
     assert result.seeds == [1, 2, 3]
     new = set((tmp_path / "r").glob("batch-*")) - set(before)
-    assert [list(Batch.open(path).records) for path in new] == [[3]]
+    assert [[list(part.records) for part in Batch.open(path).parts] for path in new] == [[[3]]]
 
 
 def test_a_result_holds_only_the_seeds_that_were_asked_for(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -60,7 +61,8 @@ def test_ctrl_c_leaves_the_finished_seeds_usable(small: ecnlab.Scenario, tmp_pat
 def test_ctrl_c_among_several_scenarios_gives_the_result_of_each(small: ecnlab.Scenario, interrupted: None) -> None:
     with pytest.raises(ecnlab.Interrupted) as raised:
         run_all([Request(small, range(250)), Request(small, range(250))], threads=1)
-    first, second = raised.value.result
+    assert isinstance(raised.value.result, ecnlab.Outcome)
+    first, second = raised.value.result.results
     assert first.seeds
     assert len(second.seeds) < 250
 
@@ -189,7 +191,7 @@ def _long() -> ecnlab.Scenario:
 
 def test_results_come_in_the_order_of_the_requests(small: ecnlab.Scenario, small_file: Path) -> None:
     other = ecnlab.load(small_file, {"name": "other"})
-    names = [result.name for result in run_all([Request(other, [1]), Request(small, [1, 2])])]
+    names = [result.name for result in run_all([Request(other, [1]), Request(small, [1, 2])]).results]
     assert names == ["other", "small"]
 
 

@@ -12,22 +12,22 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab import _core, runner, store
+from ecnlab import _core, atomic, batches, runner, store
 from ecnlab.runner import Request, run_all
 
 _KILLED = """
 import os, signal, sys
 import ecnlab
-from ecnlab import runner, store
+from ecnlab import batches, runner
 
 runner._FLUSH_S = 0.0
-write = store._write
+put = batches.put
 def dying(path, data):
     if "batch-" in str(path) and path.name == "batch.json" and b'"3": {' in data:
         os.kill(os.getpid(), signal.SIGKILL)
-    write(path, data)
+    put(path, data)
 
-store._write = dying
+batches.put = dying
 ecnlab.run(ecnlab.load(sys.argv[1]), range(1, 6), out=sys.argv[2], threads=1)
 """
 
@@ -49,15 +49,15 @@ def test_a_full_disk_is_one_clear_error_and_stored_seeds_stay(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
-    write = store._write
+    put = batches.put
 
     def full(path: Path, data: bytes) -> None:
         if path.name.startswith("total"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, data)
+        put(path, data)
 
-    monkeypatch.setattr(store, "_write", full)
-    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*stored before are kept"):
+    monkeypatch.setattr(batches, "put", full)
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 3.*No space left.*before is kept, and the same command goes on"):
         ecnlab.run(small, range(1, 6), out=tmp_path / "r", threads=1)
     assert ecnlab.open_result(tmp_path / "r").seeds == [1, 2]
     assert not list((tmp_path / "r").glob(".*"))
@@ -68,12 +68,13 @@ def test_a_folder_describes_itself(small: ecnlab.Scenario, small_file: Path, tmp
     header = _read(tmp_path / "r" / "run.json")
     told = _read(_batch(tmp_path / "r") / "batch.json")
     assert (header["format"], header["engine"], header["build"]) == (_core.FORMAT, _core.VERSION, _core.BUILD)
-    assert header["hash"] == told["key"] == small.hash
+    (runs,) = told["runs"]
+    assert header["hash"] == runs["key"] == small.hash
     assert header["scenario"]["text"] == small_file.read_text()
     assert header["parameters"] == small.resolved
-    assert told["record"] == small.record
-    assert set(told["seeds"]["4"]) == {"fingerprint", "events", "packet_hops", "cpu_s"}
-    assert {f"{name}.parquet" for name in ecnlab.open_result(tmp_path / "r").tables} == set(told["files"])
+    assert runs["record"] == small.record
+    assert set(runs["seeds"]["4"]) == {"fingerprint", "events", "packet_hops", "cpu_s"}
+    assert ecnlab.open_result(tmp_path / "r").tables == set(told["files"]) == set(runs["tables"])
 
 
 def test_many_short_seeds_make_few_files(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,19 +99,21 @@ def test_rows_are_in_the_order_of_the_seeds_whichever_batch_they_are_in(small: e
     assert result.summary_json() == whole.summary_json()
 
 
-def test_a_parquet_table_carries_its_units_its_meanings_and_its_key(small: ecnlab.Scenario, tmp_path: Path) -> None:
+def test_a_parquet_table_carries_its_units_its_meanings_and_its_build(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     about = pl.read_parquet_metadata(_batch(tmp_path / "r") / "groups.parquet")
     units = json.loads(about["units"])
     assert (units["goodput_bps"], units["delay_mean_s"]) == ("bit/s", "s")
     assert "goodput" in json.loads(about["meanings"])["goodput_bps"].lower()
-    assert about["key"] == small.hash
+    assert about["build"] == _core.BUILD
 
 
 def test_polars_reads_a_whole_folder_as_one_table(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, [1, 2], out=tmp_path / "r")
     ecnlab.run(small, [1, 2, 3], out=tmp_path / "r")
     groups = pl.read_parquet(tmp_path / "r" / "batch-*" / "groups.parquet")
+    assert groups.columns[:2] == ["key", "seed"]
+    assert groups["key"].unique().to_list() == [small.hash]
     assert dict(groups.schema) | {"seed": pl.UInt64(), "group": pl.String(), "sent": pl.UInt64(), "goodput_bps": pl.Float64()} == dict(
         groups.schema
     )
@@ -187,7 +190,7 @@ def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Sc
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"key": "x"}', '{"key": "x", "record": {}, "files": {}, "seeds": {"one": {}}}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
 def test_a_damaged_batch_is_told_with_what_to_delete_and_then_run_again(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     batch = _batch(tmp_path / "r")
@@ -231,7 +234,8 @@ def test_a_complete_folder_is_shown_again_without_a_write(small: ecnlab.Scenario
     def refuse(*_: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(store, "_write", refuse)
+    monkeypatch.setattr(batches, "put", refuse)
+    monkeypatch.setattr(atomic, "put", refuse)
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert ecnlab.run(small, 3, out=tmp_path / "r").summary_json() == first.summary_json()
 
@@ -263,24 +267,24 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
     ecnlab.run(small, 1, out=tmp_path / "r")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    dead, other = f".batch-{gone.pid}-01234567-1-{store._host()}.partial", f".batch-{gone.pid}-01234567-1-another-host.partial"
-    of_our_number = f".batch-{os.getpid()}-01234567-1-{store._host()}.partial"
-    living = f".batch-{store._writer()}.partial"
+    dead, other = f".batch-{gone.pid}-01234567-1-{atomic.host()}.partial", f".batch-{gone.pid}-01234567-1-another-host.partial"
+    of_our_number = f".batch-{os.getpid()}-01234567-1-{atomic.host()}.partial"
+    living = f".batch-{atomic.writer()}.partial"
     for name in (dead, of_our_number, other, living):
         (tmp_path / "r" / name).mkdir()
-    (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{store._host()}.partial").write_text("half")
+    (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{atomic.host()}.partial").write_text("half")
     (tmp_path / "r" / ".mine.partial").write_text("mine")
     ecnlab.run(small, 1, out=tmp_path / "r")
     assert {entry.name for entry in (tmp_path / "r").glob(".*")} == {other, living, ".mine.partial"}
 
 
 def test_a_killed_process_of_our_own_number_stops_no_batch(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_NUMBERS", iter(range(1, 100)))
+    monkeypatch.setattr(atomic, "_NUMBERS", iter(range(1, 100)))
     ecnlab.run(small, 1, out=tmp_path / "r")
     for batch in (tmp_path / "r").glob("batch-*"):
-        (tmp_path / "r" / f".{batch.name.replace(store._WORD, '01234567')}.partial").mkdir()
-    monkeypatch.setattr(store, "_NUMBERS", iter(range(1, 100)))
-    monkeypatch.setattr(store, "_WORD", "76543210")
+        (tmp_path / "r" / f".{batch.name.replace(atomic._WORD, '01234567')}.partial").mkdir()
+    monkeypatch.setattr(atomic, "_NUMBERS", iter(range(1, 100)))
+    monkeypatch.setattr(atomic, "_WORD", "76543210")
     assert ecnlab.run(small, 2, out=tmp_path / "r").seeds == [1, 2]
 
 
@@ -289,20 +293,20 @@ def test_of_two_scenarios_that_create_one_folder_the_second_is_refused(
     small: ecnlab.Scenario, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_hard_links: bool
 ) -> None:
     other = ecnlab.load(small_file, {"duration": "7 s"})
-    write_first = store._write_first
+    write_first = store.write_first
 
     def meanwhile(path: Path, data: bytes) -> None:
-        monkeypatch.setattr(store, "_write_first", write_first)
+        monkeypatch.setattr(store, "write_first", write_first)
         if has_hard_links:
             ecnlab.run(other, 1, out=tmp_path / "r")
         write_first(path, data)
         if not has_hard_links:
-            store.write_atomically(path, store._json(store.header_of(other)))
+            atomic.write_atomically(path, batches.as_json(store.header_of(other)))
 
     def refuse(*_: Any) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(store, "_write_first", meanwhile)
+    monkeypatch.setattr(store, "write_first", meanwhile)
     if not has_hard_links:
         monkeypatch.setattr(os, "link", refuse)
     with pytest.raises(ecnlab.ResultsError, match="holds results of another scenario"):
@@ -352,14 +356,14 @@ def test_several_processes_may_fill_one_folder_at_a_time(small: ecnlab.Scenario,
 def test_a_folder_that_refuses_keeps_no_other_from_its_seeds(
     small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = store._write
+    put = batches.put
 
     def refuse_one(path: Path, data: bytes) -> None:
         if path.parent.parent.name == "full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, data)
+        put(path, data)
 
-    monkeypatch.setattr(store, "_write", refuse_one)
+    monkeypatch.setattr(batches, "put", refuse_one)
     monkeypatch.setattr(runner, "_FLUSH_S", 3600.0)
     with pytest.raises(ecnlab.ResultsError, match=r"cannot store seed 1,2 in .*full"):
         run_all([Request(small, [1, 2], tmp_path / "full"), Request(small, [3, 4], tmp_path / "sound")])
@@ -374,14 +378,14 @@ def test_two_requests_into_one_folder_do_not_collide(small: ecnlab.Scenario, tmp
 
 def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "summary.json"
-    store.write_atomically(path, b"old")
+    atomic.write_atomically(path, b"old")
 
     def refuse(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(store, "_write", refuse)
+    monkeypatch.setattr(atomic, "put", refuse)
     with pytest.raises(OSError, match="full"):
-        store.write_atomically(path, b"new")
+        atomic.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

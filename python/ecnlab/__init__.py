@@ -25,56 +25,84 @@ if TYPE_CHECKING:
     from ecnlab.aqm import gauge as gauge
     from ecnlab.aqm import mark as mark
     from ecnlab.aqm import param as param
+    from ecnlab.cluster import Cluster as Cluster
+    from ecnlab.comparison.compare import compare as compare
+    from ecnlab.comparison.model import Comparison as Comparison
     from ecnlab.errors import AqmError as AqmError
+    from ecnlab.errors import ClusterError as ClusterError
     from ecnlab.errors import EcnlabError as EcnlabError
     from ecnlab.errors import EngineFault as EngineFault
     from ecnlab.errors import Interrupted as Interrupted
     from ecnlab.errors import Problem as Problem
     from ecnlab.errors import ResultsError as ResultsError
+    from ecnlab.errors import RunsFailed as RunsFailed
     from ecnlab.errors import ScenarioError as ScenarioError
     from ecnlab.errors import TraceError as TraceError
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
+    from ecnlab.jobs import Failure as Failure
     from ecnlab.results import Result as Result
     from ecnlab.results import open_result as open_result
+    from ecnlab.runner import Outcome as Outcome
+    from ecnlab.runner import Request as Request
     from ecnlab.runner import run as run
+    from ecnlab.runner import run_all as run_all
     from ecnlab.scenarios import Scenario as Scenario
     from ecnlab.scenarios import load as load
     from ecnlab.scenarios import scenario as scenario
+    from ecnlab.store import Store as Store
+    from ecnlab.sweeps.folder import open_sweep as open_sweep
+    from ecnlab.sweeps.run import sweep as sweep
+    from ecnlab.sweeps.sweep import Sweep as Sweep
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
+    from ecnlab.workers import Threads as Threads
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Aqm": "aqm",
     "AqmError": "errors",
+    "Cluster": "cluster",
+    "ClusterError": "errors",
+    "Comparison": "comparison.model",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
+    "Failure": "jobs",
     "Interrupted": "errors",
+    "Outcome": "runner",
     "PASS": "aqm",
     "Problem": "errors",
+    "Request": "runner",
     "Result": "results",
     "ResultsError": "errors",
+    "RunsFailed": "errors",
     "Scenario": "scenarios",
     "ScenarioError": "errors",
+    "Store": "store",
+    "Sweep": "sweeps.sweep",
+    "Threads": "workers",
     "Trace": "traces",
     "TraceError": "errors",
     "TraceTo": "tracing",
     "UnknownName": "errors",
     "UsageError": "errors",
     "catalog": "",
+    "compare": "comparison.compare",
     "drop": "aqm",
     "gauge": "aqm",
     "load": "scenarios",
     "mark": "aqm",
     "open_result": "results",
+    "open_sweep": "sweeps.folder",
     "paired_difference": "analysis.stats",
     "param": "aqm",
     "run": "runner",
+    "run_all": "runner",
     "scenario": "scenarios",
+    "sweep": "sweeps.run",
     "trace": "traces",
 }
 

@@ -8,6 +8,8 @@ EcnlabError
  +-- TraceError       a trace cannot be opened, or nothing in it can be read
  +-- AqmError         an AQM of the user's own raised, or answered what cannot be; its cause is what was raised
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
+ +-- RunsFailed       some runs of several scenarios failed; `.failures` says which, and `.results` holds the others
+ +-- ClusterError     a cluster cannot be reached or used
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
 """
 
@@ -18,8 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ecnlab import _core
+    from ecnlab.jobs import Failure
     from ecnlab.results import Result
+    from ecnlab.runner import Outcome
 
 _LISTED = 40
 
@@ -117,15 +120,38 @@ class EngineFault(EcnlabError):
     ----------
     runs : list of tuple
         Key of the scenario and seed of each run that failed.
-    result : Result or list of Result
-        The seeds that did not fail; a list where several scenarios were run.
+    result : Result
+        The seeds that did not fail.
     """
 
-    def __init__(self, faults: Sequence[_core.EngineFault], result: Result | list[Result]) -> None:
-        self.runs = [(fault.hash, fault.seed) for fault in faults]
+    def __init__(self, failures: Sequence[Failure], result: Result) -> None:
+        self.runs = [(failure.key, failure.seed) for failure in failures]
         self.result = result
-        told = [f"the engine failed in seed {fault.seed} of the scenario {fault.hash}: {fault}" for fault in faults]
+        told = [f"the engine failed in seed {failure.seed} of the scenario {failure.key}: {failure.message}" for failure in failures]
         super().__init__("\n".join([*told, "this is a fault of ecnlab: please report it with the scenario; the other seeds are kept"]))
+
+
+class RunsFailed(EcnlabError):
+    """Some runs failed where all were needed.
+
+    Attributes
+    ----------
+    failures : list of Failure
+        Which, and why.
+    results : list of Result
+        What finished of each scenario.
+    """
+
+    def __init__(self, failures: Sequence[Failure], results: Sequence[Result]) -> None:
+        self.failures = list(failures)
+        self.results = list(results)
+        told = [failure.told() for failure in self.failures[:_LISTED]]
+        more = [f"and {len(self.failures) - _LISTED} more"] if len(self.failures) > _LISTED else []
+        super().__init__("\n".join([f"{len(self.failures)} runs failed:", *told, *more]))
+
+
+class ClusterError(EcnlabError):
+    """A cluster cannot be reached or used."""
 
 
 class Interrupted(EcnlabError):
@@ -133,11 +159,11 @@ class Interrupted(EcnlabError):
 
     Attributes
     ----------
-    result : Result, list of Result or None
-        The seeds that had finished; a list where several scenarios were run, None where nothing of them is a result yet.
+    result : Result, Outcome or None
+        The seeds that had finished; an Outcome where several scenarios were run, None where nothing of them is a result yet.
     """
 
-    def __init__(self, message: str, result: Result | list[Result] | None = None) -> None:
+    def __init__(self, message: str, result: Result | Outcome | None = None) -> None:
         super().__init__(message)
         self.result = result
 

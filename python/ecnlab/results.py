@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import catalog
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
-from ecnlab.store import Folder, chosen, folder_path
-from ecnlab.tables import Columns, Part, SeedRecord, frame
+from ecnlab.store import Folder, Store, folder_path
+from ecnlab.tables import Columns, Part, SeedRecord, chosen, frame
 from ecnlab.units import unit_of
 
 if TYPE_CHECKING:
@@ -391,7 +391,13 @@ def open_result(path: str | Path) -> Result:
         The argument is no path.
     """
     folder = Folder.open(folder_path("path", path))
-    return Result(folder.header, chosen(folder.batches(), {}), folder.path)
+    return Result(folder.header, chosen(folder.batches().parts(str(folder.header["hash"])), {}), folder.path)
+
+
+def stored_result(store: Store, key: str) -> Result:
+    """All that a store has of the scenario with that key. Raises ResultsError if it has nothing."""
+    header = store.batches.scenario(key)
+    return Result(header, chosen(store.batches.parts(key), {}))
 
 
 def _nested(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,40 +1,74 @@
-"""Running scenarios: seeds on all cores (the engine releases the interpreter's lock), kept as they finish."""
+"""Running scenarios: whatever is asked for and not there yet is run, in the order of the requests, and kept as it finishes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event, Lock, Thread
+from random import Random
 from time import monotonic
-from traceback import format_exception_only
+from typing import Any, Protocol
 
-from ecnlab import _core, sources
-from ecnlab.errors import AqmError, EngineFault, Interrupted, Problem, ResultsError, ScenarioError, UsageError
+from ecnlab.batches import Batches
+from ecnlab.errors import EngineFault, Interrupted, ResultsError, RunsFailed, UsageError
+from ecnlab.jobs import ENGINE, Failure, Finished, Job
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
-from ecnlab.store import Batch, Folder, chosen, folder_path, header_of
-from ecnlab.tables import Kept
+from ecnlab.store import Folder, Store, folder_path, header_of
+from ecnlab.tables import Kept, Part, as_text, chosen, covers
 from ecnlab.tracing import TraceTo, Tracing, checked
+from ecnlab.workers import Crew, Ended, Threads, Workers
 
 _TICK_S = 0.1
-_SHORT_TICK_S = 0.002
-_FLUSH_S = 0.25
-_MOST_THREADS = 1024
+_FLUSH_S = 1.0
+_FLUSH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
 class Request:
-    """A scenario to run over seeds, kept in the folder `out` or in memory only. With traces each seed is run, stored or not."""
+    """A scenario to run over seeds. With traces each seed is run, stored or not.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        What to run.
+    seeds : sequence of int
+        Its seeds.
+    out : Path or None
+        The results folder that it is to go into, if it is to have one of its own.
+    tracing : Tracing or None
+        The traces that it is to write.
+    """
 
     scenario: Scenario
     seeds: Sequence[int]
     out: Path | None = None
     tracing: Tracing | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of requests.
+
+    Attributes
+    ----------
+    results : list of Result
+        One for each request, in order, with those of its seeds that have finished.
+    failures : list of Failure
+        The runs that failed.
+    """
+
+    results: list[Result]
+    failures: list[Failure] = field(default_factory=list)
+
+    def whole(self) -> list[Result]:
+        """The results, if no run has failed. Raises RunsFailed."""
+        if self.failures:
+            raise RunsFailed(self.failures, self.results)
+        return self.results
 
 
 def run(
@@ -43,6 +77,7 @@ def run(
     *,
     seed: int | None = None,
     out: str | Path | None = None,
+    workers: Workers | None = None,
     threads: int | None = None,
     progress: bool = False,
     trace: str | Path | TraceTo | None = None,
@@ -60,8 +95,10 @@ def run(
     out : str or Path, optional
         A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
         covers all that it holds.
+    workers : Threads or Cluster, optional
+        Who does the runs; the cores of this machine unless given.
     threads : int, optional
-        How many runs go on at a time; as many as there are cores that the process may use unless given.
+        Short for `workers=Threads(threads)`: how many runs go on at a time.
     progress : bool
         Show a bar on standard error.
     trace : str, Path or TraceTo, optional
@@ -82,6 +119,10 @@ def run(
         An AQM of the user's own raised; its cause is what it raised.
     EngineFault
         The engine failed in some run; `.result` has the other seeds.
+    ClusterError
+        The cluster cannot be reached or used.
+    RunsFailed
+        No worker of the cluster could do some run; `.results` has the other seeds.
     Interrupted
         Ctrl-C; `.result` has the finished seeds.
     """
@@ -90,205 +131,314 @@ def run(
     chosen = chosen_seeds(seeds, seed)
     tracing = None if trace is None else checked(trace, scenario, chosen)
     request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing)
-    return run_all([request], threads=threads, progress=progress)[0]
-
-
-def run_all(requests: Sequence[Request], *, threads: int | None = None, progress: bool = False) -> list[Result]:
-    """Run several scenarios in one pool; a result for each request, in order.
-
-    Errors as for `run`; `.result` of EngineFault and Interrupted is then a list, in the order of the requests.
-    """
-    workers = _checked_threads(threads)
-    homes: list[_Home] = []
     try:
-        for request in requests:
-            homes.append(_home(request))
-        pool = _Pool(homes, workers)
-        with Progress(pool.total, shown=progress) as bar:
-            pool.work(bar)
+        outcome = _run([request], None, _chosen_workers(workers, threads), progress, patient=False)
+    except Interrupted as error:
+        raise Interrupted(str(error), error.result.results[0] if isinstance(error.result, Outcome) else None) from None
+    _raise_any(outcome)
+    return outcome.results[0]
+
+
+def run_all(
+    requests: Sequence[Request],
+    *,
+    store: Store | str | Path | None = None,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Run several scenarios in one go. A run that fails costs no other: it is told in the outcome.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+        What to run. A run that several of them ask for is done once.
+    store : Store, str or Path, optional
+        Where what finishes is kept, and what is there already is taken from; in memory only unless given.
+    workers, threads, progress
+        As for `run`.
+
+    Raises
+    ------
+    UsageError
+        An argument is out of its range or of a wrong type.
+    ResultsError
+        The store or a folder cannot be written, holds something else, or is damaged.
+    ClusterError
+        The cluster cannot be reached or used.
+    Interrupted
+        Ctrl-C; `.result` is the outcome so far, or None where there is none yet.
+    """
+    opened = store if store is None or isinstance(store, Store) else Store(store)
+    return _run(requests, opened, _chosen_workers(workers, threads), progress, patient=True)
+
+
+def _run(requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool) -> Outcome:
+    """Run requests; without patience the first failure that is none of the engine's ends it."""
+    if not workers.traces and any(request.tracing for request in requests):
+        raise UsageError("trace: a trace is written where its run is; run it on this machine, without a cluster")
+    shelves: list[_Shelf] = []
+    work = _Work([], None, patient)
+    try:
+        shelves.extend(_shelves(requests, store))
+        with ExitStack() as stack:
+            before = stack.enter_context(store.at_work()) if store else 0
+            work = _Work(_tasks(requests, shelves, before), workers, patient)
+            work.do(stack.enter_context(Progress(work.total, shown=progress)))
     except KeyboardInterrupt:
-        results = [home.result() for home in homes]
+        results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
         done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
-        result = _one_or_all(results) if len(results) == len(requests) else None
-        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", result) from None
-    results = [home.result() for home in homes]
-    if pool.faults:
-        raise EngineFault(pool.faults, _one_or_all(results))
-    return results
+        outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
+        raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
+    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], work.failures)
 
 
-class _Home:
-    """Where the seeds of one request go: into memory."""
+def _raise_any(outcome: Outcome) -> None:
+    """Raise what a single scenario's runs have failed by."""
+    for failure in outcome.failures:
+        if failure.error is not None:
+            raise failure.error
+    if any(failure.kind == ENGINE for failure in outcome.failures):
+        raise EngineFault([failure for failure in outcome.failures if failure.kind == ENGINE], outcome.results[0])
+    outcome.whole()
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.runs: list[_core.RunResult] = []
 
-    def missing(self) -> list[int]:
-        """The seeds that have to be run."""
-        return list(self.request.seeds)
+class _Shelf(Protocol):
+    """Where the runs of some requests are kept."""
 
-    def keep(self, run: _core.RunResult) -> None:
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        """Whether a run with all that `recording` asks is there."""
+
+    def keep(self, run: Finished, scenario: Scenario) -> None:
         """Take a finished run in."""
-        self.runs.append(run)
 
     def flush(self) -> None:
-        """Put what has finished where it is to stay."""
+        """Put what has finished where it is to stay, and look what others have put there."""
 
-    def result(self) -> Result:
-        """What has finished of the seeds that were asked for."""
-        kept = Kept(self.runs)
-        return Result(header_of(self.request.scenario), dict.fromkeys(kept.records, kept))
+    def result(self, request: Request) -> Result:
+        """What has finished of what a request asks for."""
 
 
-class _FolderHome(_Home):
-    """Where the seeds of one request go: into a results folder, a batch at each flush."""
+class _Memory:
+    """A shelf in memory."""
 
-    def __init__(self, request: Request, out: Path) -> None:
-        super().__init__(request)
-        self.folder = Folder.create(out, request.scenario)
-        self.stored = chosen(self.folder.batches(), request.scenario.record)
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, int], list[Finished]] = {}
 
-    def missing(self) -> list[int]:
-        return [seed for seed in self.request.seeds if seed not in self.stored or self.request.tracing]
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return any(covers(run.recording, recording) for run in self._runs.get((key, seed), ()))
 
-    def keep(self, run: _core.RunResult) -> None:
-        if run.seed not in self.stored:
-            super().keep(run)
+    def keep(self, run: Finished, scenario: Scenario) -> None:
+        self._runs.setdefault((run.key, run.seed), []).append(run)
 
     def flush(self) -> None:
-        if self.runs:
-            self.folder.write(self.runs, self.request.scenario.record)
-            self.runs = []
+        pass
 
-    def result(self) -> Result:
-        self.flush()
-        wanted = set(self.request.seeds)
-        homes = chosen(self._summarised(), self.request.scenario.record)
-        homes = {seed: batch for seed, batch in homes.items() if seed in wanted}
-        return Result(header_of(self.request.scenario), homes, self.folder.path)
+    def result(self, request: Request) -> Result:
+        grouped: dict[str, list[Finished]] = {}
+        for seed in request.seeds:
+            for run in self._runs.get((request.scenario.hash, seed), ()):
+                grouped.setdefault(as_text(run.recording), []).append(run)
+        return _result(request, map(Kept, grouped.values()))
 
-    def _summarised(self) -> list[Batch]:
-        """All batches of the folder, after a summary of them was written.
+
+class _Disk:
+    """A shelf on the disk: batches, and what is to go into the next."""
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+        self._next = _Memory()
+        self._runs: list[Finished] = []
+        self._size = 0
+        self._scenarios: dict[str, Scenario] = {}
+
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        return self.batches.has(key, seed, recording) or self._next.has(key, seed, recording)
+
+    def keep(self, run: Finished, scenario: Scenario) -> None:
+        if self.has(run.key, run.seed, run.recording):
+            return
+        self._next.keep(run, scenario)
+        self._runs.append(run)
+        self._scenarios.setdefault(run.key, scenario)
+        self._size += run.size
+        if self._size > _FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        runs, self._runs, self._next, self._size = self._runs, [], _Memory(), 0
+        self.batches.write(runs, self._headers(runs))
+        self.batches.refresh()
+        self.batches.merge()
+
+    def _headers(self, runs: Iterable[Finished]) -> dict[str, dict[str, Any]]:
+        """What the batches are to say of scenarios."""
+        return {key: header_of(self._scenarios[key]) for key in {run.key for run in runs}}
+
+    def result(self, request: Request) -> Result:
+        return _result(request, self.batches.parts(request.scenario.hash))
+
+
+class _FolderShelf(_Disk):
+    """A shelf that is a results folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        super().__init__(folder.batches())
+        self._folder = folder
+
+    def _headers(self, runs: Iterable[Finished]) -> dict[str, dict[str, Any]]:
+        return {}  # run.json says it
+
+    def result(self, request: Request) -> Result:
+        self._summarise()
+        return _result(request, self.batches.parts(request.scenario.hash), self._folder.path)
+
+    def _summarise(self) -> None:
+        """Write a summary of all that the folder holds.
 
         Another process may have stored seeds meanwhile. Who writes last looks last, so the summary ends as that of all.
         """
-        batches = self.folder.batches()
-        while batches:
-            whole = Result(self.folder.header, chosen(batches, {}), self.folder.path)
-            self.folder.write_summary(whole.summary_json())
-            seen, batches = batches, self.folder.batches()
-            if len(batches) == len(seen):
+        batches = self._folder.batches()
+        while batches.batches:
+            whole = Result(self._folder.header, chosen(batches.parts(self._folder.header["hash"]), {}), self._folder.path)
+            self._folder.write_summary(whole.summary_json())
+            seen, batches = batches, self._folder.batches()
+            if [batch.path for batch in batches.batches] == [batch.path for batch in seen.batches]:
                 break
-        return batches
+        self.batches = batches
 
 
-def _home(request: Request) -> _Home:
-    return _Home(request) if request.out is None else _FolderHome(request, request.out)
+def _result(request: Request, parts: Iterable[Part], path: Path | None = None) -> Result:
+    wanted = set(request.seeds)
+    homes = {seed: part for seed, part in chosen(parts, request.scenario.record).items() if seed in wanted}
+    return Result(header_of(request.scenario), homes, path)
 
 
-class _Job:
-    """One seed to run. `done` is the share of its simulated time that is over."""
-
-    def __init__(self, home: _Home, seed: int) -> None:
-        self.home = home
-        self.seed = seed
-        self.done = 0.0
-
-    def run(self, stop: Event) -> _core.RunResult:
-        scenario, tracing = self.home.request.scenario, self.home.request.tracing
-
-        def watch(simulated_s: float) -> bool:
-            self.done = simulated_s / scenario.duration_s
-            return stop.is_set()
-
-        if tracing is None:
-            return scenario._core.run(self.seed, watch)
-        try:
-            return scenario._core.run(self.seed, watch, tracing.file(self.seed))
-        except OSError as error:
-            raise tracing.refusal(self.seed, error) from None
+def _shelves(requests: Sequence[Request], store: Store | None) -> Iterator[_Shelf]:
+    """A shelf for each request; those that share a folder or the store share one."""
+    shared: _Shelf = _Memory() if store is None else _Disk(store.batches)
+    folders: dict[Path, _FolderShelf] = {}
+    for request in requests:
+        if request.out is None:
+            yield shared
+            continue
+        folder = Folder.create(request.out, request.scenario)
+        if request.out not in folders:
+            folders[request.out] = _FolderShelf(folder)
+        yield folders[request.out]
 
 
-class _Pool:
-    """Threads that take one job after the other. What they finish waits in a short queue, so that no more is held than that."""
+@dataclass(frozen=True)
+class _Task:
+    """A job, and where what it gives is to be kept."""
 
-    def __init__(self, homes: Sequence[_Home], threads: int) -> None:
-        jobs = [_Job(home, seed) for home in homes for seed in home.missing()]
-        self.total = len(jobs)
-        self.faults: list[_core.EngineFault] = []
+    job: Job
+    shelf: _Shelf
+    tracing: Tracing | None
+
+    @property
+    def stored(self) -> bool:
+        """Whether it need not be done."""
+        return self.tracing is None and self.shelf.has(self.job.key, self.job.seed, self.job.scenario.record)
+
+
+def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf], before: int) -> list[_Task]:
+    """What there is to do, each run once unless two recordings of it cannot be one, in the order for who finds so many others at work."""
+    found: list[_Task] = []
+    known: dict[tuple[int, str, int], list[_Task]] = {}
+    for request, shelf in zip(requests, shelves, strict=True):
+        for seed in request.seeds:
+            task = _Task(Job(request.scenario, seed), shelf, request.tracing)
+            same = known.setdefault((id(shelf), task.job.key, seed), [])
+            if task.stored or any(_does(one, task) for one in same):
+                continue
+            same.append(task)
+            found.append(task)
+    needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _does(other, one)}
+    return _ordered([task for task in found if id(task) not in needless], before)
+
+
+def _does(one: _Task, other: _Task) -> bool:
+    """Whether who does one task has done the other."""
+    return other.tracing is None and covers(one.job.scenario.record, other.job.scenario.record)
+
+
+def _ordered(tasks: list[_Task], before: int) -> list[_Task]:
+    """Of several processes that do one list the second begins at its end and others anywhere, so that they share it."""
+    if before == 1:
+        return tasks[::-1]
+    if before > 1:
+        Random(before).shuffle(tasks)
+    return tasks
+
+
+class _Work:
+    """The tasks, done by a crew; what is in hand is bounded by the crew's capacity, what waits to be stored by time and size."""
+
+    def __init__(self, tasks: Sequence[_Task], workers: Workers | None, patient: bool) -> None:
+        self.total = len(tasks)
+        self.failures: list[Failure] = []
+        self._tasks = tasks
+        self._shelves = list({id(task.shelf): task.shelf for task in tasks}.values())
+        self._workers = workers
+        self._patient = patient
+        self._next = iter(range(len(tasks)))
+        self._left = len(tasks)
+        self._in_hand: set[int] = set()
+        self._stopped = False
         self._error: BaseException | None = None
-        self._homes = homes
-        self._jobs = iter(jobs)
-        self._left = len(jobs)
-        self._lock = Lock()
-        self._stop = Event()
-        self._running: set[_Job] = set()
-        self._finished: Queue[tuple[_Job, _core.RunResult | BaseException]] = Queue(maxsize=2 * threads)
-        self._threads = [Thread(target=self._take_jobs, daemon=True) for _ in range(min(threads, len(jobs)))]
         self._flushed = monotonic()
 
-    def work(self, progress: Progress) -> None:
-        """Do all jobs. Raises what a job raised, except EngineFault; whatever happens, what has finished is flushed."""
+    def do(self, progress: Progress) -> None:
+        """Do all tasks. Raises what is no failure of a run; whatever happens, what has finished is flushed."""
+        if self._workers is None or not self._tasks:
+            return
+        crew = self._workers.crew(self.total)
         try:
-            for thread in self._threads:
-                thread.start()
-            while self._left and self._error is None:
-                self._receive(_TICK_S)
-                progress.show(self.total - self._left + sum(job.done for job in self._running.copy()))
-                if monotonic() - self._flushed >= _FLUSH_S:
-                    self._flush()
+            while self._left and not self._stopped:
+                self._hand_out(crew)
+                self._take_in(crew.ended(_TICK_S))
+                progress.show(self.total - self._left + crew.under_way())
         finally:
-            self._end()
+            self._take_in(crew.stop())
+            self._flush()
         if self._error is not None:
             raise self._error
 
-    def _take_jobs(self) -> None:
-        """What each thread does."""
-        while not self._stop.is_set():
-            with self._lock:
-                job = next(self._jobs, None)
-            if job is None:
+    def _hand_out(self, crew: Crew) -> None:
+        """Give the crew as much as it can have in hand; what another process has stored meanwhile is done."""
+        while len(self._in_hand) < crew.capacity:
+            number = next(self._next, None)
+            if number is None:
                 return
-            self._running.add(job)
-            try:
-                outcome: _core.RunResult | BaseException = job.run(self._stop)
-            except BaseException as error:
-                outcome = error
-            self._running.discard(job)
-            self._finished.put((job, outcome))
+            task = self._tasks[number]
+            if task.stored:
+                self._left -= 1
+                continue
+            self._in_hand.add(number)
+            crew.start(number, task.job, task.tracing)
 
-    def _receive(self, patience_s: float) -> None:
-        """Take in one finished job, if there is one in time."""
-        try:
-            job, outcome = self._finished.get(timeout=patience_s)
-        except Empty:
-            return
-        self._left -= 1
-        if isinstance(outcome, _core.RunResult):
-            job.home.keep(outcome)
-        elif isinstance(outcome, _core.EngineFault):
-            self.faults.append(outcome)
-        elif isinstance(outcome, _core.ScenarioError):  # told by the run only: the recording does not fit
-            self._error = ScenarioError(map(Problem.of, outcome.problems), job.home.request.scenario.source)
-        elif isinstance(outcome, _core.AqmFailure):
-            self._error = self._error or _aqm_error(outcome)
-        elif not isinstance(outcome, _core.Interrupted):
-            self._error = outcome
-
-    def _end(self) -> None:
-        """Stop what still runs, and keep what has finished."""
-        self._stop.set()
-        while any(thread.is_alive() for thread in self._threads) or not self._finished.empty():
-            self._receive(_SHORT_TICK_S)
-        self._flush()
+    def _take_in(self, ended: Iterable[tuple[int, Ended]]) -> None:
+        for number, outcome in ended:
+            self._in_hand.discard(number)
+            self._left -= 1
+            if isinstance(outcome, Finished):
+                self._tasks[number].shelf.keep(outcome, self._tasks[number].job.scenario)
+            elif isinstance(outcome, Failure):
+                self.failures.append(outcome)
+                self._stopped = self._stopped or not (self._patient or outcome.kind == ENGINE)
+            elif outcome is not None:
+                self._error = self._error or outcome
+                self._stopped = True
+            if monotonic() - self._flushed >= _FLUSH_S:
+                self._flush()
 
     def _flush(self) -> None:
         """Keep what has finished; one folder that refuses keeps none of the others from it."""
         refusal = None
-        for home in self._homes:
+        for shelf in self._shelves:
             try:
-                home.flush()
+                shelf.flush()
             except ResultsError as error:
                 refusal = refusal or error
         self._flushed = monotonic()
@@ -296,27 +446,7 @@ class _Pool:
             raise refusal
 
 
-def _aqm_error(failure: _core.AqmFailure) -> AqmError:
-    """The failure of a user's AQM as users get it, with what was raised as its cause."""
-    raised = failure.__cause__ or failure
-    text = "".join(format_exception_only(raised)).strip()
-    error = AqmError(**failure.about, raised=text, traceback=sources.told(raised))
-    error.__cause__ = failure.__cause__
-    return error
-
-
-def _one_or_all(results: list[Result]) -> Result | list[Result]:
-    return results[0] if len(results) == 1 else results
-
-
-def _cores() -> int:
-    """The cores that this process may use; a batch system gives a job some of the machine's."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _checked_threads(threads: int | None) -> int:
-    if threads is None:
-        return _cores()
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
-        raise UsageError(f"threads: {threads!r} must be a whole number from 1 to {_MOST_THREADS}")
-    return threads
+def _chosen_workers(workers: Workers | None, threads: int | None) -> Workers:
+    if workers is not None and threads is not None:
+        raise UsageError("threads: leave it away where workers are given")
+    return Threads(threads) if workers is None else workers

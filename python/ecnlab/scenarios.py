@@ -49,8 +49,10 @@ class Scenario:
         overrides: Mapping[str, str],
         source: str | None,
         aqms: tuple[type[Aqm], ...] = (),
+        folder: Path | None = None,
     ) -> None:
         self._core = core
+        self._folder = folder
         self.form = form
         self.text = text
         self.overrides = dict(overrides)
@@ -94,8 +96,15 @@ class Scenario:
         record: dict[str, Any] = json.loads(self._core.record)
         return record
 
+    def changed(self, overrides: Overrides) -> Scenario:
+        """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
+        changes = _changes(overrides)
+        kept = {key: value for key, value in self.overrides.items() if key not in changes}
+        return _checked(self.form, self.text, kept | changes, self.source, self.aqms)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _checked, (self.form, self.text, self.overrides, self.source, [aqm.read_from or aqm for aqm in self.aqms])
+        aqms = [aqm.read_from or aqm for aqm in self.aqms]
+        return _checked, (self.form, self.text, self.overrides, self.source, aqms, self._folder)
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r} {self.hash[:12]}>"
@@ -163,16 +172,25 @@ def scenario(tree: Mapping[str, Any], overrides: Overrides | None = None, *, aqm
     return _checked("json", text, _changes(overrides), None, aqms)
 
 
-def _checked(form: str, text: str, changes: Mapping[str, str], source: str | None, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
+def _checked(
+    form: str,
+    text: str,
+    changes: Mapping[str, str],
+    source: str | None,
+    aqms: Iterable[type[Aqm] | str] = (),
+    folder: Path | None = None,
+) -> Scenario:
+    """The scenario, if it is sound; the files that it names lie in `folder`, or where its own does."""
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
     classes, entries = _brought(aqms)
+    beside = folder or _folder(source).absolute()
     try:
-        core = _interruptible(lambda: build(text, list(changes.items()), entries, _folder(source)))
+        core = _interruptible(lambda: build(text, list(changes.items()), entries, beside))
     except _core.ScenarioError as error:
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     except ValueError as error:  # a name that is taken
         raise UsageError(f"aqms: {error}") from None
-    made = Scenario(core, form, text, changes, source, classes)
+    made = Scenario(core, form, text, changes, source, classes, beside)
     made.warnings += _unused(made, entries)
     return made
 

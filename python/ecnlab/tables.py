@@ -1,10 +1,11 @@
-"""Finished seeds and their tables: as Parquet for polars, and as plain columns for what must not wait for polars."""
+"""Finished seeds and their tables: as polars frames, and as plain columns for what must not wait for polars."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +13,12 @@ from ecnlab import _core, catalog
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ecnlab.jobs import Finished
+
+KEY = "key"
+
+_NUMPY = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
 
 
 @dataclass(frozen=True)
@@ -24,18 +31,17 @@ class SeedRecord:
     packet_hops: int
     cpu_s: float
 
-    @staticmethod
-    def of(run: _core.RunResult) -> SeedRecord:
-        """The record of a run."""
-        return SeedRecord(run.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s)
-
     def told(self) -> dict[str, Any]:
         """All but the seed, for a file in which the seed is the key."""
         return {name: value for name, value in asdict(self).items() if name != "seed"}
 
 
 class Part(Protocol):
-    """Some finished seeds that are kept together."""
+    """Some finished seeds of one scenario of which the same was recorded."""
+
+    @property
+    def recording(self) -> Mapping[str, Any]:
+        """What was recorded besides the measures."""
 
     @property
     def records(self) -> Mapping[int, SeedRecord]:
@@ -45,31 +51,64 @@ class Part(Protocol):
     def tables(self) -> frozenset[str]:
         """The names of its tables."""
 
-    def parquet(self, table: str) -> bytes:
-        """One table of all its seeds as Parquet, with `seed` as the first column."""
+    def table(self, name: str) -> _core.Table:
+        """One table of all its seeds, with the columns `key` and `seed` in front, its rows in ascending order of the seeds."""
 
 
 class Kept:
     """Finished runs that live in memory only."""
 
-    def __init__(self, runs: Iterable[_core.RunResult]) -> None:
+    def __init__(self, runs: Iterable[Finished]) -> None:
+        """Take in runs of one scenario and recording, at least one."""
         self._runs = sorted(runs, key=lambda run: run.seed)
-        self.records = {run.seed: SeedRecord.of(run) for run in self._runs}
-        self.tables = frozenset(self._runs[0].tables if self._runs else ())
+        self.recording = self._runs[0].recording
+        self.records = {run.seed: run.record for run in self._runs}
+        self.tables = frozenset(self._runs[0].tables)
 
-    def parquet(self, table: str) -> bytes:
-        """One table of all its seeds as Parquet."""
-        return parquet_of(self._runs, table)
+    def table(self, name: str) -> _core.Table:
+        """One table of all its seeds."""
+        return joined(self._runs, name)
 
 
-def parquet_of(runs: Sequence[_core.RunResult], table: str, about: Mapping[str, str] | None = None) -> bytes:
-    """One table of several runs as Parquet; the file says its columns' units and meanings, and what `about` says."""
+def joined(runs: Sequence[Finished], table: str) -> _core.Table:
+    """One table of several runs of a scenario, with the columns `key` and `seed` in front."""
+    return _core.join(runs[0].key, [(run.seed, run.tables[table]) for run in runs])
+
+
+def about(table: str) -> list[tuple[str, str]]:
+    """What a Parquet file of a table says of its columns: units and meanings, each as JSON by column."""
     declared = catalog.table(table).columns
-    told = {
-        "units": json.dumps({column.name: column.unit for column in declared}),
-        "meanings": json.dumps({column.name: column.doc for column in declared}),
-    }
-    return _core.write_parquet([(run.seed, run.tables[table]) for run in runs], list((told | dict(about or {})).items()))
+    units = {column.name: column.unit for column in declared}
+    return [("units", json.dumps(units)), ("meanings", json.dumps({column.name: column.doc for column in declared}))]
+
+
+def covers(recording: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether all that `wanted` asks to be recorded was recorded."""
+    return all(recording.get(key) == value for key, value in wanted.items() if value not in (False, "off") and key != "plot")
+
+
+def as_text(recording: Mapping[str, Any]) -> str:
+    """What was recorded, as text; what is drawn of it does not count."""
+    return json.dumps({key: value for key, value in recording.items() if key != "plot"}, sort_keys=True)
+
+
+def chosen(parts: Iterable[Part], wanted: Mapping[str, Any]) -> dict[int, Part]:
+    """For each seed the part to take it from, of those that recorded what `wanted` asks.
+
+    It is one with most tables, and of these one whose recording most seeds have: series of seeds that were sampled at the same
+    times can be compared.
+    """
+    asked = [part for part in parts if covers(part.recording, wanted)]
+    if len(asked) == 1:
+        return dict.fromkeys(asked[0].records, asked[0])
+    seeds: dict[str, set[int]] = {}
+    for part in asked:
+        seeds.setdefault(as_text(part.recording), set()).update(part.records)
+    best: dict[int, Part] = {}
+    for part in sorted(asked, key=lambda part: (len(part.tables), len(seeds[as_text(part.recording)])), reverse=True):
+        for seed in part.records:
+            best.setdefault(seed, part)
+    return best
 
 
 class Columns:
@@ -77,7 +116,7 @@ class Columns:
 
     def __init__(self, parts: Sequence[tuple[Part, Sequence[int]]], table: str) -> None:
         """Join the `table` of each part, of its given seeds only."""
-        self._tables = [_core.read_parquet(part.parquet(table)) for part, _ in parts]
+        self._tables = [part.table(table) for part, _ in parts]
         self._known: dict[str, list[Any]] = {}
         self._pieces: list[tuple[int, int, slice]] = []
         for at, (found, (_, seeds)) in enumerate(zip(self._tables, parts, strict=True)):
@@ -85,10 +124,10 @@ class Columns:
             self._pieces += [(seed, at, rows) for seed, rows in _rows_by_seed(found) if seed in wanted]
         self._pieces.sort(key=lambda piece: piece[:2])
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The columns' names, `seed` first."""
-        return self._tables[0].columns
+        return [name for name in self._tables[0].columns if name != KEY]
 
     def __getitem__(self, name: str) -> list[Any]:
         """A column's values."""
@@ -111,5 +150,18 @@ def frame(parts: Sequence[tuple[Part, Sequence[int]]], table: str) -> pl.DataFra
     """One table over seeds as a polars frame, its rows in ascending order of the seeds."""
     import polars as pl
 
-    frames = [pl.read_parquet(part.parquet(table)).filter(pl.col("seed").is_in(seeds)) for part, seeds in parts]
+    frames = [_frame(part.table(table)).filter(pl.col("seed").is_in(seeds)) for part, seeds in parts]
     return pl.concat(frames).sort("seed", maintain_order=True)
+
+
+def _frame(table: _core.Table) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    def series(name: str, kind: str, values: bytes, names: Sequence[str]) -> pl.Series:
+        numbers = np.frombuffer(values, _NUMPY[kind])
+        if kind != "name":
+            return pl.Series(name, numbers)
+        return pl.Series(name, names, pl.String).gather(numbers)
+
+    return pl.DataFrame([series(*column) for column in table.plain if column[0] != KEY])

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, catalog
+from ecnlab.atomic import partial_path
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
-from ecnlab.store import partial_path
 
 if TYPE_CHECKING:
     import polars as pl

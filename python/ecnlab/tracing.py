@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ecnlab.atomic import partial_path, sweep
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import Scenario
-from ecnlab.store import partial_path, sweep
 
 HEADERS = 128  # bytes, which hold every header
 

@@ -15,17 +15,20 @@ mod watch;
 use std::borrow::Cow;
 
 use ecnlab_scenario::{packet_exact, registry};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::aqm::failure::AqmFailure;
 use crate::aqm::{BroughtAqm, registry_with};
 use crate::errors::{EngineFault, Interrupted, ScenarioError, TraceError};
 use crate::scenario::{RunResult, Scenario};
-use crate::table::Table;
+use crate::table::{Footer, Table};
 
 /// Version of the results folder's layout and of its tables'.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+
+/// A file, and where its row groups stand.
+type Written = (Cow<'static, [u8]>, Vec<parquet::Extent>);
 
 #[pyfunction]
 #[pyo3(name = "registry", signature = (aqms = Vec::new()))]
@@ -56,19 +59,21 @@ fn packet_exact_case(case_json: &str) -> PyResult<String> {
     .to_string())
 }
 
-/// One table of several seeds as a Parquet file, with the column `seed` in front and `metadata` in its footer.
+/// The tables of several runs of one scenario as one table, with the columns `key` and `seed` in front.
 #[pyfunction]
-fn write_parquet(py: Python<'_>, tables: Vec<(u64, Py<Table>)>, metadata: Vec<(String, String)>) -> PyResult<Cow<'static, [u8]>> {
+#[pyo3(name = "join")]
+fn joined(py: Python<'_>, key: &str, tables: Vec<(u64, Py<Table>)>) -> PyResult<Table> {
     let tables: Vec<_> = tables.iter().map(|(seed, table)| (*seed, &table.get().0)).collect();
-    let written = py.detach(|| parquet::write(&tables, metadata));
-    written.map(Cow::Owned).map_err(|error| PyValueError::new_err(error.to_string()))
+    let joined = py.detach(|| table::joined(key, &tables));
+    joined.map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Reads what `write_parquet` wrote. Raises OSError if it is damaged.
+/// Tables as one Parquet file, a row group each, with `metadata` in its footer; and of each row group where it begins and its size.
 #[pyfunction]
-fn read_parquet(py: Python<'_>, data: Vec<u8>) -> PyResult<Table> {
-    let read = py.detach(|| fault::caught(|| parquet::read(data).map_err(|error| error.to_string())));
-    read.and_then(|table| table).map(Table).map_err(PyOSError::new_err)
+fn write_parquet(py: Python<'_>, tables: Vec<Py<Table>>, metadata: Vec<(String, String)>) -> PyResult<Written> {
+    let tables: Vec<_> = tables.iter().map(|table| &table.get().0).collect();
+    let (data, extents) = py.detach(|| parquet::write(&tables, metadata)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((Cow::Owned(data), extents))
 }
 
 #[pymodule]
@@ -87,11 +92,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;
+    module.add_class::<Footer>()?;
     module.add_function(wrap_pyfunction!(registry_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
-    module.add_function(wrap_pyfunction!(write_parquet, module)?)?;
-    module.add_function(wrap_pyfunction!(read_parquet, module)?)
+    module.add_function(wrap_pyfunction!(joined, module)?)?;
+    module.add_function(wrap_pyfunction!(write_parquet, module)?)
 }

@@ -1,21 +1,25 @@
 //! Tables as Parquet, so that storing and reading back a result needs no Python library.
 //!
-//! A file holds one table of several seeds, with the column `seed` in front, in one row group. No value is ever absent: what a run does
-//! not have is NaN. Names are dictionary-encoded text, counts and indices unsigned integers.
+//! A file holds a row group for each table that was put into it. Where each begins and how long it is is told as it is written, so that one
+//! can be read, and its digest compared, without the rest of the file. No value is ever absent: what a run does not have is NaN. Names are
+//! dictionary-encoded text, counts and indices unsigned integers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
+use bytes::buf::Reader;
+use bytes::{Buf, Bytes};
 use ecnlab_sim::measures::{Column, Table};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{EnabledStatistics, ReaderProperties, WriterProperties, WriterPropertiesPtr};
+use parquet::file::reader::{ChunkReader, Length, RowGroupReader};
+use parquet::file::serialized_reader::SerializedRowGroupReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
@@ -25,50 +29,37 @@ const FEWEST_COMPRESSED: usize = 4096;
 /// Rows of names that are written at a time, which bounds what their texts take.
 const NAMES_AT_ONCE: usize = 1 << 16;
 
-/// The tables one after the other as one file. All have the same columns; `metadata` is kept in the file's footer.
+/// Bytes behind a footer: its length and the file's mark.
+const AFTER_FOOTER: usize = 8;
+
+/// Where a row group stands in its file: its first byte, and how many there are.
+pub type Extent = (u64, u64);
+
+/// The tables as one file, a row group each, and where these stand. All have the same columns; `metadata` is kept in the file's footer.
 ///
 /// # Errors
 /// If the tables' columns differ.
-pub fn write(tables: &[(u64, &Table)], metadata: Vec<(String, String)>) -> Result<Vec<u8>> {
-    let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
-    if tables.iter().any(|(_, table)| !alike(first, table)) {
+pub fn write(tables: &[&Table], metadata: Vec<(String, String)>) -> Result<(Vec<u8>, Vec<Extent>)> {
+    let Some(first) = tables.first() else { return Err(ParquetError::General("no table to write".to_owned())) };
+    if tables.iter().any(|table| !alike(first, table)) {
         return Err(ParquetError::General("tables of one file must have the same columns".to_owned()));
     }
-    let height = tables.iter().map(|(_, table)| table.height()).sum();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema(first)?, properties(first, height, metadata))?;
-    let mut rows = writer.next_row_group()?;
-    let mut at = 0;
-    while let Some(mut column) = rows.next_column()? {
-        for (seed, table) in tables {
-            match at {
-                0 => write_column(column.untyped(), &Column::Count(vec![*seed; table.height()]))?,
-                _ => write_column(column.untyped(), &table.columns[at - 1].1)?,
-            }
-        }
-        column.close()?;
-        at += 1;
-    }
-    rows.close()?;
-    writer.into_inner()
+    let height = tables.iter().map(|table| table.height()).sum();
+    let mut file = RowGroups::of(first, height, metadata, Vec::new())?;
+    let extents = tables.iter().map(|table| file.push(table)).collect::<Result<_>>()?;
+    Ok((file.finish()?, extents))
 }
 
-fn alike(one: &Table, other: &Table) -> bool {
+/// Whether two tables have the same columns.
+pub fn alike(one: &Table, other: &Table) -> bool {
     let kinds = one.columns.iter().zip(&other.columns);
     one.columns.len() == other.columns.len()
         && kinds.into_iter().all(|((name, a), (known, b))| name == known && std::mem::discriminant(a) == std::mem::discriminant(b))
 }
 
 fn schema(table: &Table) -> Result<TypePtr> {
-    let seed = field("seed", &Column::Count(Vec::new()));
-    schema_of(std::iter::once(seed).chain(fields(table)).collect::<Result<_>>()?)
-}
-
-fn schema_of(fields: Vec<TypePtr>) -> Result<TypePtr> {
+    let fields = table.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_>>()?;
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
-}
-
-fn fields(table: &Table) -> impl Iterator<Item = Result<TypePtr>> {
-    table.columns.iter().map(|(name, column)| field(name, column))
 }
 
 /// A file of one table that grows by a row group at a time.
@@ -77,15 +68,17 @@ pub struct RowGroups<W: Write + Send> {
 }
 
 impl<W: Write + Send> RowGroups<W> {
-    /// Begins a file of tables with the columns of this one.
+    /// Begins a file of tables with the columns of this one, which is to have many rows.
     pub fn begin(like: &Table, out: W) -> Result<RowGroups<W>> {
-        let schema = schema_of(fields(like).collect::<Result<_>>()?)?;
-        let properties = properties(like, FEWEST_COMPRESSED, Vec::new());
-        Ok(RowGroups { writer: SerializedFileWriter::new(out, schema, properties)? })
+        RowGroups::of(like, FEWEST_COMPRESSED, Vec::new(), out)
+    }
+
+    fn of(like: &Table, rows: usize, metadata: Vec<(String, String)>, out: W) -> Result<RowGroups<W>> {
+        Ok(RowGroups { writer: SerializedFileWriter::new(out, schema(like)?, properties(like, rows, metadata))? })
     }
 
     /// Appends a table as a row group.
-    pub fn push(&mut self, table: &Table) -> Result<()> {
+    pub fn push(&mut self, table: &Table) -> Result<Extent> {
         let mut rows = self.writer.next_row_group()?;
         for (_, column) in &table.columns {
             if let Some(mut writer) = rows.next_column()? {
@@ -93,7 +86,10 @@ impl<W: Write + Send> RowGroups<W> {
                 writer.close()?;
             }
         }
-        rows.close().map(drop)
+        let written = rows.close()?;
+        let chunks = written.columns().iter().map(|column| column.byte_range());
+        let (begin, end) = chunks.fold((u64::MAX, 0), |(begin, end), (at, size)| (begin.min(at), end.max(at + size)));
+        Ok((begin.min(end), end - begin.min(end)))
     }
 
     /// Ends the file; hands over what it was written to.
@@ -117,7 +113,12 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
 fn properties(table: &Table, rows: usize, metadata: Vec<(String, String)>) -> WriterPropertiesPtr {
     let compression = if rows < FEWEST_COMPRESSED { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
-    let mut builder = WriterProperties::builder().set_compression(compression).set_key_value_metadata(Some(metadata));
+    let mut builder = WriterProperties::builder()
+        .set_compression(compression)
+        .set_key_value_metadata(Some(metadata))
+        // Of each row group, by which readers skip it; of single pages they would take more than the rows of a short run.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
     for (name, column) in &table.columns {
         if matches!(column, Column::Real(_)) {
             builder = builder.set_column_dictionary_enabled(ColumnPath::new(vec![name.to_string()]), false);
@@ -151,18 +152,61 @@ fn write_column(writer: &mut ColumnWriter, column: &Column) -> Result<()> {
     Ok(())
 }
 
-/// Reads a file that [`write`] wrote.
+/// The footer of a file that [`write`] wrote, from what stands behind its last row group.
 ///
 /// # Errors
-/// If it is damaged, or has columns that `write` does not write.
-pub fn read(data: Vec<u8>) -> Result<Table> {
-    let reader = SerializedFileReader::new(bytes::Bytes::from(data))?;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    let rows = reader.get_row_group(0)?;
-    let height = usize::try_from(rows.metadata().num_rows())?;
+/// If it is damaged.
+pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
+    let short = || ParquetError::EOF("a footer is longer than that".to_owned());
+    let end = tail.len().checked_sub(AFTER_FOOTER).ok_or_else(short)?;
+    let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let begin = end.checked_sub(length as usize).ok_or_else(short)?;
+    ParquetMetaDataReader::decode_metadata(&tail[begin..end])
+}
+
+/// Reads one row group of a file, from its bytes alone.
+///
+/// # Errors
+/// If it is damaged, is none of this file, or has columns that `write` does not write.
+pub fn read(about: &ParquetMetaData, row_group: usize, data: Vec<u8>) -> Result<Table> {
+    let none = || ParquetError::General(format!("there is no row group {row_group}"));
+    let told = about.row_groups().get(row_group).ok_or_else(none)?;
+    let begin = told.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
+    let part = Arc::new(Part { begin, bytes: data.into() });
+    let rows = SerializedRowGroupReader::new(part, told, None, Arc::new(ReaderProperties::builder().build()))?;
+    let height = usize::try_from(told.num_rows())?;
+    let schema = about.file_metadata().schema_descr_ptr();
     let names = schema.columns().iter().map(|column| column.name().to_owned().into());
-    let columns = names.enumerate().map(|(at, name)| Ok((name, read_column(rows.as_ref(), at, height)?))).collect::<Result<_>>()?;
+    let columns = names.enumerate().map(|(at, name)| Ok((name, read_column(&rows, at, height)?))).collect::<Result<_>>()?;
     Ok(Table { columns })
+}
+
+/// A part of a file: its bytes, and where the first of them stands.
+struct Part {
+    begin: u64,
+    bytes: Bytes,
+}
+
+impl Length for Part {
+    fn len(&self) -> u64 {
+        self.begin + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for Part {
+    type T = Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Reader<Bytes>> {
+        let left = self.len().saturating_sub(start);
+        self.get_bytes(start, usize::try_from(left)?).map(Buf::reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let missing = || ParquetError::EOF(format!("{length} bytes from {start} on are not there"));
+        let from = usize::try_from(start.checked_sub(self.begin).ok_or_else(missing)?)?;
+        let to = from.checked_add(length).filter(|&to| to <= self.bytes.len()).ok_or_else(missing)?;
+        Ok(self.bytes.slice(from..to))
+    }
 }
 
 fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Column> {

@@ -1,16 +1,44 @@
-//! A table of results as Python has it: lists. polars reads the Parquet form.
+//! A table of results as Python has it: lists, or the bytes of whole columns, which numpy and another process take as they are.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::errors::{ParquetError, Result};
+use ::parquet::file::metadata::ParquetMetaData;
 use ecnlab_sim::measures::{self, Column};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString, PyType};
 
-/// A table of a run, or of a stored file, whose first column is then `seed`.
-#[pyclass(frozen)]
+use crate::fault;
+use crate::parquet;
+
+/// Columns that stand in front of those of a run: whose run it is, and its seed.
+const IN_FRONT: [&str; 2] = ["key", "seed"];
+
+/// A table of a run, or of several, which then begins with the columns `key` and `seed`.
+#[pyclass(frozen, module = "ecnlab._core")]
 pub struct Table(pub measures::Table);
+
+/// A column as its name, its kind, its values in little-endian bytes, and the names that they are places among.
+type Plain<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<String>);
 
 #[pymethods]
 impl Table {
+    /// Makes it again from `plain`.
+    #[new]
+    fn from_plain(columns: Vec<(String, String, Vec<u8>, Vec<String>)>) -> PyResult<Table> {
+        let read = |(name, kind, bytes, names): (String, String, Vec<u8>, Vec<String>)| Ok((name.into(), column_of(&kind, &bytes, names)?));
+        let columns: Vec<(Cow<'static, str>, Column)> = columns.into_iter().map(read).collect::<PyResult<_>>()?;
+        let height = columns.first().map_or(0, |(_, column)| column.len());
+        if columns.iter().any(|(_, column)| column.len() != height) {
+            return Err(PyValueError::new_err("columns of one table must be equally long"));
+        }
+        Ok(Table(measures::Table { columns }))
+    }
+
     /// The columns' names, in order.
     #[getter(columns)]
     fn names(&self) -> Vec<&str> {
@@ -21,6 +49,12 @@ impl Table {
     #[getter]
     fn height(&self) -> usize {
         self.0.height()
+    }
+
+    /// Bytes that its values take.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.columns.iter().map(|(_, column)| column.len() * width(column)).sum()
     }
 
     /// A column's values as Python's own. Raises KeyError if there is no such column.
@@ -35,4 +69,146 @@ impl Table {
             }
         }
     }
+
+    /// Each column as its name, its kind, its values in bytes, and the names that a column of names points into.
+    #[getter]
+    fn plain<'py>(&self, py: Python<'py>) -> Vec<Plain<'py>> {
+        let told = |(name, column): &(Cow<'static, str>, Column)| {
+            let (kind, bytes, names) = plain(column);
+            (name.to_string(), kind, PyBytes::new(py, &bytes), names)
+        };
+        self.0.columns.iter().map(told).collect()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (Vec<Plain<'py>>,)) {
+        (py.get_type::<Table>(), (self.plain(py),))
+    }
+
+    /// The own tables of some of the runs that a table of several holds, without the columns in front; its seeds ascend.
+    fn runs(&self, seeds: Vec<u64>) -> PyResult<Vec<(u64, Table)>> {
+        let (Some(Column::Count(known)), Some(own)) = (self.0.find(IN_FRONT[1]), self.0.columns.get(IN_FRONT.len()..)) else {
+            return Err(PyValueError::new_err("this table is of one run"));
+        };
+        let rows = |seed: u64| known.partition_point(|&one| one < seed)..known.partition_point(|&one| one <= seed);
+        let part = |rows: Range<usize>| own.iter().map(|(name, column)| (name.clone(), rows_of(column, rows.clone()))).collect();
+        Ok(seeds.into_iter().map(|seed| (seed, Table(measures::Table { columns: part(rows(seed)) }))).collect())
+    }
+}
+
+/// What a stored file says of its row groups: with it one can be read without the rest of the file.
+#[pyclass(frozen)]
+pub struct Footer(ParquetMetaData);
+
+#[pymethods]
+impl Footer {
+    /// Reads it from what stands behind the file's last row group. Raises OSError if it is damaged.
+    #[new]
+    fn new(tail: &[u8]) -> PyResult<Footer> {
+        sound(|| parquet::footer(tail)).map(Footer)
+    }
+
+    /// One of the file's row groups, from its bytes. Raises OSError if they are damaged.
+    fn table(&self, py: Python<'_>, row_group: usize, data: Vec<u8>) -> PyResult<Table> {
+        py.detach(|| sound(|| parquet::read(&self.0, row_group, data))).map(Table)
+    }
+}
+
+fn sound<T>(read: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    let told = fault::caught(|| read().map_err(|error| error.to_string()));
+    told.and_then(|found| found).map_err(PyOSError::new_err)
+}
+
+/// The tables of several runs of one scenario as one, with its key and each seed in front.
+pub fn joined(key: &str, tables: &[(u64, &measures::Table)]) -> Result<measures::Table> {
+    let Some((_, first)) = tables.first() else { return Err(ParquetError::General("no table to join".to_owned())) };
+    if tables.iter().any(|(_, table)| !parquet::alike(first, table)) {
+        return Err(ParquetError::General("tables that are joined must have the same columns".to_owned()));
+    }
+    let height = tables.iter().map(|(_, table)| table.height()).sum();
+    let keys = Column::Name { index: vec![0; height], names: [key.into()].into() };
+    let seeds = tables.iter().flat_map(|(seed, table)| std::iter::repeat_n(*seed, table.height())).collect();
+    let mut columns = vec![(IN_FRONT[0].into(), keys), (IN_FRONT[1].into(), Column::Count(seeds))];
+    for (at, (name, _)) in first.columns.iter().enumerate() {
+        columns.push((name.clone(), end_to_end(tables.iter().map(|(_, table)| &table.columns[at].1))));
+    }
+    Ok(measures::Table { columns })
+}
+
+/// Columns of one kind, one after the other.
+fn end_to_end<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
+    macro_rules! values {
+        ($kind:ident) => {
+            columns.flat_map(|column| if let Column::$kind(values) = column { &values[..] } else { &[] }).copied().collect()
+        };
+    }
+    match columns.clone().next() {
+        None | Some(Column::Real(_)) => Column::Real(values!(Real)),
+        Some(Column::Count(_)) => Column::Count(values!(Count)),
+        Some(Column::Index(_)) => Column::Index(values!(Index)),
+        Some(Column::Name { .. }) => names_end_to_end(columns),
+    }
+}
+
+fn names_end_to_end<'a>(columns: impl Iterator<Item = &'a Column>) -> Column {
+    let mut places: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+    let (mut all, mut index) = (Vec::new(), Vec::new());
+    for column in columns {
+        let Column::Name { index: own, names } = column else { continue };
+        let place = |name: &Arc<str>| {
+            *places.entry(name.clone()).or_insert_with(|| {
+                all.push(name.clone());
+                all.len() as u32 - 1
+            })
+        };
+        let moved: Vec<u32> = names.iter().map(place).collect();
+        index.extend(own.iter().map(|&at| moved[at as usize]));
+    }
+    Column::Name { index, names: all.into() }
+}
+
+fn rows_of(column: &Column, rows: Range<usize>) -> Column {
+    match column {
+        Column::Real(values) => Column::Real(values[rows].to_vec()),
+        Column::Count(values) => Column::Count(values[rows].to_vec()),
+        Column::Index(values) => Column::Index(values[rows].to_vec()),
+        Column::Name { index, names } => Column::Name { index: index[rows].to_vec(), names: names.clone() },
+    }
+}
+
+fn width(column: &Column) -> usize {
+    match column {
+        Column::Real(_) | Column::Count(_) => 8,
+        Column::Index(_) | Column::Name { .. } => 4,
+    }
+}
+
+fn plain(column: &Column) -> (&'static str, Vec<u8>, Vec<String>) {
+    match column {
+        Column::Real(values) => ("real", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+        Column::Count(values) => ("count", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+        Column::Index(values) => ("index", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+        Column::Name { index, names } => {
+            ("name", index.iter().flat_map(|at| at.to_le_bytes()).collect(), names.iter().map(ToString::to_string).collect())
+        }
+    }
+}
+
+fn column_of(kind: &str, bytes: &[u8], names: Vec<String>) -> PyResult<Column> {
+    match kind {
+        "real" => Ok(Column::Real(numbers(bytes, f64::from_le_bytes))),
+        "count" => Ok(Column::Count(numbers(bytes, u64::from_le_bytes))),
+        "index" => Ok(Column::Index(numbers(bytes, u32::from_le_bytes))),
+        "name" => {
+            let index = numbers(bytes, u32::from_le_bytes);
+            match index.iter().find(|&&at| at as usize >= names.len()) {
+                Some(at) => Err(PyValueError::new_err(format!("there is no name {at}"))),
+                None => Ok(Column::Name { index, names: names.into_iter().map(Arc::from).collect() }),
+            }
+        }
+        _ => Err(PyValueError::new_err(format!("{kind:?} is no kind of column"))),
+    }
+}
+
+fn numbers<const WIDTH: usize, T>(bytes: &[u8], read: impl Fn([u8; WIDTH]) -> T) -> Vec<T> {
+    bytes.chunks_exact(WIDTH).filter_map(|part| part.try_into().ok()).map(read).collect()
 }

@@ -25,9 +25,9 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     """
     import ecnlab
     from ecnlab import draw as drawing
+    from ecnlab.atomic import write_atomically
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
-    from ecnlab.store import write_atomically
 
     scenario = ecnlab.load(file, options.overrides(changes), aqms=aqms)
     path = out or Path(f"{file.stem}.svg")

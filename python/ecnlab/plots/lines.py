@@ -20,19 +20,22 @@ _OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0,
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: its label, where it has points, the estimates there, and the means that `another` has there (ns-2, a paper), where known."""
+    """One line: its label, where it has points, and the estimates there.
+
+    `beside` are the means that another source has at these points (ns-2, a paper), None where it has none; `across` are half widths along
+    the x axis.
+    """
 
     label: str
     xs: Sequence[float]
     points: Sequence[Estimate]
     beside: Sequence[float | None] = ()
+    across: Sequence[float] | None = None
 
     def of_another(self) -> Curve:
-        """What another has, as a curve without intervals."""
+        """What the other source has, as a curve without intervals."""
         known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
         return Curve(self.label, [x for x, _ in known], [Estimate(value, math.nan, math.nan, 1) for _, value in known])
-
-    across: Sequence[float] | None = None
 
 
 def draw(
@@ -73,6 +76,8 @@ def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Pa
     The markers are the curves' own unless one is given; the legend names the source once. Call it after `draw`.
     """
     for position, curve in enumerate(curves):
+        if not curve.points:
+            continue
         shape = marker or palette.marker(curve.label, position)
         axes.errorbar(
             list(curve.xs),

@@ -76,7 +76,7 @@ def run_checks(checks: Sequence[Check], *, progress: bool = False, threads: int 
     needed = dict(zip(keys, scenarios, strict=True))
     # The longest first, so that no core waits for a late one.
     order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
-    results = run_all([Request(needed[key], range(1, key[1] + 1)) for key in order], progress=progress, threads=threads)
+    results = run_all([Request(needed[key], range(1, key[1] + 1)) for key in order], progress=progress, threads=threads).whole()
     found = dict(zip(order, results, strict=True))
     return [judge(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
 

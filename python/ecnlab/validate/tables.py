@@ -66,7 +66,7 @@ def compare_files(
     found: list[Comparison] = []
     for table in tables:
         fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
-        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress, threads=threads)
+        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress, threads=threads).whole()
         cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
             found.extend(_compare_row(table, row, cache[row.scenario.hash], known))

@@ -1,0 +1,398 @@
+"""Batches: folders that hold finished runs of any number of scenarios in few files.
+
+    batch-*/TABLE.parquet    one table of all its runs: the columns `key` and `seed`, then the table's own
+    batch-*/batch.json       which runs these are, what was recorded of each, and what each file holds where
+    batch-*/scenarios.json   what the scenarios are that no earlier batch has told of
+
+The rows of a file are sorted by key and seed, and each scenario has a row group, which is read, and held against its digest,
+without the rest. A batch is written into a hidden folder, flushed to the disk, and renamed: whatever kills the process, it is whole
+or not there. Several processes, on several hosts too, may write batches into one folder; a run that two of them hold is the same.
+
+Many small batches are merged into one. The merged one is there before those that it stands for are removed, and names them, so that
+what a killed process did not remove is removed by the next. Who finds a batch gone looks for its runs again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.atomic import flush, put, remove, writer
+from ecnlab.errors import ResultsError
+from ecnlab.jobs import Finished
+from ecnlab.seeds import listed_seeds
+from ecnlab.tables import SeedRecord, about, as_text, covers, joined
+
+_JOURNAL = "batch.json"
+_SCENARIOS = "scenarios.json"
+
+# Batches below so many bytes are merged when there are so many of them.
+_TIERS = ((1 << 20, 16), (8 << 20, 8))
+_MOST_LOOKS = 100
+_FOOTERS = 256
+
+# The first byte of a part of a file, how many there are, and their SHA-256.
+_Extent = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """What a table's file holds where: its row groups, and the footer behind them."""
+
+    row_groups: Sequence[_Extent]
+    footer: _Extent
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.footer[0] + self.footer[1]
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """Some finished seeds of one scenario in a batch, and in which row group of each table's file they are."""
+
+    batch: Path
+    key: str
+    recording: Mapping[str, Any]
+    records: Mapping[int, SeedRecord]
+    row_groups: Mapping[str, int]
+    files: Mapping[str, TableFile]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of its tables."""
+        return frozenset(self.row_groups)
+
+    def table(self, name: str) -> _core.Table:
+        """One table of all its seeds. Raises ResultsError if the file is not the one that was stored."""
+        try:
+            return self.read(name)
+        except FileNotFoundError:  # merged meanwhile
+            return self._elsewhere(name).read(name)
+
+    def read(self, name: str) -> _core.Table:
+        """As `table`; raises FileNotFoundError if the batch is gone."""
+        path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
+        try:
+            data = _bytes(path, file.row_groups[row_group])
+            return _footer(path, file.footer).table(row_group, data)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            what = "is damaged: it is not what was stored" if error.errno is None else f"cannot be read: {error.strerror}"
+            raise ResultsError(f"{path} {what}; {remedy(self.batch)}") from None
+
+    def _elsewhere(self, name: str) -> StoredPart:
+        batches = _looked_at(self.batch.parent)
+        batches.refresh()
+        for part in batches.parts(self.key):
+            same = part.batch != self.batch and name in part.tables and as_text(part.recording) == as_text(self.recording)
+            if same and part.records.keys() >= self.records.keys():
+                return part
+        raise ResultsError(f"cannot read {self.batch / name}.parquet: it is not there; {remedy(self.batch)}")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch says of itself: its parts, whose scenarios it tells of, its bytes, and the batches that it stands for."""
+
+    path: Path
+    parts: Sequence[StoredPart]
+    scenarios: frozenset[str]
+    size: int
+    merged: Sequence[str]
+
+    @staticmethod
+    def open(path: Path) -> Batch:
+        """Read it. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
+        told = read_json(path / _JOURNAL, remedy(path))
+        try:
+            files = {name: _table_file(file) for name, file in told["files"].items()}
+            parts = list(_parts(path, told["runs"], files))
+            size = sum(file.size for file in files.values())
+            return Batch(path, parts, frozenset(told["scenarios"]), size, told["merged"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ResultsError(f"{path / _JOURNAL} is damaged; {remedy(path)}") from None
+
+
+class Batches:
+    """The batches of one folder, by key and seed."""
+
+    def __init__(self, path: Path) -> None:
+        """Look what there is. Raises ResultsError if a batch is damaged."""
+        self.path = path
+        self._batches: dict[str, Batch] = {}
+        self._parts: dict[str, list[StoredPart]] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look what other processes have stored or merged meanwhile. Raises ResultsError if a batch is damaged."""
+        for _ in range(_MOST_LOOKS):
+            there = {path.name for path in self.path.glob("batch-*")}
+            gone, new = self._batches.keys() - there, sorted(there - self._batches.keys())
+            if not gone and not new:
+                return
+            for name in gone:
+                del self._batches[name]
+            for name in new:
+                self._open(name)
+            self._parts = _by_key(self._batches.values())
+        raise ResultsError(f"{self.path} does not come to rest: batches come and go; try again")
+
+    def _open(self, name: str) -> None:
+        try:
+            self._batches[name] = Batch.open(self.path / name)
+        except FileNotFoundError:
+            if (self.path / name).is_dir():
+                raise ResultsError(f"{self.path / name / _JOURNAL} is not there; {remedy(self.path / name)}") from None
+
+    @property
+    def batches(self) -> list[Batch]:
+        """All of them."""
+        return list(self._batches.values())
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of all scenarios that there are runs of."""
+        return sorted(self._parts)
+
+    def parts(self, key: str) -> list[StoredPart]:
+        """What there is of a scenario."""
+        return self._parts.get(key, [])
+
+    def has(self, key: str, seed: int, recording: Mapping[str, Any]) -> bool:
+        """Whether there is a run with all that `recording` asks."""
+        return any(seed in part.records and covers(part.recording, recording) for part in self.parts(key))
+
+    def scenario(self, key: str) -> dict[str, Any]:
+        """What the batches say of a scenario. Raises ResultsError if they say nothing."""
+        for batch in (batch for batch in self.batches if key in batch.scenarios):
+            try:
+                told: dict[str, Any] = _scenarios(batch)[key]
+            except FileNotFoundError:  # merged meanwhile
+                self.refresh()
+                return self.scenario(key)
+            return told
+        raise ResultsError(f"{self.path} has no run of a scenario with the key {key}")
+
+    def write(self, runs: Iterable[Finished], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
+        """Store finished runs as one batch, whole or not at all, with what `scenarios` says of keys that no batch tells of yet.
+
+        Raises ResultsError if the disk refuses.
+        """
+        listed = sorted(runs, key=lambda run: (run.key, as_text(run.recording), run.seed))
+        if not listed:
+            return
+        known = {key for batch in self.batches for key in batch.scenarios}
+        new = {run.key: scenarios[run.key] for run in listed if run.key in scenarios and run.key not in known}
+        grouped = [list(group) for _, group in groupby(listed, lambda run: (run.key, as_text(run.recording)))]
+        try:
+            self._put([_NewPart(group) for group in grouped], new, [])
+        except OSError as error:
+            what = f"seed {listed_seeds([run.seed for run in listed])}" if len({run.key for run in listed}) == 1 else f"{len(listed)} runs"
+            why = error.strerror or str(error)
+            kept = "what was stored before is kept, and the same command goes on from there"
+            raise ResultsError(f"cannot store {what} in {self.path}: {why}; {kept}") from None
+        self.refresh()
+
+    def merge(self) -> None:
+        """Merge small batches if they are many. A disk that refuses, or another process that is faster, leaves them as they are."""
+        for many in _many(self.batches):
+            try:
+                self._put(_united(many), _all_scenarios(many), [batch.path.name for batch in many])
+            except OSError:
+                return
+            self.refresh()
+            self.remove_merged()
+
+    def remove_merged(self) -> None:
+        """Remove the batches that others stand for."""
+        for name in sorted({name for batch in self.batches for name in batch.merged} & self._batches.keys()):
+            remove(self.path / name)
+        self.refresh()
+
+    def _put(self, parts: Sequence[_NewPart], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
+        """Write a batch. Raises OSError, leaving no trace."""
+        name = f"batch-{writer()}"
+        partial = self.path / f".{name}.partial"
+        try:
+            partial.mkdir()
+            _fill(partial, parts, scenarios, merged)
+            flush(partial)
+            partial.rename(self.path / name)
+            flush(self.path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+class _NewPart:
+    """Some finished seeds of one scenario that are to be stored."""
+
+    def __init__(self, runs: Sequence[Finished]) -> None:
+        self._runs = runs
+        self.key = runs[0].key
+        self.recording = runs[0].recording
+        self.records = [run.record for run in runs]
+        self.tables = list(runs[0].tables)
+
+    def table(self, name: str) -> _core.Table:
+        return joined(self._runs, name)
+
+
+class _United(_NewPart):
+    """Parts of several batches that are one scenario's with the same recording; what two of them hold is taken once."""
+
+    def __init__(self, parts: Sequence[StoredPart]) -> None:
+        self._parts = parts
+        self._of = {seed: at for at, part in enumerate(parts) for seed in part.records}
+        self.key = parts[0].key
+        self.recording = parts[0].recording
+        self.records = [parts[at].records[seed] for seed, at in sorted(self._of.items())]
+        self.tables = sorted(parts[0].tables)
+
+    def table(self, name: str) -> _core.Table:
+        runs: list[tuple[int, _core.Table]] = []
+        for at in sorted(set(self._of.values())):
+            runs += self._parts[at].read(name).runs([seed for seed, of in self._of.items() if of == at])
+        return _core.join(self.key, sorted(runs, key=lambda run: run[0]))
+
+
+def _united(batches: Sequence[Batch]) -> list[_NewPart]:
+    """The parts of a batch that holds what several hold."""
+    found: dict[tuple[str, str], list[StoredPart]] = {}
+    for batch in batches:
+        for part in batch.parts:
+            found.setdefault((part.key, as_text(part.recording)), []).append(part)
+    return [_United(found[which]) for which in sorted(found)]
+
+
+def _many(batches: Sequence[Batch]) -> list[list[Batch]]:
+    """Batches of about one size that are too many."""
+    found, floor = [], 0
+    for ceiling, most in _TIERS:
+        alike = sorted((batch for batch in batches if floor <= batch.size < ceiling), key=lambda batch: batch.path.name)
+        if len(alike) >= most:
+            found.append(alike)
+        floor = ceiling
+    return found
+
+
+def _fill(partial: Path, parts: Sequence[_NewPart], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
+    files = {}
+    for table in sorted({table for part in parts for table in part.tables}):
+        data, extents = _core.write_parquet([part.table(table) for part in parts if table in part.tables], [*about(table), *_ENGINE])
+        put(partial / f"{table}.parquet", data)
+        files[table] = _told_of(data, extents)
+    if scenarios:
+        put(partial / _SCENARIOS, as_json(scenarios))
+    runs = [
+        {
+            "key": part.key,
+            "record": part.recording,
+            "tables": part.tables,
+            "seeds": {str(record.seed): record.told() for record in part.records},
+        }
+        for part in parts
+    ]
+    told = {"format": _core.FORMAT, "build": _core.BUILD, "merged": merged, "scenarios": sorted(scenarios), "runs": runs, "files": files}
+    put(partial / _JOURNAL, as_json(told, indent=None))
+
+
+_ENGINE = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("build", _core.BUILD)]
+
+
+def _told_of(data: bytes, extents: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    end = max(begin + size for begin, size in extents)
+    footer = (end, len(data) - end)
+    row_groups, footer_told = [[*one, _digest(data, *one)] for one in extents], [*footer, _digest(data, *footer)]
+    return {"row_groups": row_groups, "footer": footer_told}
+
+
+def _digest(data: bytes, begin: int, size: int) -> str:
+    return sha256(memoryview(data)[begin : begin + size]).hexdigest()
+
+
+def _table_file(told: Mapping[str, Any]) -> TableFile:
+    return TableFile([tuple(extent) for extent in told["row_groups"]], tuple(told["footer"]))
+
+
+def _parts(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFile]) -> Iterable[StoredPart]:
+    """The parts of a batch; each has the next row group of every file that it is in."""
+    next_one = dict.fromkeys(files, 0)
+    for told in runs:
+        records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in told["seeds"].items()}
+        row_groups = {table: next_one[table] for table in told["tables"]}
+        next_one.update({table: at + 1 for table, at in row_groups.items()})
+        yield StoredPart(path, told["key"], told["record"], records, row_groups, files)
+
+
+def _by_key(batches: Iterable[Batch]) -> dict[str, list[StoredPart]]:
+    found: dict[str, list[StoredPart]] = {}
+    for batch in sorted(batches, key=lambda batch: batch.path.name):
+        for part in batch.parts:
+            found.setdefault(part.key, []).append(part)
+    return found
+
+
+def _all_scenarios(batches: Iterable[Batch]) -> dict[str, Any]:
+    return {key: told for batch in batches for key, told in _scenarios(batch).items()}
+
+
+def _scenarios(batch: Batch) -> dict[str, Any]:
+    """What a batch tells of scenarios. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
+    return read_json(batch.path / _SCENARIOS, remedy(batch.path)) if batch.scenarios else {}
+
+
+def _bytes(path: Path, extent: _Extent) -> bytes:
+    """A part of a file. Raises OSError; one without a number if they are not those that were stored."""
+    begin, size, digest = extent
+    with path.open("rb") as file:
+        file.seek(begin)
+        data = file.read(size)
+    if len(data) != size or sha256(data).hexdigest() != digest:
+        raise OSError("not what was stored")
+    return data
+
+
+@lru_cache(16)
+def _looked_at(path: Path) -> Batches:
+    return Batches(path)
+
+
+@lru_cache(_FOOTERS)
+def _footer(path: Path, extent: _Extent) -> _core.Footer:
+    return _core.Footer(_bytes(path, extent))
+
+
+def remedy(batch: Path) -> str:
+    """What to do with a batch that is damaged."""
+    return f"delete the folder {batch}, and the same run computes its seeds again"
+
+
+def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
+    """A mapping as the text of a file."""
+    return (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def read_json(path: Path, what_to_do: str) -> dict[str, Any]:
+    """A file's JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it cannot be read or is damaged."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror or error}; {what_to_do}") from None
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ResultsError(f"{path} is damaged; {what_to_do}")
+    return value

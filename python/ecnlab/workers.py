@@ -1,0 +1,133 @@
+"""Who does the jobs: threads of this process (the engine releases the interpreter's lock), or a cluster (`cluster.py`)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from time import monotonic
+from typing import Protocol
+
+from ecnlab.errors import UsageError
+from ecnlab.jobs import Failure, Finished, Job, Watch, attempt
+from ecnlab.tracing import Tracing
+
+_MOST_THREADS = 1024
+_PER_THREAD = 4
+
+# What became of a job; None if it was stopped, and an error that is neither its scenario's nor the engine's.
+Ended = Finished | Failure | None | BaseException
+
+
+class Crew(Protocol):
+    """Workers at work. Jobs are told apart by numbers."""
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs it can have in hand."""
+
+    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+        """Take a job in hand."""
+
+    def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
+        """The jobs that have ended since the last look; waits for the first of them."""
+
+    def under_way(self) -> float:
+        """How much of the jobs in hand is over, where one job counts as 1."""
+
+    def stop(self) -> list[tuple[int, Ended]]:
+        """Stop all jobs in hand, and give what has ended nonetheless."""
+
+
+class Workers(Protocol):
+    """Who is to do jobs."""
+
+    @property
+    def traces(self) -> bool:
+        """Whether they can write traces into files of this machine."""
+
+    def crew(self, most: int) -> Crew:
+        """Let them come to work on so many jobs."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """So many threads of this process; as many as there are cores that it may use unless given."""
+
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        count = self.count
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_THREADS):
+            raise UsageError(f"threads: {count!r} must be a whole number from 1 to {_MOST_THREADS}")
+
+    @property
+    def traces(self) -> bool:
+        """They write files here."""
+        return True
+
+    def crew(self, most: int) -> Crew:
+        """Let them come to work on so many jobs."""
+        return _ThreadCrew(min(self.count or cores(), most))
+
+
+class _ThreadCrew:
+    def __init__(self, threads: int) -> None:
+        self.capacity = _PER_THREAD * threads
+        self._stop = Event()
+        self._given: SimpleQueue[tuple[int, Job, Tracing | None] | None] = SimpleQueue()
+        self._ended: SimpleQueue[tuple[int, Ended]] = SimpleQueue()
+        self._shares: dict[int, float] = {}
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
+        self._given.put((number, job, tracing))
+
+    def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
+        found: list[tuple[int, Ended]] = []
+        until = monotonic() + patience_s
+        while True:
+            try:
+                found.append(self._ended.get_nowait() if found else self._ended.get(timeout=max(until - monotonic(), 0.0)))
+            except Empty:
+                return found
+
+    def under_way(self) -> float:
+        return sum(self._shares.copy().values())
+
+    def stop(self) -> list[tuple[int, Ended]]:
+        self._stop.set()
+        for _ in self._threads:
+            self._given.put(None)
+        for thread in self._threads:
+            thread.join()
+        return self.ended(0.0)
+
+    def _work(self) -> None:
+        """What each thread does."""
+        while not self._stop.is_set():
+            given = self._given.get()
+            if given is None:
+                return
+            number, job, tracing = given
+            try:
+                outcome: Ended = attempt(job, self._watch(number, job), tracing)
+            except BaseException as error:
+                outcome = error
+            self._shares.pop(number, None)
+            self._ended.put((number, outcome))
+
+    def _watch(self, number: int, job: Job) -> Watch:
+        def watch(simulated_s: float) -> bool:
+            self._shares[number] = simulated_s / job.scenario.duration_s
+            return self._stop.is_set()
+
+        return watch
+
+
+def cores() -> int:
+    """The cores that this process may use; a batch system gives a job some of the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
