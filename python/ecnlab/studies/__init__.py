@@ -22,11 +22,7 @@ def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-<<<<<<< HEAD
     study: Study = import_module(f"ecnlab.studies.{_module(name)}").STUDY
-=======
-    study: Study = import_module(f"ecnlab.studies.{name.replace('-', '_')}").STUDY
->>>>>>> main
     return study
 
 
