@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ecnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.workers import Workers
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -15,6 +19,14 @@ Decorator = Callable[[Decorated], Decorated]
 threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
 aqms = click.option(
     "--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help="Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
+)
+cluster = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
+store = click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path("results") / "store",
+    help="Where runs are kept and shared (default: results/store).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
@@ -39,10 +51,25 @@ def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
 
 
+def workers(threads: int | None, cluster: str | None) -> Workers:
+    """Who `--threads` and `--cluster` say is to do the runs. Raises UsageError."""
+    from ecnlab.cluster import Cluster
+    from ecnlab.workers import Threads
+
+    if threads is not None and cluster is not None:
+        raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
+    return Threads(threads) if cluster is None else Cluster(cluster)
+
+
 def overrides(changes: Sequence[str]) -> dict[str, str]:
     """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    pairs = [change.partition("=") for change in changes]
-    bad = [change for change, (key, equals, _) in zip(changes, pairs, strict=True) if not (key.strip() and equals)]
+    return pairs("--set", changes, "flows.far.count=40")
+
+
+def pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
+    """Read options of the form KEY=VALUE. Raises UsageError naming every one that has no key or no "="."""
+    parts = [one.partition("=") for one in given]
+    bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]
     if bad:
-        raise UsageError("\n".join(f"--set {change!r}: write KEY=VALUE, e.g. flows.far.count=40" for change in bad))
-    return {key.strip(): value.strip() for key, _, value in pairs}
+        raise UsageError("\n".join(f"{option} {one!r}: write KEY=VALUE, e.g. {example}" for one in bad))
+    return {key.strip(): value.strip() for key, _, value in parts}

@@ -55,8 +55,19 @@ def test_the_sweeps_are_those_of_the_figures() -> None:
     assert thresholds == {(low, max_p) for low in (5, 10, 20, 30) for max_p in (0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0)}
 
 
-@pytest.mark.parametrize("number", ["4.10", "4.18"])
-def test_a_figure_draws_with_its_numbers(number: str, tmp_path: Path) -> None:
-    run_study(short_study(chapter4.ITEMS, number), tmp_path / "s", [1, 2])
-    frame = pl.read_csv(tmp_path / "s" / "figures" / f"figure-{number}.csv")
-    assert frame.height == {"4.10": 2 * 3 * 7, "4.18": 2 * 3 * 4}[number]
+def test_a_figure_s_curves_are_told_apart_without_colour() -> None:
+    (item,) = short_study(chapter4.ITEMS, "4.10").items
+    drawing = item.draw({key: ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1]) for key, need in item.needs.items()})
+    assert drawing.figure is not None
+    (axes,) = drawing.figure.axes
+    curves = [bars.lines[0] for bars in axes.containers if bars.lines[0].get_linestyle() != "None"]
+    assert len({(curve.get_marker(), curve.get_linestyle()) for curve in curves}) == len(curves) == 6
+    assert drawing.data is not None
+    assert drawing.data.height == 2 * 3 * 7
+
+
+def test_a_figure_against_time_is_drawn_with_its_numbers(tmp_path: Path) -> None:
+    run_study(short_study(chapter4.ITEMS, "4.18"), tmp_path / "s", [1, 2])
+    frame = pl.read_csv(tmp_path / "s" / "figures" / "figure-4.18.csv")
+    assert frame.columns == ["scheme", "group", "time_s", "goodput_first_bps", "half_width"]
+    assert frame.height == 2 * 3 * 4

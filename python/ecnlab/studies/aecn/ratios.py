@@ -26,7 +26,7 @@ def _jain(number: str, flows: int) -> Item:
 
 
 def _goodput(number: str, flows: int) -> Item:
-    panel = by_group(ALPHAS, lambda alpha, group: aecn(GOODPUT, flows, alpha, group), printed={ALL: _at_1(GOODPUT, flows)})
+    panel = by_group(ALPHAS, lambda alpha, group: aecn(GOODPUT, flows, alpha, group), published={ALL: _at_1(GOODPUT, flows)})
     title = f"AECN's goodput against alpha = beta, {flows} flows"
     return figure(number, title, _caption(flows), [panel], scales(_PARAMETER, GOODPUT, y_range=RATE_RANGE), palette=OF_PLACES)
 
