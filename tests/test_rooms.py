@@ -14,9 +14,11 @@ FORBIDDEN = {
     "plots": {"studies", "validate", "cli"},
     "draw": {"studies", "validate", "cli", "plots", "results", "runner"},
     "networks": {"studies", "validate", "cli", "plots"},
+    "sweeps": {"studies", "validate", "cli", "comparison"},
+    "comparison": {"studies", "validate", "cli", "plots"},
     "analysis": {"studies", "validate", "cli", "plots", "results"},
-    "runner": {"studies", "validate", "cli", "plots"},
-    "results": {"studies", "validate", "cli"},
+    "runner": {"studies", "validate", "cli", "plots", "sweeps", "comparison"},
+    "results": {"studies", "validate", "cli", "sweeps", "comparison"},
     "store": {"studies", "validate", "cli", "plots"},
     "scenarios": {"studies", "validate", "cli", "plots", "results", "runner"},
 }

@@ -28,11 +28,17 @@ PAGES = [README, *sorted(DOCS.rglob("*.md")), *(DOCS.parent / name for name in (
 TRACES = Path(__file__).parent / "traces"
 
 SUBSTITUTES = {"FILE": "first.toml", "NAME": "ecn", "DIR": "first"}
-SUBSTITUTES_OF = {"trace": {"FILE": "thesis.tr"}, "validate": {"DIR": str(OWN_CASES)}}
+SUBSTITUTES_OF = {
+    "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
+    "trace": {"FILE": "thesis.tr"},
+    "validate": {"DIR": str(OWN_CASES)},
+}
 # What only a cluster of processes can run; tests/test_cluster.py has one.
 ELSEWHERE = {"ADDRESS"}
 SHORTER = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
+    ("compare",): ["--seeds", "2"],
+    ("sweep",): ["--set", "duration=3 s", "--set", "measure_from=0 s", "--seeds", "2"],
     ("study", "run"): ["--figure", "5.29"],
 }
 # What finds something that is to be found exits with 1.

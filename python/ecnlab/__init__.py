@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ecnlab.aqm import mark as mark
     from ecnlab.aqm import param as param
     from ecnlab.cluster import Cluster as Cluster
+    from ecnlab.comparison.compare import compare as compare
+    from ecnlab.comparison.model import Comparison as Comparison
     from ecnlab.errors import AqmError as AqmError
     from ecnlab.errors import ClusterError as ClusterError
     from ecnlab.errors import EcnlabError as EcnlabError
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import load as load
     from ecnlab.scenarios import scenario as scenario
     from ecnlab.store import Store as Store
+    from ecnlab.sweeps.folder import open_sweep as open_sweep
+    from ecnlab.sweeps.run import sweep as sweep
+    from ecnlab.sweeps.sweep import Sweep as Sweep
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
@@ -61,6 +66,7 @@ _HOMES = {
     "AqmError": "errors",
     "Cluster": "cluster",
     "ClusterError": "errors",
+    "Comparison": "comparison.model",
     "EcnlabError": "errors",
     "EngineFault": "errors",
     "Estimate": "analysis.stats",
@@ -76,6 +82,7 @@ _HOMES = {
     "Scenario": "scenarios",
     "ScenarioError": "errors",
     "Store": "store",
+    "Sweep": "sweeps.sweep",
     "Threads": "workers",
     "Trace": "traces",
     "TraceError": "errors",
@@ -83,16 +90,19 @@ _HOMES = {
     "UnknownName": "errors",
     "UsageError": "errors",
     "catalog": "",
+    "compare": "comparison.compare",
     "drop": "aqm",
     "gauge": "aqm",
     "load": "scenarios",
     "mark": "aqm",
     "open_result": "results",
+    "open_sweep": "sweeps.folder",
     "paired_difference": "analysis.stats",
     "param": "aqm",
     "run": "runner",
     "run_all": "runner",
     "scenario": "scenarios",
+    "sweep": "sweeps.run",
     "trace": "traces",
 }
 

@@ -113,7 +113,17 @@ def _hosts(node: str, delay: str) -> tuple[str, Tree]:
     return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
 
 
-def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int = 0, tcp: Tree | None = None) -> Tree:
+def red_ecn(
+    title: str,
+    queue: Tree,
+    delay_ms: float,
+    *,
+    ecn: bool,
+    bursts: int = 0,
+    tcp: Tree | None = None,
+    rate: str = "1.5 Mbps",
+    duration: str = "100 s",
+) -> Tree:
     """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
 
     They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
@@ -121,14 +131,14 @@ def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int 
     here are what ns-2's table of it was measured with.
     """
     long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
-    link = bottleneck("1.5 Mbps", "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    link = bottleneck(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
     sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_window": 10_000, **(tcp or {})}
     flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
     if bursts:
         app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
         datagrams = {"packet_size": 1000, "header": 0}
         flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
-    return {"name": title, "duration": "100 s", "link": [long, link], "flows": flows}
+    return {"name": title, "duration": duration, "link": [long, link], "flows": flows}
 
 
 def _red_ecn_hosts(rate: str) -> Tree:

@@ -19,7 +19,12 @@ def unit_of(column: str) -> str:
 
 def shown_unit(column: str) -> tuple[float, str]:
     """The factor to, and the name of, the unit in which people read `column`: Mbit/s and ms. Raises UnknownName."""
-    return _SHOWN.get(unit_of(column), (1.0, unit_of(column)))
+    return shown_as(unit_of(column))
+
+
+def shown_as(unit: str) -> tuple[float, str]:
+    """The factor from `unit` to, and the name of, the unit in which people read it."""
+    return _SHOWN.get(unit, (1.0, unit))
 
 
 @cache

@@ -67,7 +67,7 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     return Estimate(mean, sd, half_width, n)
 
 
-def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE, *, alike: bool = False) -> Estimate:
     """Mean of a - b over seeds with its interval.
 
     Parameters
@@ -76,6 +76,8 @@ def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float 
         Values of two results; a[i] and b[i] come from the same seed, so the draws that both share cancel.
     confidence : float
         How often the interval is to hold the true difference.
+    alike : bool
+        Whether the seeds of both results are all alike (`result.alike`), as nothing in them is random: there is no interval then.
 
     Raises
     ------
@@ -84,7 +86,8 @@ def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float 
     """
     if len(a) != len(b):
         raise UsageError(f"paired values need equal lengths, got {len(a)} and {len(b)}")
-    return estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
+    found = estimate([one - other for one, other in zip(a, b, strict=True)], confidence)
+    return found.without_interval() if alike else found
 
 
 def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: float = 0.99) -> float:

@@ -63,8 +63,13 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
 
 def overrides(changes: Sequence[str]) -> dict[str, str]:
     """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
-    pairs = [change.partition("=") for change in changes]
-    bad = [change for change, (key, equals, _) in zip(changes, pairs, strict=True) if not (key.strip() and equals)]
+    return pairs("--set", changes, "flows.far.count=40")
+
+
+def pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
+    """Read options of the form KEY=VALUE. Raises UsageError naming every one that has no key or no "="."""
+    parts = [one.partition("=") for one in given]
+    bad = [one for one, (key, equals, _) in zip(given, parts, strict=True) if not (key.strip() and equals)]
     if bad:
-        raise UsageError("\n".join(f"--set {change!r}: write KEY=VALUE, e.g. flows.far.count=40" for change in bad))
-    return {key.strip(): value.strip() for key, _, value in pairs}
+        raise UsageError("\n".join(f"{option} {one!r}: write KEY=VALUE, e.g. {example}" for one in bad))
+    return {key.strip(): value.strip() for key, _, value in parts}

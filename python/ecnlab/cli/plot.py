@@ -1,11 +1,11 @@
-"""`ecnlab plot`: the figures of a results folder."""
+"""`ecnlab plot`: the figures of a results folder or of a sweep."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,24 +21,81 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--figure", "figures", metavar="NAME", multiple=True, help="Only this kind of figure; repeatable.")
+@click.option("--figure", "figures", metavar="NAME", multiple=True, help="Of a run: only this kind of figure; repeatable.")
+@click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Of a sweep: what is drawn, e.g. goodput_bps; repeatable.")
+@click.option("--x", metavar="PARAMETER", help="Of a sweep: what it is drawn against (default: the first that is a number).")
+@click.option(
+    "--by",
+    metavar="PARAMETER",
+    multiple=True,
+    help="Of a sweep: a line for each value; also group, queue or band (default: all other parameters); repeatable.",
+)
+@click.option("--group", metavar="NAME", help="Of a sweep: the quantity of this group.")
+@click.option("--queue", metavar="NAME", help="Of a sweep: the quantity of this queue.")
+@click.option("--band", metavar="QUEUE.BAND", help="Of a sweep: the quantity of this band.")
+@click.option("--where", metavar="PARAMETER=VALUE", multiple=True, help="Of a sweep: only points with this value; repeatable.")
 @click.option("--format", "formats", type=click.Choice(_FORMATS), multiple=True, help="Kind of file (default: svg); repeatable.")
 @click.option("--width", metavar="LENGTH", help="Width of a figure, e.g. 8.5cm or 3.4in.")
 @click.option("--titles", is_flag=True, help="Put the scenario's title above each figure.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go (default: figures in the results folder).")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go (default: figures in the folder).")
 @options.quiet
 def plot(
-    folder: Path, figures: Sequence[str], formats: Sequence[str], width: str | None, titles: bool, out: Path | None, quiet: bool
+    folder: Path,
+    figures: Sequence[str],
+    formats: Sequence[str],
+    width: str | None,
+    titles: bool,
+    out: Path | None,
+    quiet: bool,
+    **of_sweep: Any,
 ) -> None:
-    """Draw the figures of a results folder.
+    """Draw the figures of a results folder or of a sweep.
 
-    DIR is a folder that `ecnlab run` has written. What can be drawn depends on what the scenario's [record] asked for.
+    DIR is a folder that `ecnlab run` or `ecnlab sweep` has written. What can be drawn of a run depends on what the scenario's [record]
+    asked for; of a sweep, any quantity against any parameter, with the data as CSV beside each figure.
     """
     from ecnlab.results import open_result
+    from ecnlab.sweeps.folder import is_sweep
 
     inches = None if width is None else read_width(width)
-    result = open_result(folder)
-    draw(result, out or folder / "figures", figures, formats or _FORMATS[:1], inches, titles=titles, shown=not quiet, said=not quiet)
+    kinds, target = formats or _FORMATS[:1], out or folder / "figures"
+    if is_sweep(folder):
+        _require_unused(folder, "a sweep", {"figure": figures})
+        _draw_sweep(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
+    else:
+        result = open_result(folder)
+        _require_unused(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
+        draw(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
+
+
+def _require_unused(folder: Path, what: str, given: Mapping[str, Any]) -> None:
+    used = [f"--{name}" for name, value in given.items() if value]
+    if used:
+        raise UsageError(f"{folder} is {what}: leave out {', '.join(used)}")
+
+
+def _draw_sweep(
+    folder: Path, target: Path, formats: Sequence[str], width: float | None, asked: Mapping[str, Any], *, titles: bool, quiet: bool
+) -> None:
+    from ecnlab.cli import output
+    from ecnlab.progress import Progress
+    from ecnlab.sweeps.folder import open_sweep
+
+    plots = open_sweep(folder).plot.styled(width_in=width, titles=titles)
+    rows = {name: asked[name] for name in ("group", "queue", "band")}
+    with Progress(0, shown=not quiet, verb="drawing") as bar:
+        drawn = plots.save_all(
+            target,
+            asked["quantities"],
+            asked["x"],
+            asked["by"] or None,
+            formats=formats,
+            where=options.pairs("--where", asked["where"], "max_p=0.5"),
+            progress=bar.show_of,
+            **rows,
+        )
+    if not quiet:
+        output.say(f"figures in {target}: {', '.join(drawn)}")
 
 
 def draw(

@@ -10,6 +10,8 @@ from ecnlab.cli import EXIT_CODES
 
 COMMANDS = {
     "run": "run:run",
+    "sweep": "sweep:sweep",
+    "compare": "compare:compare",
     "plot": "plot:plot",
     "draw": "draw:draw",
     "check": "check:check",

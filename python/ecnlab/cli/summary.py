@@ -110,10 +110,11 @@ def _total(result: Result) -> str:
 
 def _row(quantity: str, estimates: Iterable[Callable[[str], Estimate]]) -> list[str]:
     factor, unit = shown_unit(quantity)
-    return [_name(quantity), unit, *(number(of(quantity), factor) for of in estimates)]
+    return [name_of(quantity), unit, *(number(of(quantity), factor) for of in estimates)]
 
 
-def _name(quantity: str) -> str:
+def name_of(quantity: str) -> str:
+    """A quantity as people read it: without its unit, with blanks."""
     for ending in ("_bps", "_packets", "_s"):
         quantity = quantity.removesuffix(ending)
     return quantity.replace("_", " ")

@@ -21,14 +21,13 @@ WORDS = {"delay": "one-way delay", "rtt": "round-trip time", "sojourn": "time in
 FloatArray = NDArray[np.float64]
 
 _MILLI = 1e3
-_LINES = ["-", "--", "-.", ":"]
 
 
 def draw(axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str], palette: Palette = BY_POSITION) -> None:
     """The cumulative share of each name's samples against the quantity, all seeds together, from the table `distributions`."""
     for position, name in enumerate(names):
         times, shares = cumulative(frame.filter((pl.col("quantity") == quantity) & (pl.col("of") == name)))
-        line, colour = _LINES[position % len(_LINES)], palette.colour(name, position)
+        line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
         axes.plot(times * _MILLI, shares, color=colour, linestyle=line, label=style.label(axes, name))
     axes.set_xlabel(f"{WORDS[quantity]} (ms)")
     axes.set_ylabel("cumulative share")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart without colour vision.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+LINES = ["-", "--", "-.", ":"]
 MARK, DROP, LOCKOUT = "#0072B2", "#D55E00", "#BBBBBB"
 
 _FONT = "DejaVu Sans"

@@ -11,7 +11,11 @@ from ecnlab.errors import UnknownName
 if TYPE_CHECKING:
     from ecnlab.studies.model import Study
 
-TITLES = {"aecn": "AECN: fair marking for flows of unlike round-trip times"}
+TITLES = {
+    "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
+    "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
+}
 
 
 def find(name: str) -> Study:

@@ -1,0 +1,149 @@
+"""`ecnlab sweep`: a scenario over a grid or a list of points, times seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ecnlab.cli import FAILED, options
+from ecnlab.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.sweeps.file import SweepFile
+    from ecnlab.sweeps.plan import Plan
+    from ecnlab.sweeps.sweep import Sweep
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--vary",
+    metavar="KEY=VALUES",
+    multiple=True,
+    help="Vary one parameter, e.g. link.bottleneck.queue.max_p=0.1,0.5 or flows.far.count=10..40 step 10; repeatable.",
+)
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter at all points; repeatable.")
+@options.aqms
+@options.seed("those of the file, else 1")
+@options.seeds("those of the file, else seed 1 alone")
+@options.threads
+@options.cluster
+@options.store
+@click.option("--table", "tables", metavar="NAME", multiple=True, help="A table wanted besides the measures, e.g. flows; repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The sweep's folder (default: results/sweep-NAME).")
+@options.as_json
+@options.quiet
+def sweep(
+    file: Path,
+    vary: Sequence[str],
+    changes: Sequence[str],
+    aqms: Sequence[str],
+    seed: str | None,
+    seeds: str | None,
+    threads: int | None,
+    cluster: str | None,
+    store: Path,
+    tables: Sequence[str],
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run a scenario at many points, over seeds.
+
+    FILE is a sweep file (TOML), or a scenario whose parameters --vary names. The tables of all points are written as one. What is in
+    the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
+    """
+    from ecnlab.cli import output
+    from ecnlab.sweeps import run
+
+    asked = _asked(file, vary)
+    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms])
+    chosen = _seeds(asked, seed, seeds)
+    made = run.plan_of(asked)
+    output.warn(made.warnings, str(asked.scenario))
+    folder = out or Path("results") / f"sweep-{asked.name}"
+    if not (quiet or as_json):
+        output.tell(_announced(made, chosen))
+    try:
+        done = run.run_plan(
+            made,
+            chosen,
+            tables=[*asked.tables, *tables],
+            name=asked.name,
+            store=store,
+            out=folder,
+            workers=options.workers(threads, cluster),
+            progress=not quiet,
+        )
+    except Interrupted as error:
+        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
+    _report(done, made, folder, as_json=as_json, quiet=quiet)
+
+
+def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
+    """What the file and the options ask for. Raises UsageError."""
+    from ecnlab.names import file_name
+    from ecnlab.sweeps import file as files
+
+    grid = _varied(vary)
+    if not file.is_file() or not files.is_sweep_file(file):
+        if not grid:
+            raise UsageError(
+                f"{file} is a scenario and nothing of it is varied: add --vary KEY=VALUES, e.g. --vary flows.far.count=10,20,40"
+                if file.is_file()
+                else f"cannot read {str(file)!r}: there is no such file"
+            )
+        ends = [key.rsplit(".", 1)[-1] for key in grid]
+        return files.SweepFile(file_name("-".join([file.stem, *ends])), file, grid=grid)
+    asked = files.read(file)
+    twice = sorted(set(asked.grid) & set(grid))
+    if twice:
+        raise UsageError(f"--vary {twice[0]}: {file} varies it already; leave out one of them")
+    return replace(asked, grid={**asked.grid, **grid})
+
+
+def _varied(vary: Sequence[str]) -> dict[str, str]:
+    """Read `--vary KEY=VALUES` options. Raises UsageError naming every one that is none."""
+    pairs = [one.partition("=") for one in vary]
+    bad = [one for one, (key, equals, _) in zip(vary, pairs, strict=True) if not (key.strip() and equals)]
+    if bad:
+        raise UsageError("\n".join(f"--vary {one!r}: write KEY=VALUES, e.g. flows.far.count=10,20,40" for one in bad))
+    keys = [key.strip() for key, _, _ in pairs]
+    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    if twice:
+        raise UsageError("\n".join(f"--vary {key} stands there twice: name all values in one" for key in twice))
+    return {key: values for key, (_, _, values) in zip(keys, pairs, strict=True)}
+
+
+def _seeds(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
+    if seed is None and seeds is None and asked.seeds is not None:
+        return asked.seeds
+    return options.chosen_seeds(seed, seeds, "1..1")
+
+
+def _announced(made: Plan, seeds: Sequence[int]) -> str:
+    """How much there is to do."""
+    unlike = len({point.scenario.hash for point in made.points})
+    points = f"{len(made.points)} point{'s' * (len(made.points) != 1)}"
+    return f"{points}, {len(seeds)} seed{'s' * (len(seeds) != 1)}: {unlike * len(seeds)} runs, but for what is stored already"
+
+
+def _report(done: Sweep, made: Plan, folder: Path, *, as_json: bool, quiet: bool) -> None:
+    from ecnlab.cli import output, sweep_summary
+
+    source = made.base.source
+    output.warn([warning for warning in done.warnings if warning not in made.warnings], source)
+    if as_json:
+        output.say_json(sweep_summary.json_of(done))
+    elif not quiet:
+        output.say_tables(sweep_summary.tables(done))
+        output.say(f"sweep in {folder}: {', '.join(done.tables)}, summary")
+    for failure in done.failures:
+        output.tell(f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}")
+    if done.failures:
+        output.tell("the same command runs what failed again")
+        raise click.exceptions.Exit(FAILED)

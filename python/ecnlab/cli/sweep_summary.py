@@ -1,0 +1,75 @@
+"""A sweep as a table: a row for each point with what most ask for, and as JSON with everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.analysis.stats import Estimate
+from ecnlab.cli.summary import name_of, number
+from ecnlab.cli.table import Table
+from ecnlab.sweeps.values import shown
+from ecnlab.units import shown_unit
+
+if TYPE_CHECKING:
+    from ecnlab.sweeps.sweep import Sweep
+
+# What most ask for first, of all flows.
+QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
+
+_MOST_ROWS = 60
+
+
+def tables(sweep: Sweep) -> list[Table]:
+    """The table of a sweep's points, over all flows."""
+    summary = sweep.summary()
+    names = [one.name for one in sweep.parameters]
+    points: dict[int, dict[str, Any]] = {}
+    for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
+        points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate(row)
+    rows = [[*(_cell(point[name]) for name in names), *(_number(point, quantity) for quantity in QUANTITIES)] for point in points.values()]
+    return [Table(_title(sweep, len(rows)), [*names, *map(_heading, QUANTITIES)], rows[:_MOST_ROWS], names)] if rows else []
+
+
+def json_of(sweep: Sweep) -> dict[str, Any]:
+    """What was asked, and for each point its parameters and every quantity, as nested dicts."""
+    names = [one.name for one in sweep.parameters]
+    points: dict[int, dict[str, Any]] = {}
+    for row in sweep.points.iter_rows(named=True):
+        values = {name: row[name] for name in names}
+        points[row["point"]] = {
+            "point": row["point"],
+            "parameters": values,
+            "key": row["key"],
+            "seeds": row["seeds"],
+            "alike": row["alike"],
+        }
+    for row in sweep.summary().iter_rows(named=True):
+        home = points[row["point"]].setdefault(row["table"], {})
+        home = home.setdefault(row["name"], {}) if row["name"] else home
+        home[row["quantity"]] = {key: row[key] for key in ("mean", "sd", "half_width", "n", "unit")}
+    about = {key: value for key, value in sweep.about.items() if key not in ("points", "files")}
+    return about | {"points": list(points.values())}
+
+
+def _title(sweep: Sweep, rows: int) -> str:
+    n = len(sweep.seeds)
+    title = f"{sweep.name}: 1 seed" if n == 1 else f"{sweep.name}: {n} seeds, mean ± 95 % interval"
+    return f"{title}; the first {_MOST_ROWS} of {rows} points, all are in summary.csv" if rows > _MOST_ROWS else title
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else shown(value)
+
+
+def _number(point: Mapping[str, Any], quantity: str) -> str:
+    return number(point[quantity], shown_unit(quantity)[0])
+
+
+def _heading(quantity: str) -> str:
+    unit = shown_unit(quantity)[1]
+    return name_of(quantity) + (f" ({unit})" if unit not in ("1", "packets") else "")
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["mean"], row["sd"], row["half_width"], row["n"])

@@ -1,0 +1,1 @@
+"""Comparisons of two results, scenarios or sweeps."""

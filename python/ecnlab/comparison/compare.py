@@ -1,0 +1,117 @@
+"""`ecnlab.compare`: two results, scenarios or sweeps, quantity by quantity, paired by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ecnlab import scenarios
+from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.comparison.model import Comparison
+from ecnlab.comparison.sides import of_results, of_sweeps
+from ecnlab.errors import UnknownName, UsageError
+from ecnlab.results import Result, open_result
+from ecnlab.runner import Request, run_all
+from ecnlab.scenarios import Scenario
+from ecnlab.seeds import chosen_seeds
+from ecnlab.store import Store
+from ecnlab.sweeps.file import is_sweep_file
+from ecnlab.sweeps.folder import is_sweep, open_sweep
+from ecnlab.sweeps.run import STORE
+from ecnlab.sweeps.sweep import Sweep
+from ecnlab.workers import Workers
+
+SEEDS = 10
+
+Side = Result | Sweep
+
+
+def compare(
+    a: Result | Sweep | Scenario | str | Path,
+    b: Result | Sweep | Scenario | str | Path,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    quantities: Sequence[str] = (),
+    confidence: float = CONFIDENCE,
+    store: Store | str | Path | None = STORE,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """How B differs from A, quantity by quantity.
+
+    Parameters
+    ----------
+    a, b : Result, Sweep, Scenario or path
+        Two results or two sweeps, or their folders; a scenario or its file is run.
+    seeds : int or iterable of int, optional
+        The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
+    quantities : sequence of str, optional
+        Only these quantities, e.g. "goodput_bps"; all unless named.
+    confidence : float
+        How often each interval is to hold the true difference.
+    store, workers, threads, progress
+        As for `sweep`.
+
+    Raises
+    ------
+    UsageError
+        One side is a sweep and the other is none, or the sweeps have unlike parameters.
+    UnknownName
+        A quantity that neither has.
+    ScenarioError, ResultsError
+        A scenario is unsound, or a folder cannot be read.
+    RunsFailed
+        Some run failed.
+    """
+    names = _names(a, b)
+    opened = [_opened(side) for side in (a, b)]
+    if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
+        raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
+    wanted = [side for side in opened if isinstance(side, Scenario)]
+    requests = [Request(scenario, _seeds(opened, seeds)) for scenario in wanted]
+    ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
+    left, right = (next(ran) if isinstance(side, Scenario) else side for side in opened)
+    if isinstance(left, Sweep) and isinstance(right, Sweep):
+        made = of_sweeps(left, right, names, confidence)
+    elif isinstance(left, Result) and isinstance(right, Result):
+        made = of_results(left, right, names, confidence)
+    else:
+        raise UsageError("a sweep can be compared with a sweep only: one of the two is none")
+    return _only(made, quantities)
+
+
+def _opened(side: object) -> Side | Scenario:
+    """A side as a result, a sweep, or a scenario that is yet to be run. Raises UsageError."""
+    if isinstance(side, (Result, Sweep, Scenario)):
+        return side
+    if not isinstance(side, (str, Path)):
+        raise UsageError(f"compare: must be a result, a sweep, a scenario, or a path, not {type(side).__name__}")
+    path = Path(side)
+    if path.is_dir():
+        return open_sweep(path) if is_sweep(path) else open_result(path)
+    if is_sweep_file(path):
+        raise UsageError(f"{path} is a sweep file: run it with ecnlab sweep, and compare the folders of two sweeps")
+    return scenarios.load(path)
+
+
+def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
+    """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
+    there = [side.seeds for side in sides if isinstance(side, Result)]
+    return chosen_seeds(SEEDS if seeds is None else seeds) if seeds is not None or not there else there[0]
+
+
+def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:
+    """The rows of these quantities; all if none is named. Raises UnknownName."""
+    known = {row.quantity for row in made.rows}
+    for quantity in quantities:
+        if quantity not in known:
+            raise UnknownName("quantity that both have", quantity, known)
+    return replace(made, rows=[row for row in made.rows if not quantities or row.quantity in quantities])
+
+
+def _names(a: object, b: object) -> tuple[str, str]:
+    """What the two are called: as their files or folders, unless these are called alike."""
+    names = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
+    return (names[0], names[1]) if all(names) and names[0] != names[1] else ("A", "B")

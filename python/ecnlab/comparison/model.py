@@ -1,0 +1,117 @@
+"""What a comparison gives back: how each quantity differs, what differs between the scenarios, and what to know before reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.analysis.compare import Difference
+from ecnlab.analysis.stats import Estimate
+from ecnlab.errors import Problem
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A parameter in force that the two do not share; None where one does not have it."""
+
+    key: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one quantity differs.
+
+    Attributes
+    ----------
+    point : Mapping
+        The parameters of the sweep's point; empty where no sweeps are compared.
+    table, name, quantity, unit : str
+        Which quantity: of the table `total`, or of a group, queue or QUEUE.BAND.
+    difference : Difference
+        B - A.
+    """
+
+    point: Mapping[str, Any]
+    table: str
+    name: str
+    quantity: str
+    unit: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between A and B.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What A and B are called.
+    titles : tuple of str
+        Their scenarios' titles.
+    parameters : list of Changed
+        What differs between the scenarios.
+    notes : list of str
+        What to know before reading the numbers.
+    warnings : list of tuples
+        What either scenario says that its author hardly meant: what it is called, and the Problem.
+    rows : list of Row
+        Every quantity that both have.
+    """
+
+    names: tuple[str, str]
+    titles: tuple[str, str]
+    parameters: list[Changed]
+    notes: list[str]
+    warnings: list[tuple[str, Problem]]
+    rows: list[Row] = field(repr=False)
+
+    @property
+    def apart(self) -> list[Row]:
+        """The rows that differ by more than their interval."""
+        return [row for row in self.rows if row.difference.is_apart]
+
+    def frame(self) -> pl.DataFrame:
+        """The rows as a polars frame, the parameters of a sweep's point in front."""
+        import polars as pl
+
+        return pl.DataFrame([{**row.point, **_told(row)} for row in self.rows], infer_schema_length=None)
+
+    def json(self) -> dict[str, Any]:
+        """It as nested dicts of plain values."""
+        return {
+            "a": {"name": self.names[0], "title": self.titles[0]},
+            "b": {"name": self.names[1], "title": self.titles[1]},
+            "parameters": [vars(one) for one in self.parameters],
+            "notes": self.notes,
+            "differences": [({"point": dict(row.point)} if row.point else {}) | _told(row) for row in self.rows],
+        }
+
+
+def _told(row: Row) -> dict[str, Any]:
+    """A row as plain values."""
+    found = row.difference
+    return {
+        "table": row.table,
+        "name": row.name,
+        "quantity": row.quantity,
+        "unit": row.unit,
+        **{f"a_{key}": value for key, value in _plain(found.a).items()},
+        **{f"b_{key}": value for key, value in _plain(found.b).items()},
+        **{f"change_{key}": value for key, value in _plain(found.change).items()},
+        "relative": found.relative.mean,
+        "relative_half_width": found.relative.half_width,
+        "is_apart": found.is_apart,
+        "is_paired": found.paired,
+        "n": found.change.n,
+    }
+
+
+def _plain(value: Estimate) -> dict[str, float]:
+    return {"mean": value.mean, "half_width": value.half_width}

@@ -1,0 +1,199 @@
+"""The values of both sides brought together, and what is to be known of the two before their numbers are read.
+
+Rows are in the order in which a reader wants them: what differs by more than its interval first, of that the largest change in per cent
+first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ecnlab import catalog
+from ecnlab.analysis.compare import Sample, difference, is_paired
+from ecnlab.comparison.model import Changed, Comparison, Row
+from ecnlab.errors import Problem, UsageError
+from ecnlab.results import Result
+from ecnlab.seeds import listed_seeds
+from ecnlab.sweeps.sweep import Sweep
+from ecnlab.units import unit_of
+
+# The tables that are compared, and the columns that name a row of each.
+TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
+
+Cell = tuple[str, str, str]  # table, name of the row, quantity
+Samples = Mapping[Cell, Sample]
+Values = Mapping[str, Any]
+
+
+def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) -> Comparison:
+    """How result B differs from result A."""
+    of_a, of_b = _of_result(a), _of_result(b)
+    notes = [*_of_seeds(a.seeds, b.seeds, names), *_of_engines(a, b), *_alike(a.alike, b.alike, names), *_rows_of_one(of_a, of_b, names)]
+    changed = list(_changed(a.header["parameters"], b.header["parameters"]))
+    if not changed:
+        notes.insert(0, "the two are one scenario: nothing can differ but by chance")
+    rows = _sorted(_rows({}, of_a, of_b, confidence))
+    return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), rows)
+
+
+def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
+    """How sweep B differs from sweep A at each point that both have. Raises UsageError where their parameters are unlike."""
+    columns = [[one.name for one in sweep.parameters] for sweep in (a, b)]
+    if set(columns[0]) != set(columns[1]):
+        told = " and ".join(", ".join(each) for each in columns)
+        raise UsageError(f"the sweeps vary unlike parameters ({told}), so their points cannot be paired")
+    points = [_points(sweep, columns[0]) for sweep in (a, b)]
+    shared = [place for place in points[0] if place in points[1]]
+    if not shared:
+        raise UsageError("the sweeps have no point in common: no values of their parameters are the same")
+    left = [len(each) - len(shared) for each in points]
+    notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
+    notes += [*_of_seeds(a.seeds, b.seeds, names), *_of_builds(a.about["build"], b.about["build"])]
+    of_a, of_b = _of_sweep(a), _of_sweep(b)
+    rows: list[Row] = []
+    for place in shared:
+        at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
+        rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
+    changed = list(_changed(_asked(a), _asked(b)))
+    return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), _sorted(rows))
+
+
+def _of_result(result: Result) -> Samples:
+    return {cell: Sample(dict(zip(result.seeds, values, strict=True)), result.alike) for cell, values in _values(result)}
+
+
+def _values(result: Result) -> Iterator[tuple[Cell, list[float]]]:
+    for quantity in _quantities("total"):
+        yield ("total", "", quantity), result.values(quantity)
+    for group in result.group_names:
+        for quantity in _quantities("groups"):
+            yield ("groups", group, quantity), result.values(quantity, group=group)
+    for queue in result.queue_names:
+        for quantity in _quantities("queues"):
+            yield ("queues", queue, quantity), result.values(quantity, queue=queue)
+    for queue, band in result.band_names:
+        for quantity in _quantities("bands"):
+            yield ("bands", f"{queue}.{band}", quantity), result.values(quantity, queue=queue, band=band)
+
+
+def _of_sweep(sweep: Sweep) -> dict[int, Samples]:
+    """The samples of each point by its number."""
+    alike = dict(sweep.points.select("point", "alike").iter_rows())
+    values: dict[int, dict[Cell, dict[int, float]]] = {}
+    taken = {one.name for one in sweep.parameters}
+    for table in (name for name in TABLES if name in sweep.tables):
+        columns = {quantity: f"{table}.{quantity}" if quantity in taken else quantity for quantity in _quantities(table)}
+        for row in sweep.table(table).iter_rows(named=True):
+            name = ".".join(row[key] for key in TABLES[table])
+            cells = values.setdefault(row["point"], {})
+            for quantity, column in columns.items():
+                cells.setdefault((table, name, quantity), {})[row["seed"]] = row[column]
+    return {point: {cell: Sample(by_seed, alike[point]) for cell, by_seed in cells.items()} for point, cells in values.items()}
+
+
+def _points(sweep: Sweep, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
+    """The numbers of a sweep's points by the values of these parameters."""
+    return {tuple(row[column] for column in columns): row["point"] for row in sweep.points.iter_rows(named=True)}
+
+
+def _quantities(table: str) -> list[str]:
+    return [column.name for column in catalog.table(table).columns if column.name not in TABLES[table]]
+
+
+def _rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[Row]:
+    """The rows of all quantities that both have, but for those that neither has a value of."""
+    rows = []
+    for cell, sample in a.items():
+        if cell in b and not _is_nowhere(sample, b[cell]):
+            table, name, quantity = cell
+            rows.append(Row(point, table, name, quantity, unit_of(quantity), difference(sample, b[cell], confidence)))
+    return rows
+
+
+def _is_nowhere(a: Sample, b: Sample) -> bool:
+    return all(math.isnan(value) for sample in (a, b) for value in sample.values.values())
+
+
+def _sorted(rows: list[Row]) -> list[Row]:
+    """The rows, largest change first: by table, then those apart, then by the change in per cent."""
+    tables = list(TABLES)
+    return sorted(rows, key=lambda row: (tables.index(row.table), not row.difference.is_apart, -_size(row)))
+
+
+def _size(row: Row) -> float:
+    size = abs(row.difference.relative.mean)
+    return -1.0 if math.isnan(size) else size
+
+
+def _of_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> list[str]:
+    """How the seeds of both go together."""
+    both = sorted(set(a) & set(b))
+    if not is_paired(dict.fromkeys(a), dict.fromkeys(b)):
+        told = " and ".join(f"{listed_seeds(seeds)} of {name}" for name, seeds in zip(names, (a, b), strict=True))
+        return [f"not paired, as the seeds {told} hardly overlap: Welch's intervals, which are wider"]
+    left = sorted(set(a) ^ set(b))
+    notes = [f"seeds {listed_seeds(left)} are in one of the two only and left out"] if left else []
+    return [*notes, "one seed: there are no intervals, and any difference may be chance"] if len(both) == 1 else notes
+
+
+def _of_engines(a: Result, b: Result) -> list[str]:
+    notes = _of_builds(a.header["build"], b.header["build"])
+    spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
+    if spans[0] != spans[1]:
+        notes.append(f"measured over {spans[0]:g} s and {spans[1]:g} s: counts, such as marks and drops, are of unlike times")
+    return notes
+
+
+def _of_builds(a: str, b: str) -> list[str]:
+    return [] if a == b else [f"run by unlike builds of the engine ({a} and {b}): differences may be the engine's"]
+
+
+def _alike(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
+    if a and b:
+        return ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]
+    return [f"all seeds of {name} are alike, as nothing in it is random" for name, alike in zip(names, (a, b), strict=True) if alike]
+
+
+def _rows_of_one(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
+    """What groups, queues and bands only one of the two has."""
+    notes = []
+    for table, what in (("groups", "group"), ("queues", "queue"), ("bands", "band")):
+        there = [dict.fromkeys(name for of, name, _ in samples if of == table) for samples in (a, b)]
+        for name, own, other in zip(names, there, reversed(there), strict=True):
+            alone = [row for row in own if row not in other]
+            if alone:
+                notes.append(f"{what}{'s' * (len(alone) > 1)} only in {name}: {', '.join(alone)}")
+    return notes
+
+
+def _warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
+    """What both say that was hardly meant; that seeds are alike stands in the notes."""
+    return [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings if warning.place != "seeds"]
+
+
+def _asked(sweep: Sweep) -> dict[str, Any]:
+    """What a sweep varied and was made from, as far as two sweeps can be told apart by it."""
+    return {"overrides": sweep.about["scenario"]["overrides"], "derived": sweep.about["derived"]}
+
+
+def _changed(a: Values, b: Values) -> Iterator[Changed]:
+    """The parameters in force in which two scenarios differ, in their order; not their titles nor what they record."""
+    flat = [dict(_leaves({key: value for key, value in tree.items() if key not in ("name", "record")})) for tree in (a, b)]
+    for key in dict.fromkeys([*flat[0], *flat[1]]):
+        values = [tree.get(key) for tree in flat]
+        if values[0] != values[1]:
+            yield Changed(key, *values)
+
+
+def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Every value of a tree with its path; members of a list go by their names, where they have some."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+        for one in value:
+            yield from _leaves({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
+    else:
+        yield path, value

@@ -1,0 +1,193 @@
+"""What a sweep varies: axes, each a named column of the sweep's tables and the keys of the scenario that it sets.
+
+A grid is read from a dict, which is what the section [grid] of a sweep file is:
+
+    {"link.bottleneck.queue.max_p": [0.1, 0.5],                       a key and its values
+     "limit": {"key": "link.bottleneck.queue.limit", "values": ...},   the same under a name of one's own; `keys` sets several alike
+     "flows": {"values": [15, 30]},                                    no key: for values that depend on it
+     "scheme": {"RED": {KEY: VALUE, ...}, "ECN": {...}}}               names, each for several keys at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ecnlab.errors import UsageError
+from ecnlab.sweeps.values import Kind, listed, shown
+
+# What the sweep's own tables call their columns.
+RESERVED = frozenset(
+    ("point", "key", "seed", "group", "queue", "band", "table", "name", "quantity", "unit", "mean", "sd", "half_width", "n")
+)
+LABEL = "label"
+_LISTS = ("link", "flows")
+_FORMS = 'write it as "KEY" = [VALUES], NAME = { key = "KEY", values = [VALUES] }, or NAME = { VALUE = { "KEY" = VALUE, ... }, ... }'
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that is varied.
+
+    Attributes
+    ----------
+    name : str
+        What its column is called.
+    values : tuple
+        The values, in the order in which they were given.
+    keys : tuple of str
+        The keys of the scenario that each value is written into; none where the axis only names something.
+    bundles : Mapping
+        Where a value is a name for several changes: the changes of each.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    keys: tuple[str, ...] = ()
+    bundles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        """What its column holds."""
+        return Kind("name") if self.bundles else Kind.of(self.values)
+
+    @property
+    def sets(self) -> frozenset[str]:
+        """All keys that some value writes."""
+        return frozenset((*self.keys, *(key for bundle in self.bundles.values() for key in bundle)))
+
+    def changes(self, value: Any) -> dict[str, Any]:
+        """What a value changes in the scenario, by key."""
+        return dict(self.bundles[value]) if self.bundles else dict.fromkeys(self.keys, value)
+
+
+def grid_axes(grid: Mapping[str, Any]) -> list[Axis]:
+    """The axes of a grid. Raises UsageError that names everything that is wrong."""
+    if not isinstance(grid, Mapping):
+        raise UsageError(f"grid: must be a dict from keys to lists of values, not {type(grid).__name__}")
+    problems: list[str] = []
+    axes = []
+    for name, given in grid.items():
+        try:
+            axes.append(_axis(str(name), given))
+        except UsageError as error:
+            problems.append(f"grid: {name}: {error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    return axes
+
+
+def with_listed(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> list[Axis]:
+    """The axes with the values that listed points add to them, and one for each key that only such points set. Raises UsageError."""
+    found = {axis.name: list(axis.values) for axis in axes}
+    problems: list[str] = []
+    for at, point in enumerate(points, 1):
+        for name, value in point.items():
+            try:
+                checked_key(name, value)
+            except UsageError as error:
+                problems.append(f"point {at}: {name}: {error}")
+            found.setdefault(name, []).append(value)
+    for axis in axes:
+        strange = [value for value in found[axis.name] if axis.bundles and value not in axis.bundles]
+        problems += [f"point: {axis.name}: {shown(value)} is none of {', '.join(axis.bundles)}" for value in strange]
+    if problems:
+        raise UsageError("\n".join(problems))
+    known = {axis.name: axis for axis in axes}
+    new = {name: Axis(name, (), () if name == LABEL else (name,)) for name in found if name not in known}
+    return [replace(axis, values=tuple(unlike(found[name]))) for name, axis in (known | new).items()]
+
+
+def short_names(axes: Sequence[Axis]) -> dict[str, str]:
+    """What each axis' column is called: as the axis, a key by its last part unless that is taken.
+
+    Raises UsageError where two have one name, a name is one that the tables use, or two axes write the same key.
+    """
+    ends = [axis.name.rsplit(".", 1)[-1] for axis in axes]
+    short = {axis.name: end if ends.count(end) == 1 and end not in RESERVED else axis.name for end, axis in zip(ends, axes, strict=True)}
+    problems = [
+        f"grid: {name}: is what the tables call a column of their own: choose another name" for name in short.values() if name in RESERVED
+    ]
+    problems += _written_twice(axes)
+    if problems:
+        raise UsageError("\n".join(problems))
+    return short
+
+
+def checked_key(key: Any, value: Any) -> None:
+    """Raises UsageError where dots outside quotes have made a table of what was meant as a key."""
+    if not isinstance(key, str):
+        raise UsageError(f"{key!r} is no key of a scenario")
+    if key in _LISTS and isinstance(value, Mapping):
+        below = _first_path(key, value)
+        raise UsageError(f'write the whole key in quotes, as in "{below}" = ...')
+
+
+def _axis(name: str, given: Any) -> Axis:
+    checked_key(name, {} if isinstance(given, Mapping) and "values" not in given and name in _LISTS else None)
+    if not isinstance(given, Mapping):
+        return Axis(name, _values(given), (name,))
+    if "values" in given:
+        return Axis(name, _values(given["values"]), _keys(given))
+    if not given or not all(isinstance(bundle, Mapping) for bundle in given.values()):
+        raise UsageError(_FORMS)
+    for bundle in given.values():
+        for key, value in bundle.items():
+            checked_key(key, value)
+    return Axis(name, tuple(map(str, given)), bundles={str(value): dict(bundle) for value, bundle in given.items()})
+
+
+def _values(given: Any) -> tuple[Any, ...]:
+    """Values as a tuple: a text is read as a list or a range. Raises UsageError."""
+    values = listed(given) if isinstance(given, str) else list(given) if _is_list(given) else None
+    if values is None:
+        raise UsageError(f'{given!r} is no list of values: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    if not plain:
+        raise UsageError("has no value")
+    twice = [value for value in unlike(plain) if plain.count(value) > 1]
+    if twice:
+        raise UsageError(f"{shown(twice[0])} stands there twice")
+    return tuple(plain)
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping))
+
+
+def _keys(given: Mapping[str, Any]) -> tuple[str, ...]:
+    strange = [name for name in given if name not in ("key", "keys", "values")]
+    keys = given.get("keys", [given["key"]] if "key" in given else [])
+    if strange or ("key" in given and "keys" in given) or not _is_list(keys) or isinstance(keys, str):
+        raise UsageError(_FORMS)
+    if not all(isinstance(key, str) for key in keys):
+        raise UsageError(f"keys must be texts, not {keys!r}")
+    return tuple(keys)
+
+
+def _written_twice(axes: Sequence[Axis]) -> list[str]:
+    written: dict[str, str] = {}
+    problems = []
+    for axis in axes:
+        for key in sorted(axis.sets):
+            if written.setdefault(key, axis.name) != axis.name:
+                problems.append(f"grid: {written[key]} and {axis.name} both set {key}: leave out one of them")
+    return problems
+
+
+def _first_path(key: str, value: Any) -> str:
+    path = [key]
+    while isinstance(value, Mapping) and value:
+        name, value = next(iter(value.items()))
+        path.append(str(name))
+    return ".".join(path)
+
+
+def unlike(values: Iterable[Any]) -> list[Any]:
+    """The values without repetition, in order; some may be lists or dicts."""
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found

@@ -1,0 +1,128 @@
+"""Sweep files.
+
+    scenario = "ecn.toml"                     # beside this file
+    seeds = 20                                # as --seeds
+
+    [grid]
+    "link.bottleneck.queue.max_p" = [0.1, 0.5]
+
+    [grid.scheme]
+    RED = { "link.bottleneck.queue.aqm" = "red", "flows.*.tcp.ecn" = false }
+    ECN = { "link.bottleneck.queue.aqm" = "ecn" }
+
+Besides these: `name`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's, [[point]] for
+points of a list. docs/sweeps.md describes them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ecnlab.errors import UnknownName, UsageError
+from ecnlab.seeds import chosen_seeds, parse_seeds
+from ecnlab.sweeps.axes import checked_key
+
+_SECTIONS = {"set": dict, "grid": dict, "derived": dict, "point": list}
+_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "tables": list, "aqms": list, **_SECTIONS}
+_WORDS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (int, str, list): 'a number, a text as "1..20", or a list'}
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """What a sweep file asks for.
+
+    Attributes
+    ----------
+    name : str
+        What the sweep is called: as the file unless it says so.
+    scenario : Path
+        The scenario's file.
+    seeds : list of int or None
+        The seeds, if it names any.
+    tables, aqms : sequence of str
+        Tables wanted besides the measures, and AQMs of the user's own.
+    changes, grid, derived, points
+        The sections [set], [grid], [derived], and each [[point]].
+    """
+
+    name: str
+    scenario: Path
+    seeds: list[int] | None = None
+    tables: Sequence[str] = ()
+    aqms: Sequence[str] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    derived: Mapping[str, str] = field(default_factory=dict)
+    points: Sequence[Mapping[str, Any]] = ()
+
+
+def is_sweep_file(path: Path) -> bool:
+    """Whether a file names a scenario to vary, in place of being one."""
+    try:
+        return isinstance(tomllib.loads(path.read_text(encoding="utf-8")).get("scenario"), str)
+    except (OSError, ValueError):
+        return False
+
+
+def read(path: Path) -> SweepFile:
+    """Read a sweep file. Raises UsageError that names everything that is wrong."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    problems = [*_strange(tree), *_bad_changes(tree.get("set"))]
+    seeds = None
+    try:
+        seeds = _seeds(tree.get("seeds"))
+    except UsageError as error:
+        problems.append(f"seeds: {error}")
+    if problems:
+        raise UsageError("\n".join(f"{path}: {problem}" for problem in problems))
+    return SweepFile(
+        name=tree.get("name", path.stem),
+        scenario=path.parent / tree["scenario"],
+        seeds=seeds,
+        tables=tree.get("tables", ()),
+        aqms=[_beside(path, aqm) for aqm in tree.get("aqms", ())],
+        changes=tree.get("set", {}),
+        grid=tree.get("grid", {}),
+        derived=tree.get("derived", {}),
+        points=tree.get("point", ()),
+    )
+
+
+def _strange(tree: Mapping[str, Any]) -> list[str]:
+    """What stands in the file that does not belong there."""
+    problems = []
+    for key, value in tree.items():
+        if key not in _KEYS:
+            problems.append(f"{key}: {UnknownName('key of a sweep file', key, _KEYS)}")
+        elif isinstance(value, bool) or not isinstance(value, _KEYS[key]):  # type: ignore[arg-type]
+            problems.append(f"{key}: must be {_WORDS[_KEYS[key]]}")
+    for key in ("tables", "aqms"):
+        if isinstance(tree.get(key), list) and not all(isinstance(one, str) for one in tree[key]):
+            problems.append(f"{key}: must be a list of texts")
+    return problems
+
+
+def _bad_changes(changes: Any) -> list[str]:
+    problems = []
+    for key, value in (changes if isinstance(changes, Mapping) else {}).items():
+        try:
+            checked_key(key, value)
+        except UsageError as error:
+            problems.append(f"set: {key}: {error}")
+    return problems
+
+
+def _seeds(given: Any) -> list[int] | None:
+    return None if given is None else parse_seeds(given) if isinstance(given, str) else chosen_seeds(given)
+
+
+def _beside(path: Path, aqm: str) -> str:
+    """An AQM's "FILE:CLASS", its file beside the sweep's."""
+    return str(path.parent / aqm)

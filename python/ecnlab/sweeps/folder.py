@@ -1,0 +1,212 @@
+"""A sweep's folder: what was asked, its points, and one Parquet file for each table over all points.
+
+DIR/sweep.json         what was asked for, and what each file's digest is; written last
+DIR/points.parquet     a row for each point
+DIR/TABLE.parquet      total, groups, queues, ...: point, the parameters, seed, the table's own columns
+DIR/summary.parquet    every quantity at every point with its interval; summary.csv has the same
+
+Files are written after the runs, each whole or not at all. Equal sweeps have equal bytes, in whatever order the runs finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import catalog
+from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.atomic import write_atomically
+from ecnlab.errors import ResultsError
+from ecnlab.store import folder_path
+from ecnlab.sweeps.sweep import Parameter, Sweep
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.results import Result
+
+FORMAT = 1
+HEADER = "sweep.json"
+
+_POINTS = {
+    "point": "Number of the point, from 1.",
+    "key": "Key of the point's scenario: equal key and seed give equal results.",
+    "seeds": "How many of the seeds have finished.",
+    "alike": "Whether there are several seeds and all are one and the same run, because nothing in the scenario is random.",
+}
+_SUMMARY = {
+    "point": "Number of the point, from 1.",
+    "table": "Table that the quantity belongs to: total, groups, queues or bands.",
+    "name": "Group, queue, or QUEUE.BAND; nothing where the table is total.",
+    "quantity": "Name of the quantity, a column of the table.",
+    "unit": "Unit of mean, sd and half_width.",
+    "mean": "Mean over the seeds.",
+    "sd": "Standard deviation over the seeds.",
+    "half_width": f"Half width of the {100 * CONFIDENCE:g} % interval of the mean; NaN where there is none.",
+    "n": "How many seeds there are.",
+}
+
+
+def prepared(path: Path) -> Path:
+    """The folder, made if needed. Raises ResultsError if it cannot be, or if it holds what is no sweep's."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        strange = [] if (path / HEADER).exists() else sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
+    if strange:
+        raise ResultsError(f"{path} is not empty ({strange[0]}) and is no sweep's folder; choose a new or an empty one")
+    return path
+
+
+def write(sweep: Sweep, path: Path) -> Sweep:
+    """Write a sweep's files; the sweep with its folder. Raises ResultsError if the disk refuses."""
+    digests: dict[str, dict[str, Any]] = {}
+    try:
+        for name, data in _files(sweep):
+            digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
+            write_atomically(path / name, data)
+        about = {**sweep.about, "files": digests}
+        earlier = _files_before(path)
+        write_atomically(path / HEADER, _json(about))
+        for name in earlier - set(digests):
+            (path / name).unlink(missing_ok=True)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ResultsError(f"cannot write to {path}: {why}; the runs are stored, and the same sweep goes on from there") from None
+    return Sweep(about, sweep._tables, path)
+
+
+def open_sweep(path: str | Path) -> Sweep:
+    """Read a sweep's folder back.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Raises
+    ------
+    ResultsError
+        The folder is no sweep's, of another format, or damaged.
+    UsageError
+        The argument is no path.
+    """
+    folder = folder_path("path", path)
+    if not is_sweep(folder):
+        raise ResultsError(f"{folder} is no sweep's folder: it has no {HEADER}; give a folder that a sweep has written")
+    about = _read(folder)
+    if about.get("format") != FORMAT:
+        raise ResultsError(f"{folder} is a sweep of format {about.get('format')}, this ecnlab reads {FORMAT}; run the sweep again")
+    return Sweep(about, FolderTables(folder, about), folder)
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a folder is a sweep's."""
+    return (path / HEADER).is_file()
+
+
+class FolderTables:
+    """The tables of a sweep's folder."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        self._path = path
+        self._files: Mapping[str, Any] = about["files"]
+
+    @property
+    def names(self) -> list[str]:
+        """The tables that there are, in the order of the catalog."""
+        return [table.name for table in catalog.tables() if f"{table.name}.parquet" in self._files]
+
+    def points(self) -> pl.DataFrame:
+        """A row for each point."""
+        return self._frame("points")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table over all points."""
+        return self._frame(name)
+
+    def summary(self, confidence: float) -> pl.DataFrame:
+        """Every quantity at every point. Raises ResultsError for another confidence than the folder's."""
+        if confidence != CONFIDENCE:
+            raise ResultsError(f"{self._path} has intervals of {100 * CONFIDENCE:g} %; run the sweep in Python for others")
+        return self._frame("summary")
+
+    def result(self, point: int) -> Result:
+        """Raises ResultsError: the folder has tables, not runs."""
+        raise ResultsError(f"{self._path} has the tables of all points but not their runs; ecnlab.sweep(...) of the same gives them")
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(BytesIO(self._checked(f"{name}.parquet")))
+
+    def _checked(self, name: str) -> bytes:
+        """A file's content. Raises ResultsError if it is not what was written."""
+        remedy = "run the same sweep again, which writes the folder anew"
+        try:
+            data = (self._path / name).read_bytes()
+        except OSError as error:
+            raise ResultsError(f"cannot read {self._path / name}: {error.strerror or error}; {remedy}") from None
+        known = self._files.get(name, {})
+        if known != {"size": len(data), "sha256": sha256(data).hexdigest()}:
+            raise ResultsError(f"{self._path / name} is not what the sweep wrote; {remedy}")
+        return data
+
+
+def _files(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
+    """The name and content of each file but sweep.json."""
+    front = {one.name: (one.unit, _about(one)) for one in sweep.parameters}
+    yield "points.parquet", _parquet(sweep, sweep.points, front, {name: ("", text) for name, text in _POINTS.items()})
+    for name in sweep.tables:
+        own = {column.name: (column.unit, column.doc) for column in catalog.table(name).columns}
+        renamed = {f"{name}.{column}" if column in front else column: told for column, told in own.items()}
+        yield f"{name}.parquet", _parquet(sweep, sweep.table(name), front, {**renamed, "point": ("", _POINTS["point"])})
+    summary = sweep.summary()
+    yield "summary.parquet", _parquet(sweep, summary, front, {name: ("", text) for name, text in _SUMMARY.items()})
+    yield "summary.csv", summary.write_csv().encode()
+
+
+def _about(one: Parameter) -> str:
+    return f"Parameter of the sweep: {', '.join(one.keys)}." if one.keys else "Parameter of the sweep."
+
+
+def _parquet(sweep: Sweep, frame: pl.DataFrame, *columns: Mapping[str, tuple[str, str]]) -> bytes:
+    """A frame as Parquet; the file says its columns' units and meanings."""
+    told = {name: about for known in columns for name, about in known.items()} | {"seed": ("", "Seed of the run.")}
+    there = {name: told[name] for name in frame.columns}
+    metadata = {
+        "format": str(FORMAT),
+        "sweep": sweep.name,
+        "units": json.dumps({name: unit for name, (unit, _) in there.items()}),
+        "meanings": json.dumps({name: meaning for name, (_, meaning) in there.items()}),
+    }
+    buffer = BytesIO()
+    frame.rechunk().write_parquet(buffer, compression="zstd", metadata=metadata)
+    return buffer.getvalue()
+
+
+def _files_before(path: Path) -> set[str]:
+    """The files that an earlier sweep of this folder wrote."""
+    try:
+        return set(_read(path).get("files", {})) if is_sweep(path) else set()
+    except ResultsError:
+        return set()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads((path / HEADER).read_bytes())
+    except (OSError, ValueError):
+        value = None
+    if not isinstance(value, dict):
+        raise ResultsError(f"{path / HEADER} is damaged; run the same sweep again, which writes the folder anew")
+    return value
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()

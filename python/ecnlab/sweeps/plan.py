@@ -1,0 +1,212 @@
+"""The points of a sweep, each with its scenario, all checked before anything runs.
+
+A point's changes are written in this order, each over those before: the axes' values, a table before what stands in it; then what is
+derived from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
+from ecnlab.scenarios import Scenario
+from ecnlab.seeds import listed_seeds
+from ecnlab.sweeps.arithmetic import evaluated
+from ecnlab.sweeps.axes import Axis, checked_key, grid_axes, short_names, with_listed
+from ecnlab.sweeps.values import shown
+
+MOST_POINTS = 100_000
+
+Values = Mapping[str, Any]
+Derived = Mapping[str, str | Callable[[Values], Any]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One scenario of a sweep.
+
+    Attributes
+    ----------
+    number : int
+        Which one it is, from 1.
+    values : Mapping
+        The value of each axis by its name; None where a listed point leaves it to the scenario.
+    scenario : Scenario
+        What is run.
+    """
+
+    number: int
+    values: Values
+    scenario: Scenario
+
+    @property
+    def title(self) -> str:
+        """Its values as text: "max_p = 0.5, scheme = RED"."""
+        return told(self.values)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The axes of a sweep and the points that they make: those of the grid, then those that are listed."""
+
+    base: Scenario
+    axes: Sequence[Axis]
+    derived: Derived
+    points: Sequence[Point]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What scenarios say that the user hardly meant, each once; and which points are alike."""
+        return [*self._alike(), *self.gathered((warning, point) for point in self.points for warning in point.scenario.warnings)]
+
+    def gathered(self, told: Iterable[tuple[Problem, Point]]) -> list[Problem]:
+        """Each problem once, with the points that it is told of unless these are all."""
+        at: dict[Problem, list[Point]] = {}
+        for problem, point in told:
+            at.setdefault(problem, []).append(point)
+        return [problem if len(points) == len(self.points) else _at(problem, points) for problem, points in at.items()]
+
+    def told(self) -> dict[str, Any]:
+        """The scenario and what is derived in it, as plain values."""
+        base = self.base
+        return {
+            "scenario": {"source": base.source, "form": base.form, "text": base.text, "overrides": base.overrides},
+            "derived": {key: rule if isinstance(rule, str) else "a function" for key, rule in self.derived.items()},
+            "aqms": dict(sorted({pair for point in self.points for pair in point.scenario.aqm_digests.items()})),
+        }
+
+    def _alike(self) -> list[Problem]:
+        numbers: dict[str, list[int]] = {}
+        for point in self.points:
+            numbers.setdefault(point.scenario.hash, []).append(point.number)
+        groups = [f"points {listed_seeds(same)}" for same in numbers.values() if len(same) > 1]
+        if not groups:
+            return []
+        more = f" and {len(groups) - 3} more such groups" if len(groups) > 3 else ""
+        return [Problem("points", None, f"{'; '.join(groups[:3])}{more}: these are one scenario each, and share its runs")]
+
+
+def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, derived: Derived | None) -> Plan:
+    """The points of a grid and of a list, checked.
+
+    Raises UsageError for what cannot be read, and ScenarioError with the problems of all points at once.
+    """
+    listed = _list_of_points(points)
+    of_grid = grid_axes(grid or {})
+    axes = with_listed(of_grid, listed)
+    short = short_names(axes)
+    values = [*_grid_points(of_grid), *listed]
+    if not values:
+        raise UsageError("nothing is varied: give a grid of values, as in {'link.bottleneck.queue.max_p': [0.1, 0.5]}, or a list of points")
+    rules = _checked_derived(derived or {}, axes)
+    renamed = [replace(axis, name=short[axis.name]) for axis in axes]
+    return Plan(base, renamed, rules, _Points(base, axes, short, rules).all(values))
+
+
+def told(values: Values) -> str:
+    """Values of axes as text."""
+    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items() if value is not None)
+
+
+class _Points:
+    """Makes points, and keeps what is wrong with them."""
+
+    def __init__(self, base: Scenario, axes: Sequence[Axis], short: Mapping[str, str], derived: Derived) -> None:
+        self._base = base
+        self._axes = {axis.name: axis for axis in axes}
+        self._short = short
+        self._derived = derived
+        self._wrong: dict[Problem, list[Point]] = {}
+
+    def all(self, given: Iterable[Values]) -> list[Point]:
+        """The points. Raises ScenarioError with all their problems."""
+        points = [self._point(number, values) for number, values in enumerate(given, 1)]
+        if self._wrong:
+            everywhere = len(points)
+            problems = [wrong if len(at) == everywhere else _at(wrong, at) for wrong, at in self._wrong.items()]
+            raise ScenarioError(problems, self._base.source)
+        return points
+
+    def _point(self, number: int, given: Values) -> Point:
+        values = {short: given.get(name) for name, short in self._short.items()}
+        point = Point(number, values, self._base)
+        try:
+            return replace(point, scenario=self._base.changed(self._changes(given, values)))
+        except ScenarioError as error:
+            wrong = error.problems
+        except UsageError as error:
+            wrong = [Problem("", None, str(error))]
+        for problem in wrong:
+            self._wrong.setdefault(problem, []).append(point)
+        return point
+
+    def _changes(self, given: Values, values: Values) -> dict[str, Any]:
+        changes: dict[str, Any] = {}
+        for name, value in given.items():
+            changes |= self._axes[name].changes(value)
+        ordered = dict(sorted(changes.items(), key=lambda change: change[0].count(".")))
+        known = {name: value for name, value in values.items() if value is not None}
+        for key, rule in self._derived.items():
+            ordered.pop(key, None)
+            ordered[key] = _derived_value(key, rule, known)
+        return ordered
+
+
+def _derived_value(key: str, rule: str | Callable[[Values], Any], values: Values) -> Any:
+    try:
+        return evaluated(rule, values) if isinstance(rule, str) else rule(values)
+    except EcnlabError as error:
+        raise UsageError(f"derived: {key}: {error}") from None
+    except Exception as error:  # a function of the user's
+        raise UsageError(f"derived: {key}: {type(error).__name__}: {error}") from error
+
+
+def _at(problem: Problem, points: Sequence[Point]) -> Problem:
+    """A problem with the points that it is told of behind it."""
+    where = f"point {points[0].number}: {points[0].title}" if len(points) == 1 else _several(points)
+    return replace(problem, message=f"{problem.message} ({where})")
+
+
+def _several(points: Sequence[Point]) -> str:
+    shared = {name: value for name, value in points[0].values.items() if all(point.values[name] == value for point in points)}
+    common = told(shared)
+    return f"points {listed_seeds(point.number for point in points)}" + (f": {common}" if common else "")
+
+
+def _list_of_points(points: Sequence[Values] | None) -> list[Values]:
+    if points is None:
+        return []
+    if isinstance(points, (str, Mapping)) or not all(isinstance(point, Mapping) and point for point in points):
+        raise UsageError("points: must be a list of dicts from keys to values, as in [{'link.bottleneck.queue.max_p': 0.1}]")
+    return list(points)
+
+
+def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:
+    """The product of the axes' values, the last axis fastest. Raises UsageError where it is too large."""
+    if not axes:
+        return []
+    count = math.prod(len(axis.values) for axis in axes)
+    if count > MOST_POINTS:
+        sizes = " x ".join(str(len(axis.values)) for axis in axes)
+        raise UsageError(f"grid: {sizes} are {count} points, and a sweep has at most {MOST_POINTS}: split it; its parts share a store")
+    names = [axis.name for axis in axes]
+    return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
+
+
+def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
+    """Raises UsageError for rules that are none, and for keys that an axis sets too."""
+    if not isinstance(derived, Mapping):
+        raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")
+    problems = []
+    for key, rule in derived.items():
+        checked_key(key, None)
+        if not isinstance(rule, str) and not callable(rule):
+            problems.append(f'derived: {key}: {rule!r} is no expression: write it as text, e.g. "flows / 3"')
+        problems += [f"derived: {key}: is set by the axis {axis.name} too: leave out one of them" for axis in axes if key in axis.sets]
+    if problems:
+        raise UsageError("\n".join(problems))
+    return derived

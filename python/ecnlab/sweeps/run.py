@@ -1,0 +1,182 @@
+"""`ecnlab.sweep`: the points of a sweep run over seeds, what is stored already not again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core, catalog, scenarios
+from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.jobs import Failure
+from ecnlab.results import Result
+from ecnlab.runner import Request, run_all
+from ecnlab.scenarios import Scenario
+from ecnlab.seeds import chosen_seeds
+from ecnlab.store import Store, folder_path
+from ecnlab.sweeps import folder
+from ecnlab.sweeps.file import SweepFile
+from ecnlab.sweeps.plan import Derived, Plan, plan
+from ecnlab.sweeps.sweep import MEASURES, RECORDED, Missing, RunTables, Sweep, parameters_of
+from ecnlab.workers import Workers
+
+STORE = Path("results") / "store"
+
+
+def sweep(
+    base: Scenario | str | Path | Mapping[str, Any],
+    grid: Mapping[str, Any] | None = None,
+    points: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    seed: int | None = None,
+    derived: Derived | None = None,
+    tables: Sequence[str] = (),
+    name: str | None = None,
+    store: Store | str | Path | None = STORE,
+    out: str | Path | None = None,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Sweep:
+    """Run a scenario at every point of a grid, or of a list, over seeds.
+
+    Parameters
+    ----------
+    base : Scenario, path or Mapping
+        The scenario that is varied, the file that it stands in, or its nested dicts.
+    grid : Mapping, optional
+        What is varied: {"link.bottleneck.queue.max_p": [0.1, 0.5], "scheme": {"RED": {"link.bottleneck.queue.aqm": "red"}, ...}}.
+        Every combination is a point.
+    points : sequence of Mapping, optional
+        Further points, each a dict from keys, or names of the grid's axes, to values.
+    seeds : int or iterable of int, optional
+        `20` stands for the seeds 1 to 20; a list or range names each.
+    seed : int, optional
+        The one seed to run; 1 if neither this nor `seeds` is given.
+    derived : Mapping, optional
+        Keys whose values depend on the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
+    tables : sequence of str, optional
+        Tables wanted besides those of the measures, e.g. "flows" or "series_rate".
+    name : str, optional
+        What the sweep is called; the scenario's title unless given.
+    store : Store, str or Path, optional
+        Where runs are kept; sweeps that share it share runs. None keeps nothing.
+    out : str or Path, optional
+        A folder for the sweep's tables.
+    workers, threads, progress
+        As for `run`.
+
+    Returns
+    -------
+    Sweep
+        The tables of all points. Runs that failed are in `.failures`.
+
+    Raises
+    ------
+    ScenarioError
+        Points are unsound; `.problems` has those of all points, and nothing was run.
+    UsageError
+        An argument is out of its range or of a wrong type.
+    ResultsError
+        A folder cannot be written, holds something else, or is damaged.
+    ClusterError
+        The cluster cannot be reached or used.
+    Interrupted
+        Ctrl-C; what has finished is in the store.
+    """
+    chosen = chosen_seeds(seeds, seed)
+    made = plan(_scenario(base), grid, points, derived)
+    return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
+
+
+def plan_of(asked: SweepFile) -> Plan:
+    """The plan that a sweep file asks for. Raises UsageError, ScenarioError."""
+    base = scenarios.load(asked.scenario, asked.changes, aqms=asked.aqms)
+    try:
+        return plan(base, asked.grid, asked.points, asked.derived)
+    except ScenarioError:
+        raise
+    except UsageError as error:
+        raise UsageError(f"{asked.name}: {error}") from None
+
+
+def run_plan(
+    made: Plan,
+    seeds: Sequence[int],
+    *,
+    tables: Sequence[str] = (),
+    name: str | None = None,
+    store: Store | str | Path | None = STORE,
+    out: str | Path | None = None,
+    workers: Workers | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Sweep:
+    """Run a plan over seeds; arguments, what is returned and raised as for `sweep`."""
+    more = _checked_tables(tables, made)
+    home = None if out is None else folder.prepared(folder_path("out", out))
+    unlike = {point.scenario.hash: point.scenario for point in made.points}
+    requests = [Request(scenario, seeds) for scenario in unlike.values()]
+    outcome = run_all(requests, store=store, workers=workers, threads=threads, progress=progress)
+    results = dict(zip(unlike, outcome.results, strict=True))
+    about = _about(made, seeds, made.base.name if name is None else name)
+    about["warnings"] += [vars(warning) for warning in _of_runs(made, results)]
+    about["failures"] = [vars(missing) for missing in _missing(made, outcome.failures)]
+    done = Sweep(about, RunTables(made, parameters_of(made), results, more))
+    return done if home is None else folder.write(done, home)
+
+
+def _about(made: Plan, seeds: Sequence[int], name: str) -> dict[str, Any]:
+    return {
+        "format": folder.FORMAT,
+        "engine": _core.VERSION,
+        "build": _core.BUILD,
+        "name": name,
+        **made.told(),
+        "parameters": [one.told() for one in parameters_of(made)],
+        "points": len(made.points),
+        "seeds": list(seeds),
+        "confidence": CONFIDENCE,
+        "warnings": [vars(warning) for warning in made.warnings],
+    }
+
+
+def _of_runs(made: Plan, results: Mapping[str, Result]) -> list[Problem]:
+    """What only the runs show, such as seeds that are all alike."""
+    told = [(warning, point) for point in made.points for warning in results[point.scenario.hash].warnings]
+    return made.gathered((warning, point) for warning, point in told if warning not in point.scenario.warnings)
+
+
+def _missing(made: Plan, failures: Iterable[Failure]) -> list[Missing]:
+    """The runs that failed, at each point that asked for them, in the order of points and seeds."""
+    by_key: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_key.setdefault(failure.key, []).append(failure)
+    found = [(point, failure) for point in made.points for failure in by_key.get(point.scenario.hash, ())]
+    return sorted((Missing(point.number, failure.seed, failure.message) for point, failure in found), key=lambda one: (one.point, one.seed))
+
+
+def _scenario(base: object) -> Scenario:
+    if isinstance(base, Scenario):
+        return base
+    if isinstance(base, (str, Path)):
+        return scenarios.load(base)
+    if isinstance(base, Mapping):
+        return scenarios.scenario(base)
+    raise UsageError(f"base: must be a scenario, the path of its file, or its dict, not {type(base).__name__}")
+
+
+def _checked_tables(names: Sequence[str], made: Plan) -> list[str]:
+    """Tables wanted besides the measures. Raises UsageError where no point records them."""
+    if isinstance(names, str):
+        raise UsageError(f"tables: must be a list of names, as in [{names!r}]")
+    problems = []
+    for name in names:
+        key = RECORDED.get(catalog.table(name).name)
+        if key and not any(point.scenario.record.get(key) for point in made.points):
+            problems.append(f"tables: {name} is not recorded: ask for it with record.{key}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    return [name for name in dict.fromkeys(names) if name not in MEASURES]

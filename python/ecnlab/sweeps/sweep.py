@@ -1,0 +1,287 @@
+"""What a sweep gives back: its points, and the tables of all runs as one, each row with the point's parameters in front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ecnlab import catalog
+from ecnlab.analysis.stats import CONFIDENCE
+from ecnlab.errors import Problem, ResultsError, UnknownName
+from ecnlab.sweeps.values import Kind, shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ecnlab.plots.sweep import SweepPlots
+    from ecnlab.results import Result
+    from ecnlab.sweeps.plan import Plan, Point
+
+# Tables that every sweep has, where a run gives rows for them.
+MEASURES = ("total", "groups", "queues", "bands", "impairments", "completions")
+# What the scenario has to record for a table, by its key in [record].
+RECORDED = {
+    "series_queue": "queue",
+    "series_gauge": "queue",
+    "series_rate": "rates",
+    "series_window": "window",
+    "events": "events",
+    "lockouts": "events",
+    "distributions": "distributions",
+    "transfers": "transfers",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A column in front of every table: what an axis of the sweep was set to.
+
+    Attributes
+    ----------
+    name : str
+        What the column is called.
+    keys : tuple of str
+        The keys of the scenario that it stands for; none where it only names something.
+    kind, unit : str
+        "flag", "whole", "real" or "name", and the unit of a real; "" where it has none.
+    values : tuple
+        Its values as they were given, in order.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    kind: str
+    unit: str
+    values: tuple[Any, ...]
+
+    def cell(self, value: Any) -> Any:
+        """A value as the column holds it."""
+        return Kind(self.kind, self.unit).cell(value)
+
+    def told(self) -> dict[str, Any]:
+        """It as plain values."""
+        return {"name": self.name, "keys": list(self.keys), "kind": self.kind, "unit": self.unit, "values": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A run that failed.
+
+    Attributes
+    ----------
+    point, seed : int
+        Which run.
+    message : str
+        What happened, and what would do.
+    """
+
+    point: int
+    seed: int
+    message: str
+
+
+class Tables(Protocol):
+    """Where a sweep's tables come from."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the tables."""
+
+    def points(self) -> pl.DataFrame:
+        """A row for each point."""
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One of them over all points."""
+
+    def summary(self, confidence: float) -> pl.DataFrame:
+        """Every quantity at every point, over its seeds."""
+
+    def result(self, point: int) -> Result:
+        """The runs of one point."""
+
+
+class Sweep:
+    """All runs of a sweep.
+
+    Attributes
+    ----------
+    about : Mapping
+        What sweep.json holds: the scenario, parameters, seeds, engine.
+    path : Path or None
+        The sweep's folder, or None if it lives in memory only.
+    """
+
+    def __init__(self, about: Mapping[str, Any], tables: Tables, path: Path | None = None) -> None:
+        self.about = about
+        self.path = path
+        self._tables = tables
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.name!r}, {self.about['points']} points, {len(self.seeds)} seeds>"
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self.about["name"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were asked for at each point."""
+        return list(self.about["seeds"])
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """What is varied, in the order of the columns."""
+        return [Parameter(**{**told, "keys": tuple(told["keys"]), "values": tuple(told["values"])}) for told in self.about["parameters"]]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What the scenarios say, or the runs show, that the user hardly meant; each message has the remedy."""
+        return [Problem(**told) for told in self.about["warnings"]]
+
+    @property
+    def failures(self) -> list[Missing]:
+        """The runs that failed; their rows are missing."""
+        return [Missing(**told) for told in self.about["failures"]]
+
+    @property
+    def points(self) -> pl.DataFrame:
+        """A row for each point: its number, parameters, key, how many seeds finished, and whether those are all alike."""
+        return self._tables.points()
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of its tables."""
+        return list(self._tables.names)
+
+    @property
+    def total(self) -> pl.DataFrame:
+        """A row for each point and seed."""
+        return self.table("total")
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """A row for each point, seed and group of flows."""
+        return self.table("groups")
+
+    @property
+    def queues(self) -> pl.DataFrame:
+        """A row for each point, seed and queue."""
+        return self.table("queues")
+
+    @property
+    def plot(self) -> SweepPlots:
+        """The figures that can be drawn of it."""
+        from ecnlab.plots.sweep import SweepPlots
+
+        return SweepPlots(self)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table over all points: point, the parameters, seed, then the table's own columns.
+
+        Raises UnknownName if there is no such table, ResultsError if this sweep has none of that name.
+        """
+        if catalog.table(name).name not in self.tables:
+            raise ResultsError(
+                f"the sweep {self.name} has no table {name!r}; it has {', '.join(self.tables)}: ask for more with tables=[...]"
+            )
+        return self._tables.table(name)
+
+    def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
+        """Every quantity at every point: point, the parameters, table, name, quantity, unit, mean, sd, half_width, n."""
+        return self._tables.summary(confidence)
+
+    def result(self, point: int) -> Result:
+        """The runs of one point, by its number. Raises UnknownName, and ResultsError where the sweep was read from its folder."""
+        if not 1 <= point <= self.about["points"]:
+            raise UnknownName("point", str(point), map(str, range(1, self.about["points"] + 1)))
+        return self._tables.result(point)
+
+
+class RunTables:
+    """The tables of a sweep that has just been run."""
+
+    def __init__(self, plan: Plan, parameters: Sequence[Parameter], results: Mapping[str, Result], more: Sequence[str]) -> None:
+        self._points = list(plan.points)
+        self._parameters = parameters
+        self._results = results
+        self._more = more
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The tables that have rows, and those that were asked for besides."""
+        there = {name for result in self._results.values() for name in result.tables}
+        full = [name for name in MEASURES if name in there and any(self._has_rows(result, name) for result in self._results.values())]
+        return [*full, *(name for name in self._more if name in there and name not in full)]
+
+    def points(self) -> pl.DataFrame:
+        """A row for each point."""
+        import polars as pl
+
+        results = [self._results[point.scenario.hash] for point in self._points]
+        return pl.DataFrame(
+            {
+                "point": pl.Series([point.number for point in self._points], dtype=pl.UInt32),
+                **{one.name: self._column(one) for one in self._parameters},
+                "key": [point.scenario.hash for point in self._points],
+                "seeds": pl.Series([len(result.seeds) for result in results], dtype=pl.UInt32),
+                "alike": [result.alike for result in results],
+            }
+        )
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table over all points that have it."""
+        frames = [(point, self._results[point.scenario.hash]) for point in self._points]
+        taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
+        return self._joined([(point, result.table(name).rename(taken, strict=False)) for point, result in frames if result.has(name)])
+
+    def summary(self, confidence: float) -> pl.DataFrame:
+        """Every quantity at every point, over its seeds."""
+        summaries = {key: result.summary(confidence) for key, result in self._results.items() if result.seeds}
+        there = [point for point in self._points if point.scenario.hash in summaries]
+        return self._joined([(point, summaries[point.scenario.hash]) for point in there])
+
+    def result(self, point: int) -> Result:
+        """The runs of one point."""
+        return self._results[self._points[point - 1].scenario.hash]
+
+    def _has_rows(self, result: Result, name: str) -> bool:
+        return result.has(name) and result.table(name).height > 0
+
+    def _joined(self, frames: Sequence[tuple[Point, pl.DataFrame]]) -> pl.DataFrame:
+        """Frames below each other, the number and the parameters of their points in front."""
+        import polars as pl
+
+        front = {one.name: _dtype(one.kind) for one in self._parameters}
+        made = []
+        for point, frame in frames:
+            cells = [pl.lit(one.cell(point.values[one.name]), dtype=front[one.name]).alias(one.name) for one in self._parameters]
+            made.append(frame.select(pl.lit(point.number, dtype=pl.UInt32).alias("point"), *cells, pl.all()))
+        return pl.concat(made) if made else pl.DataFrame()
+
+    def _column(self, one: Parameter) -> pl.Series:
+        import polars as pl
+
+        return pl.Series([one.cell(point.values[one.name]) for point in self._points], dtype=_dtype(one.kind))
+
+
+def parameters_of(plan: Plan) -> list[Parameter]:
+    """The columns that a plan's axes become."""
+    return [Parameter(axis.name, _keys(axis.sets, axis.keys), axis.kind.name, axis.kind.unit, tuple(axis.values)) for axis in plan.axes]
+
+
+def title_of(parameters: Sequence[Parameter], row: Mapping[str, Any]) -> str:
+    """The parameters of a row as text."""
+    return ", ".join(f"{one.name} = {shown(row[one.name])}" for one in parameters if row[one.name] is not None)
+
+
+def _keys(sets: frozenset[str], keys: tuple[str, ...]) -> tuple[str, ...]:
+    return keys or tuple(sorted(sets))
+
+
+def _dtype(kind: str) -> Any:
+    import polars as pl
+
+    return {"flag": pl.Boolean, "whole": pl.Int64, "real": pl.Float64}.get(kind, pl.String)

@@ -1,0 +1,142 @@
+"""The values of an axis: read from text as lists and ranges, and as a column of a table with its kind and unit.
+
+"0.1,0.5"              two values
+"0.1..1.0 step 0.1"    ten values, both ends in
+"15..60 step 15"       whole numbers stay whole
+"5..50 step 5 ms"      a unit stands at the end, once
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ecnlab.errors import UsageError
+
+# What each unit of a scenario is of the unit that columns have.
+UNITS: dict[str, tuple[float, str]] = {
+    unit: (factor, name)
+    for name, units in {
+        "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
+        "bit/s": {"bps": 1.0, "kbps": 1e3, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12},
+        "bytes": {"B": 1.0, "bytes": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2},
+        "packets": {"packets": 1.0, "packet": 1.0},
+    }.items()
+    for unit, factor in units.items()
+}
+
+_MOST = 100_000
+_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµ]*)\s*")
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})(?:\s+step\s+({_NUMBER}))?\s*([A-Za-zµ]*)\s*")
+
+
+def listed(text: str) -> list[Any]:
+    """The values that a text lists, separated by commas; a part may be a range. Raises UsageError."""
+    return [value for part in _parts(text) for value in _ranged(part)]
+
+
+def value(text: str) -> Any:
+    """One value as a scenario file writes it: a number, true, a list, a table; anything else is text."""
+    try:
+        found = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+    return found if isinstance(found, (bool, int, float, str, list, dict)) else text.strip()
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """The number and the unit that "5 ms" stands for, here 0.005 and "s"; None if it is none."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or (match[2] and match[2] not in UNITS):
+        return None
+    factor, unit = UNITS.get(match[2], (1.0, ""))
+    return float(match[1]) * factor, unit
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column of values holds: "flag", "whole", "real" or "name", and the unit of a real; "" where it has none."""
+
+    name: str
+    unit: str = ""
+
+    @staticmethod
+    def of(values: Iterable[Any]) -> Kind:
+        """The narrowest kind that has all the values; None is in each."""
+        known = [value for value in values if value is not None]
+        if all(isinstance(value, bool) for value in known):
+            return Kind("flag" if known else "name")
+        if all(isinstance(value, int) and not isinstance(value, bool) for value in known):
+            return Kind("whole")
+        numbers = [_number(value) for value in known]
+        units = {number[1] for number in numbers if number}
+        return Kind("real", units.pop()) if all(numbers) and len(units) == 1 else Kind("name")
+
+    def cell(self, value: Any) -> Any:
+        """A value as the column holds it."""
+        if value is None or self.name in ("flag", "whole"):
+            return value
+        number = _number(value) if self.name == "real" else None
+        return shown(value) if number is None else number[0]
+
+
+def shown(value: Any) -> str:
+    """A value as text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
+
+
+def _number(value: Any) -> tuple[float, str] | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value), ""
+    return quantity(value) if isinstance(value, str) else None
+
+
+def _parts(text: str) -> list[str]:
+    """The text cut at commas that stand in no bracket and no quotes. Raises UsageError where nothing stands between two."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote or letter in "\"'":
+            quote = ("" if letter == quote else quote) if quote else letter
+        else:
+            depth += (letter in "[{(") - (letter in "]})")
+        if letter == "," and not quote and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if not all(part.strip() for part in parts):
+        raise UsageError(f'values {text!r} cannot be read: write them as "0.1,0.5" or "0.1..1.0 step 0.1"')
+    return parts
+
+
+def _ranged(part: str) -> Sequence[Any]:
+    match = _RANGE.fullmatch(part)
+    if match is None:
+        return [value(part)]
+    low, high, unit = Decimal(match[1]), Decimal(match[2]), match[4]
+    step = Decimal(match[3] or 1)
+    if match[3] is None and not (_is_whole(match[1]) and _is_whole(match[2])):
+        raise UsageError(f'range {part.strip()!r} needs a step, as in "0.1..1.0 step 0.1"')
+    if step <= 0 or high < low:
+        raise UsageError(f"range {part.strip()!r}: " + ("the step must be above 0" if step <= 0 else "it ends before it begins"))
+    if (high - low) / step >= _MOST:
+        raise UsageError(f"range {part.strip()!r}: more than {_MOST} values")
+    whole = all(map(_is_whole, filter(None, match.group(1, 2, 3))))
+    return [_written(low + at * step, unit, whole=whole) for at in range(int((high - low) / step) + 1)]
+
+
+def _written(number: Decimal, unit: str, *, whole: bool) -> Any:
+    if unit:
+        return f"{number} {unit}"
+    return int(number) if whole else float(number)
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("+-").isdigit()
