@@ -43,6 +43,10 @@ class Crew(Protocol):
 class Workers(Protocol):
     """Who is to do jobs."""
 
+    @property
+    def traces(self) -> bool:
+        """Whether they can write traces into files of this machine."""
+
     def crew(self, most: int) -> Crew:
         """Let them come to work on so many jobs."""
 
@@ -57,6 +61,11 @@ class Threads:
         count = self.count
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_THREADS):
             raise UsageError(f"threads: {count!r} must be a whole number from 1 to {_MOST_THREADS}")
+
+    @property
+    def traces(self) -> bool:
+        """They write files here."""
+        return True
 
     def crew(self, most: int) -> Crew:
         """Let them come to work on so many jobs."""

@@ -48,10 +48,10 @@ def by_group(
     values: Sequence[float],
     at: Callable[[float, str | None], Of],
     places: Mapping[str, str | None] = PLACES,
-    printed: Mapping[str, Mapping[float, float]] | None = None,
+    published: Mapping[str, Mapping[float, float]] | None = None,
 ) -> Panel:
-    """A curve for each group, and one for all flows, along the values of a parameter; `printed` is what the thesis prints of a curve."""
-    return Panel("", {place: {value: at(value, group) for value in values} for place, group in places.items()}, printed or {})
+    """A curve for each group, and one for all flows, along the values of a parameter; `published` is what the thesis prints of a curve."""
+    return Panel("", {place: {value: at(value, group) for value in values} for place, group in places.items()}, published or {})
 
 
 def smallest_over_largest(of_group: Callable[[str], Measured]) -> Over:
