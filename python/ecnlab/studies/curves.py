@@ -166,7 +166,7 @@ def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:
     if panels == 1:
         return style.panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=sharey)
+    figure, axes = style.panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]
