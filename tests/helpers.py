@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from ecnlab.studies.model import Item, Need, Study
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -53,3 +56,11 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+def short_study(items: Sequence[Item], number: str) -> Study:
+    """A study of one of these figures, in runs of 4 s that are measured from 1 s on."""
+    (item,) = (item for item in items if item.number == number)
+    short = {"duration": "4 s", "measure_from": "1 s"}
+    needs = {key: Need({**need.scenario, **short}, need.every_seed) for key, need in item.needs.items()}
+    return Study("short", "t", "s", "u", [replace(item, needs=needs)])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     AnyFuture = Future[Any]
 
+_BUILD = _core.BUILD
 _PATIENCE_S = 10.0
 _PER_THREAD = 4
 _LOOK_S = 1.0
@@ -41,8 +42,13 @@ class Cluster:
         if not isinstance(self.address, str) or not self.address:
             raise UsageError(f"cluster: {self.address!r} must be the address of a dask scheduler, as in 'tcp://node1:8786'")
 
+    @property
+    def traces(self) -> bool:
+        """A trace would be written on the worker's machine."""
+        return False
+
     def crew(self, most: int) -> Crew:
-        """Let them come to work. Raises ClusterError if the scheduler or its workers cannot be used."""
+        """Let them come to work on so many jobs. Raises ClusterError if the scheduler or its workers cannot be used."""
         client = _client(self.address)
         try:
             _require_workers(client, self.address)
@@ -72,11 +78,9 @@ class _ClusterCrew:
         return _PER_THREAD * max(self._threads, 1)
 
     def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
-        if tracing is not None:
-            raise UsageError("trace: a trace is written where its run is: leave the cluster away")
         self._jobs[number] = job
         name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
-        future = self._client.submit(_attempt, _core.BUILD, job.key, job, key=name, pure=False)
+        future = self._client.submit(_attempt, _BUILD, job.key, job, key=name, pure=False)
         self._futures[number] = future
         future.add_done_callback(lambda _: self._ended.put(number))
 
@@ -167,11 +171,11 @@ def _require_workers(client: Client, address: str) -> None:
     except TimeoutError:
         raise ClusterError(f"the scheduler at {address} has no worker; start some with 'dask worker {address}'") from None
     builds = client.run(_asking())
-    wrong = {worker: build for worker, build in builds.items() if build != _core.BUILD}
+    wrong = {worker: build for worker, build in builds.items() if build != _BUILD}
     if wrong:
         told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
         remedy = "install the same ecnlab on every worker, and start the workers again"
-        raise ClusterError(f"not every worker has this build of the engine, {_core.BUILD}:\n{told}\n{remedy}")
+        raise ClusterError(f"not every worker has this build of the engine, {_BUILD}:\n{told}\n{remedy}")
 
 
 def _asking() -> Callable[[], str]:

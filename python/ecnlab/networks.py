@@ -98,22 +98,35 @@ def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
     flows open: 1 ms and no limit are what ns-2's table of it was measured with.
     """
     left, right = (_hosts(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
-    there, back = ({"access": {"to": a[0]} | a[1], "exit": {"from": b[0]} | b[1]} for a, b in ((left, right), (right, left)))
     link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
     starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
     groups = [
-        {"name": "long", "count": 2, **there, "tcp": {**tcp, "max_window": 1000}},
-        {"name": "back", "count": 1, **back, "tcp": {**tcp, "max_window": 1000}},
-        {"name": "more", "count": 20, **there, "tcp": {**tcp, "max_window": 25}, "start": starts},
+        {"name": "long", "count": 2, **_ends(left, right), "tcp": {**tcp, "max_window": 1000}},
+        {"name": "back", "count": 1, **_ends(right, left), "tcp": {**tcp, "max_window": 1000}},
+        {"name": "more", "count": 20, **_ends(left, right), "tcp": {**tcp, "max_window": 25}, "start": starts},
     ]
     return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
+
+
+def _ends(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+    return {"access": {"to": source[0]} | source[1], "exit": {"from": sink[0]} | sink[1]}
 
 
 def _hosts(node: str, delay: str) -> tuple[str, Tree]:
     return node, {"rate": "10 Mbps", "delay": delay, "spread": "1 ns"}
 
 
-def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int = 0, tcp: Tree | None = None) -> Tree:
+def red_ecn(
+    title: str,
+    queue: Tree,
+    delay_ms: float,
+    *,
+    ecn: bool,
+    bursts: int = 0,
+    tcp: Tree | None = None,
+    rate: str = "1.5 Mbps",
+    duration: str = "100 s",
+) -> Tree:
     """Ten endless TCP flows over a link whose delay varies and then over the bottleneck, with `bursts` sources of datagrams beside them.
 
     They are the networks of Gharegozi's two experiments, the second with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean
@@ -121,14 +134,14 @@ def red_ecn(title: str, queue: Tree, delay_ms: float, *, ecn: bool, bursts: int 
     here are what ns-2's table of it was measured with.
     """
     long = {"name": "long", "from": "r1", "to": "r2", "rate": "10 Mbps", "delay": f"{delay_ms} ms", "limit": 25}
-    link = bottleneck("1.5 Mbps", "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
+    link = bottleneck(rate, "10 ms", queue, reverse={"limit": 25}) | {"from": "r2", "to": "r3"}
     sender = {"profile": "ns2", "variant": "reno", "ecn": ecn, "max_window": 10_000, **(tcp or {})}
     flows = [{"name": "bulk", "count": 10, **_red_ecn_hosts("1 Mbps"), "tcp": sender}]
     if bursts:
         app = {"kind": "onoff", "rate": "100 kbps", "on": "exponential 2.5 s", "off": "exponential 2.5 s"}
         datagrams = {"packet_size": 1000, "header": 0}
         flows.append({"name": "bursts", "count": bursts, **_red_ecn_hosts("10 Mbps"), "udp": datagrams, "app": app})
-    return {"name": title, "duration": "100 s", "link": [long, link], "flows": flows}
+    return {"name": title, "duration": duration, "link": [long, link], "flows": flows}
 
 
 def _red_ecn_hosts(rate: str) -> Tree:

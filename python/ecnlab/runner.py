@@ -175,6 +175,8 @@ def run_all(
 
 def _run(requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool) -> Outcome:
     """Run requests; without patience the first failure that is none of the engine's ends it."""
+    if not workers.traces and any(request.tracing for request in requests):
+        raise UsageError("trace: a trace is written where its run is; run it on this machine, without a cluster")
     shelves: list[_Shelf] = []
     work = _Work([], None, patient)
     try:

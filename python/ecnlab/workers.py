@@ -43,6 +43,10 @@ class Crew(Protocol):
 class Workers(Protocol):
     """Who is to do jobs."""
 
+    @property
+    def traces(self) -> bool:
+        """Whether they can write traces into files of this machine."""
+
     def crew(self, most: int) -> Crew:
         """Let them come to work on so many jobs."""
 
@@ -58,9 +62,14 @@ class Threads:
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_THREADS):
             raise UsageError(f"threads: {count!r} must be a whole number from 1 to {_MOST_THREADS}")
 
+    @property
+    def traces(self) -> bool:
+        """They write files here."""
+        return True
+
     def crew(self, most: int) -> Crew:
         """Let them come to work on so many jobs."""
-        return _ThreadCrew(min(self.count or _cores(), most))
+        return _ThreadCrew(min(self.count or cores(), most))
 
 
 class _ThreadCrew:
@@ -119,6 +128,6 @@ class _ThreadCrew:
         return watch
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use; a batch system gives a job some of the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -36,3 +36,22 @@ def test_a_scheme_has_its_colour_wherever_it_stands() -> None:
 def test_curves_without_a_palette_differ_in_colour_and_in_marker() -> None:
     plain = Palette()
     assert len({plain.colour("", at) for at in range(5)}) == len({plain.marker("", at) for at in range(5)}) == 5
+
+
+def test_a_name_with_a_dash_is_drawn_in_it_and_others_are_solid() -> None:
+    _, (axes,) = style.panels()
+    palette = Palette(dashes={"max_p 0.8": "--"})
+    curves = [lines.Curve(name, [30], [Estimate(5.0, 1.0, 0.5, 4)]) for name in ("max_p 0.5", "max_p 0.8")]
+    lines.draw(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=palette)
+    assert [container.lines[0].get_linestyle() for container in axes.containers] == ["-", "--"]
+
+
+def test_what_another_source_gives_stands_beside_the_curve_as_an_open_marker_named_once() -> None:
+    _, (axes,) = style.panels()
+    curves = [lines.Curve(name, [30, 60], [Estimate(5.0, 1.0, 0.5, 4)] * 2) for name in ("RED", "ECN")]
+    lines.draw(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=schemes.SCHEMES)
+    lines.draw_beside(axes, [lines.Curve("ECN", [60], [Estimate(5.1, 0.1, 0.1, 5)])], "ns-2", palette=schemes.SCHEMES)
+    marker = axes.containers[-1].lines[0]
+    assert (marker.get_color(), marker.get_marker()) == (schemes.SCHEMES.colour("ECN", 0), schemes.SCHEMES.marker("ECN", 0))
+    assert (marker.get_markerfacecolor(), marker.get_linestyle()) == ("none", "None")
+    assert axes.get_legend_handles_labels()[1] == ["ns-2", "RED", "ECN"]

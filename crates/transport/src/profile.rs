@@ -91,7 +91,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "linux-2.0",
         title: "Linux 2.0 (1996-1999)",
-        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK, a clock of 10 ms, windows of 32 KB.",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: HOST_2_0,
     },
@@ -194,11 +194,17 @@ const HOST_2_0: &[Member] = host![
     ("initial_window", "1", "RFC 2001"),
     ("max_window", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
     ("halving", "integer", "Linux 2.0: whole segments"),
+    ("min_window", "2", "Linux 2.0: a threshold of at least 2; RFC 2884, section 5.2: a mark cuts as a fast retransmit does"),
+    ("estimator", "linux-2.0", "Linux 2.0, tcp_rtt_estimator"),
+    ("handshake_sample", "false", "Linux 2.0: the estimate starts anew when the connection is established"),
     ("rto_min", "200 ms", "Linux 2.0: HZ/5"),
     ("rto_max", "120 s", "Linux 2.0: 120 HZ"),
+    ("ecn_fallback", "false", "RFC 2481 knows none"),
+    ("ect_on_retransmission", "true", "RFC 2884, section 3.2: all packets but pure ACKs"),
     ("rto_initial", "3 s", "Linux 2.0: TCP_TIMEOUT_INIT, 3 s; RFC 1122, section 4.2.3.1"),
-    ("delayed_ack_time", "200 ms", "Linux 2.0: at most HZ/5 on a quick path"),
-    ("quick_acks", "2", "the first data at once: a window of one and a delayed ACK would wait for each other beyond the minimum timeout"),
+    ("delayed_ack_rule", "arrivals", "Linux 2.0, tcp_delack_estimator"),
+    ("delayed_ack_time", "333 ms", "Linux 2.0: the first segment HZ/3"),
+    ("quick_acks", "0", "Linux 2.0: none"),
 ];
 
 const HOST_2_2: &[Member] = host![
@@ -213,12 +219,16 @@ const HOST_2_2: &[Member] = host![
     ("max_window", "22", "Linux 2.2: 32 KB, 22 segments"),
     ("halving", "integer", "Linux 2.2: whole segments"),
     ("min_window", "2", "Linux 2.2: tcp_recalc_ssthresh"),
-    ("estimator", "rfc6298", "Linux 2.2: the bounds are of the whole timeout; its allowance for small windows is left out"),
+    ("estimator", "linux-2.2", "Linux 2.2, tcp_rtt_estimator and tcp_set_rto"),
+    ("handshake_sample", "false", "Linux 2.2: only data is timed"),
     ("rto_min", "200 ms", "Linux 2.2: HZ/5"),
     ("rto_max", "120 s", "Linux 2.2: 120 HZ"),
+    ("ecn_fallback", "false", "RFC 2481 knows none"),
+    ("ect_on_retransmission", "true", "RFC 2884, section 3.2: all packets but pure ACKs"),
     ("rto_initial", "3 s", "Linux 2.2: TCP_TIMEOUT_INIT; RFC 1122"),
-    ("delayed_ack_time", "200 ms", "Linux 2.2: HZ/5 at most"),
-    ("quick_acks", "2", "Linux 2.2: quick acknowledgements at the start"),
+    ("delayed_ack_rule", "arrivals", "Linux 2.2, tcp_delack_estimator"),
+    ("delayed_ack_time", "10 ms", "Linux 2.2: one tick at the start"),
+    ("quick_acks", "2", "Linux 2.2: the first data at once, which is segment 1"),
 ];
 
 pub fn find(name: &str) -> Option<&'static Profile> {

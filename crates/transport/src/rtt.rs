@@ -1,4 +1,4 @@
-//! The round-trip estimator and the retransmission timeout, in three arithmetics.
+//! The round-trip estimator and the retransmission timeout, in five arithmetics.
 //!
 //! ```text
 //! ticks     BSD's, in whole clock ticks (Jacobson 1988, appendix A), as ns-2 has it
@@ -6,6 +6,8 @@
 //!           then:            d = t - srtt/8;  srtt += d;  rttvar += |d| - rttvar/4
 //!           RTO = (srtt + 8 rttvar) / 8 ticks, cut to whole ticks  (= srtt + 4 var)
 //! rfc6298   section 2:  RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R,  RTO = SRTT + max(G, 4 RTTVAR)
+//! linux-2.0 ticks' sums; one packet's delay is allowed to a small window:  R = srtt/8 + rttvar,  RTO = 5/4 R + R / 2^(window - 1)
+//! linux-2.2 the same, but the first rttvar is 4 t              (tcp_rtt_estimator of 2.0.32, with tcp_set_rto of 2.2.13)
 //! linux     RTO = SRTT + var, where var is the largest 4 mdev of a round trip, at least the minimum, and falls by a quarter
 //!           of the difference in a round trip; a sample below what was expected counts for an eighth
 //! ```
@@ -35,6 +37,8 @@ struct Ticks {
     srtt: i64,
     /// Mean deviation in 1/4 ticks.
     rttvar: i64,
+    /// Of the first sample: how many times as large the deviation is.
+    first: i64,
     /// Phase of the host's clock at time zero, below one tick.
     boot: Span,
 }
@@ -50,23 +54,38 @@ struct Linux {
     ends: u64,
 }
 
+/// Where a connection stands when a sample is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// All before this segment is acknowledged.
+    pub una: u64,
+    /// All before this segment was sent.
+    pub high: u64,
+    /// The window in whole segments, as the acknowledgement leaves it.
+    pub window: u64,
+}
+
 impl Estimator {
     /// `boot` is the phase of a ticking clock at time zero, below one tick.
     pub fn new(settings: &Settings, boot: Span) -> Estimator {
         let arithmetic = match settings.estimator {
-            EstimatorName::Ticks => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, boot }),
+            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2, boot }),
+            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4, boot }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
             EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
         Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
     }
 
-    /// Takes the sample of a segment that was sent at `sent` and acknowledged now, when all before `una` is acknowledged and all before
-    /// `high` sent.
-    pub fn sample(&mut self, sent: Time, now: Time, una: u64, high: u64, settings: &Settings) {
+    /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
+    pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
         let rtt = now.since(sent).picos();
+        let Point { una, high, window } = point;
         self.rto = match &mut self.arithmetic {
-            Arithmetic::Ticks(ticks) => ticks.sample(sent, now, settings.tick),
+            Arithmetic::Ticks(ticks) => {
+                let rto = ticks.sample(sent, now, settings.tick);
+                if settings.estimator == EstimatorName::Ticks { settings.tick * rto } else { settings.tick * with_allowance(rto, window) }
+            }
             Arithmetic::Rfc6298 { srtt, rttvar } => {
                 if *srtt == 0 {
                     (*srtt, *rttvar) = (rtt, rtt / 2);
@@ -91,7 +110,7 @@ impl Estimator {
         if may_double {
             self.backoff *= 2;
         }
-        if let (Arithmetic::Ticks(ticks), true) = (&mut self.arithmetic, self.backoff > 8) {
+        if let (Arithmetic::Ticks(ticks), EstimatorName::Ticks, true) = (&mut self.arithmetic, settings.estimator, self.backoff > 8) {
             ticks.rttvar += ticks.srtt >> 3;
             ticks.srtt = 0;
         }
@@ -114,19 +133,25 @@ impl Estimator {
 }
 
 impl Ticks {
-    fn sample(&mut self, sent: Time, now: Time, tick: Span) -> Span {
+    /// Takes a sample; returns the timeout in ticks.
+    fn sample(&mut self, sent: Time, now: Time, tick: Span) -> u64 {
         let ticks = |at: Time| (at.picos() + self.boot.picos()) / tick.picos();
         let t = (ticks(now) - ticks(sent)).max(1) as i64;
         if self.srtt == 0 {
             self.srtt = t << 3;
-            self.rttvar = t << 1;
+            self.rttvar = t * self.first;
         } else {
             let d = t - (self.srtt >> 3);
             self.srtt = (self.srtt + d).max(1);
             self.rttvar = (self.rttvar + d.abs() - (self.rttvar >> 2)).max(1);
         }
-        tick * (((self.rttvar << 3) + self.srtt) >> 3) as u64
+        (((self.rttvar << 3) + self.srtt) >> 3) as u64
     }
+}
+
+/// Linux 2.0's and 2.2's timeout in ticks: a quarter more for bursts, and of a small window as much as one packet may be late.
+fn with_allowance(ticks: u64, window: u64) -> u64 {
+    ticks + (ticks >> 2) + (ticks >> (window.clamp(1, 64) - 1))
 }
 
 impl Linux {
@@ -161,6 +186,8 @@ mod tests {
     use super::*;
     use crate::profile;
 
+    const POINT: Point = Point { una: 1, high: 1, window: 2 };
+
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
@@ -175,7 +202,7 @@ mod tests {
         let settings = profile::settings("ns2-2001");
         let mut estimator = Estimator::new(&settings, Span::from_millis(50));
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
-        estimator.sample(at(0), at(160), 1, 1, &settings);
+        estimator.sample(at(0), at(160), POINT, &settings);
         assert_eq!((16, 4), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
         assert_eq!(Span::from_millis(600), estimator.timeout(&settings));
     }
@@ -196,7 +223,7 @@ mod tests {
     fn backing_off_past_eight_forgets_the_smoothed_value() {
         let settings = profile::settings("ns2");
         let mut estimator = Estimator::new(&settings, Span::ZERO);
-        estimator.sample(at(0), at(100), 1, 1, &settings);
+        estimator.sample(at(0), at(100), POINT, &settings);
         for _ in 0..4 {
             estimator.back_off(&settings);
         }
@@ -208,11 +235,11 @@ mod tests {
         let settings =
             Settings { estimator: EstimatorName::Rfc6298, rto_min: Span::ZERO, tick: Span::from_micros(1), ..profile::settings("ns2") };
         let mut estimator = Estimator::new(&settings, Span::ZERO);
-        estimator.sample(at(0), at(100), 1, 1, &settings);
+        estimator.sample(at(0), at(100), POINT, &settings);
         // SRTT = R, RTTVAR = R/2: RTO = R + 4 R/2.
         assert_eq!(Span::from_millis(300), estimator.timeout(&settings));
         // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180| = 57.5, SRTT = 7/8 * 100 + 1/8 * 180 = 110.
-        estimator.sample(at(0), at(180), 2, 2, &settings);
+        estimator.sample(at(0), at(180), POINT, &settings);
         assert_eq!(Span::from_millis(340), estimator.timeout(&settings));
     }
 
@@ -226,8 +253,32 @@ mod tests {
         };
         let mut estimator = Estimator::new(&settings, Span::ZERO);
         for una in 1..200 {
-            estimator.sample(at(0), at(20), una, una + 10, &settings);
+            estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
         }
         assert_eq!(Span::from_millis(220), estimator.timeout(&settings));
+    }
+
+    #[test]
+    fn linux_2_allows_a_small_window_a_packet_s_delay_and_the_first_sample_a_wide_deviation() {
+        // 20 ticks of 10 ms. 2.0: R = 20 + 2 * 20 = 60; 2.2: R = 20 + 4 * 20 = 100. RTO = R + R / 4 + R / 2^(window - 1), each cut to whole ticks.
+        let cases = [("linux-2.0", [1350, 1050, 900, 820, 750]), ("linux-2.2", [2250, 1750, 1500, 1370, 1250])];
+        for (profile, expected) in cases {
+            let settings = profile::settings(profile);
+            let timeouts = [1, 2, 3, 4, 22].map(|window| {
+                let mut estimator = Estimator::new(&settings, Span::ZERO);
+                estimator.sample(at(0), at(200), Point { window, ..POINT }, &settings);
+                estimator.timeout(&settings)
+            });
+            assert_eq!(expected.map(Span::from_millis), timeouts, "{profile}");
+        }
+    }
+
+    #[test]
+    fn backing_off_changes_nothing_but_the_factor_under_linux_2() {
+        let settings = profile::settings("linux-2.0");
+        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        estimator.sample(at(0), at(200), POINT, &settings);
+        (0..4).for_each(|_| estimator.back_off(&settings));
+        assert_eq!((160, 40), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
     }
 }

@@ -91,6 +91,7 @@ fn flags() -> impl Strategy<Value = Members> {
         "delay_repeated",
         "ect_on_retransmission",
         "receiver_ecn",
+        "handshake_sample",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
 }
@@ -105,13 +106,14 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("growth", &["acks", "segments"]),
         choice("cut_from", &["window", "flight"]),
         choice("timer_restart", &["after-sample", "before-sample", "rfc6298"]),
-        choice("estimator", &["ticks", "rfc6298", "linux"]),
+        choice("estimator", &["ticks", "rfc6298", "linux", "linux-2.0", "linux-2.2"]),
         choice("response", &["none", "halve", "abe"]),
         choice("partial_ack_timer", &["every", "first"]),
         choice("max_window", &["1", "2", "3", "4", "8", "20", "64"]),
         choice("initial_window", &["1", "2", "4", "10"]),
         choice("duplicate_threshold", &["1", "2", "3", "5"]),
         choice("sack_blocks", &["1", "2", "3", "4"]),
+        choice("delayed_ack_rule", &["fixed", "arrivals"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
         choice("max_burst", &["0", "1", "3"]),
         choice("min_window", &["0", "1", "2"]),

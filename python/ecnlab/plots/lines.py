@@ -1,7 +1,8 @@
-"""Quantities against a parameter: means joined by lines, 95 % intervals as bars, another's means beside them as open markers."""
+"""Quantities against a parameter: means joined by lines, 95 % intervals as bars; what others measured as open markers beside them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,18 +14,31 @@ from ecnlab.plots.style import BY_POSITION, Palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Larger than a curve's own markers, so that they show around them.
-_OPEN: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "markersize": 9, "zorder": 3}
+# An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
+_OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0, "markeredgewidth": 0.9, "linewidth": 0.9, "zorder": 4}
+
+# How much of a name's room its markers take.
+_SHARE_OF_NAME = 0.7
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: its label, where it has points, the estimates there, and what `another` found there (ns-2, a paper), where it is known."""
+    """One line: its label, where it has points, and the estimates there.
+
+    `beside` are the means that another source has at these points (ns-2, a paper), None where it has none; `across` are half widths along
+    the x axis.
+    """
 
     label: str
     xs: Sequence[float]
     points: Sequence[Estimate]
     beside: Sequence[float | None] = ()
+    across: Sequence[float] | None = None
+
+    def of_another(self) -> Curve:
+        """What the other source has, as a curve without intervals."""
+        known = [(x, value) for x, value in zip(self.xs, self.beside, strict=False) if value is not None]
+        return Curve(self.label, [x for x, _ in known], [Estimate(value, math.nan, math.nan, 1) for _, value in known])
 
 
 def draw(
@@ -39,32 +53,65 @@ def draw(
 ) -> None:
     """Draw curves with their intervals; `ticks` puts the x axis on a log scale with just these ticks.
 
-    `another` is who found what the curves have `beside` them.
+    `another` is who has the means `beside` the curves' own.
     """
     for position, curve in enumerate(curves):
-        colour, marker = palette.colour(curve.label, position), palette.marker(curve.label, position)
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
+            xerr=curve.across,
             yerr=[point.half_width for point in curve.points],  # NaN, where there is no interval, draws no bar
             label=style.label(axes, curve.label),
-            color=colour,
-            marker=marker,
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
             linestyle=palette.dash(curve.label),
         )
-        _draw_beside(axes, curve, colour, marker)
-    if any(value is not None for curve in curves for value in curve.beside):
-        axes.plot([], [], color="black", marker="o", label=style.label(axes, another), **_OPEN)
+    draw_beside(axes, [curve.of_another() for curve in curves], another, palette=palette)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if ticks:
         _only(axes, ticks)
 
 
-def _draw_beside(axes: Axes, curve: Curve, colour: str, marker: str) -> None:
-    known = [(x, value) for x, value in zip(curve.xs, curve.beside, strict=False) if value is not None]
-    if known:
-        axes.plot(*zip(*known, strict=True), color=colour, marker=marker, **_OPEN)
+def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *, y_label: str, palette: Palette = BY_POSITION) -> None:
+    """Curves over named cases instead of a parameter: markers side by side over each name, whose place in `names` their xs give."""
+    width = _SHARE_OF_NAME / max(len(curves), 1)
+    for position, curve in enumerate(curves):
+        shift = (position - (len(curves) - 1) / 2) * width
+        axes.errorbar(
+            [x + shift for x in curve.xs],
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            label=style.label(axes, curve.label),
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
+            linestyle="none",
+        )
+    axes.set_xticks(range(len(names)), [style.escaped(name, max(len(word) for word in name.split())) for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(y_label)
+
+
+def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:
+    """What another `source` gives for the same curves: open markers without a line, in the colours of the curves of the same labels.
+
+    The markers are the curves' own unless one is given; the legend names the source once. Call it after `draw`.
+    """
+    for position, curve in enumerate(curves):
+        if not curve.points:
+            continue
+        shape = marker or palette.marker(curve.label, position)
+        axes.errorbar(
+            list(curve.xs),
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            color=palette.colour(curve.label, position),
+            marker=shape,
+            **_OPEN,
+        )
+    if any(curve.points for curve in curves):
+        axes.plot([], [], color="black", marker=marker or "o", label=style.label(axes, source), **_OPEN)
 
 
 def _only(axes: Axes, ticks: Sequence[float]) -> None:

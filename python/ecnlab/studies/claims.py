@@ -1,7 +1,8 @@
 """Claims: what a paper says, as statements about measured quantities, and the one rule that decides them.
 
 A claim is a sentence of the paper and the statements that it makes. A statement says in which range a measured quantity lies; the
-quantity is a column of a run (`Of`), a change in per cent (`Change`) or a gap (`Gap`) between two of them, paired by seed:
+quantity is a column of a run (`Of`), a change in per cent (`Change`) or a gap (`Gap`) between two of them, paired by seed, or several of
+them folded into one (`Over`):
 
     Claim("A1", "ECN's goodput is above RED's", [
         Statement("60 flows", Change(Of(ecn, GOODPUT), Of(red, GOODPUT)), above(0), PERCENT, published=12.0),

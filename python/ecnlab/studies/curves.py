@@ -8,8 +8,9 @@ The numbers stand in a table below the figure and in its CSV.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ecnlab.analysis.stats import Estimate, estimate
@@ -29,17 +30,26 @@ Points = Mapping[float, Measured]
 
 @dataclass(frozen=True)
 class Panel:
-    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label."""
+    """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
+
+    `published` is what the paper prints of a curve, by x, in the unit shown.
+    """
 
     title: str
     curves: Mapping[str, Points]
+    published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+
+    def of_paper(self) -> list[lines.Curve]:
+        """What the paper prints, as curves without intervals."""
+        found = {label: self.published.get(label, {}) for label in self.curves}
+        return [lines.Curve(label, list(points), [_bare(value) for value in points.values()]) for label, points in found.items()]
 
 
 @dataclass(frozen=True)
 class Scales:
     """The axes of all panels: what x and y are, the unit of y, and the ranges and ticks, where they are not left to the data.
 
-    `ticks` puts x on a log scale with just these ticks.
+    `ticks` puts x on a log scale with just these ticks. Panels have one range of y, unless each has its `own_y`.
     """
 
     x: str
@@ -48,6 +58,7 @@ class Scales:
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     ticks: Sequence[float] = ()
+    own_y: bool = False
 
     @property
     def y_label(self) -> str:
@@ -71,7 +82,7 @@ class _Curves:
     def draw(self, results: Results) -> Drawing:
         """The figure, a table of each panel, and the numbers behind them."""
         runs = {need: results[key] for key, need in self.needs().items()}.__getitem__
-        figure, axes = _axes(len(self.panels))
+        figure, axes = _axes(len(self.panels), sharey=not self.scales.own_y)
         for axis, panel in zip(axes, self.panels, strict=True):
             self._draw_panel(axis, panel, runs)
         for axis in axes[1::2]:
@@ -94,6 +105,7 @@ class _Curves:
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
+        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, marker="*")
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -145,11 +157,16 @@ def figure(
     return Item(number, title, caption, curves.needs(), curves.draw, part=part)
 
 
-def _axes(panels: int) -> tuple[Drawn, list[Axes]]:
+def _bare(mean: float) -> Estimate:
+    """A mean of which nothing else is known."""
+    return Estimate(mean, math.nan, math.nan, 1)
+
+
+def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:
     if panels == 1:
         return style.panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=True)
+    figure, axes = style.panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]

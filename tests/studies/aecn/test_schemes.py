@@ -25,15 +25,35 @@ def test_red_s_senders_speak_no_ecn() -> None:
     assert [flows["tcp"]["ecn"] for flows in schemes.scheme("AECN", 60)["flows"]] == [True] * 3
 
 
-def test_the_figures_that_the_issue_names_are_there() -> None:
-    numbers = {item.number for item in STUDY.items}
-    assert numbers == {"5.20", "5.29", "5.1", "5.5", "5.28", "4.14", "4.15", "5.24", "5.25", "5.26", "5.27"}
-
-
 def test_every_scenario_of_the_study_is_sound() -> None:
     for item in STUDY.items:
         for need in item.needs.values():
             assert ecnlab.scenario(need.scenario).hash
+
+
+def test_settings_take_the_place_of_the_thesis_own_and_stand_in_the_title() -> None:
+    tree = schemes.scheme("ECN", 60, 0.2, networks.CHAPTER_4, min_th=20, max_th=60)
+    queue = tree["link"][0]["queue"]
+    assert (queue["min_th"], queue["max_th"], queue["max_p"], queue["limit"], queue["w_q"]) == (20, 60, 0.2, 120, 0.002)
+    assert tree["name"] == "ECN, chapter 4, 60 flows, max_p 0.2, min_th 20, max_th 60"
+
+
+def test_a_need_is_one_object_for_all_that_ask_for_it() -> None:
+    assert schemes.need("ECN", 60, 0.5) is schemes.of("goodput_bps", "ECN", 60, 0.5).need
+    assert schemes.need("ECN", 60, 0.5) is not schemes.need("ECN", 60, 0.5, networks.CHAPTER_4)
+
+
+def test_a_quantity_knows_what_ns2_measured_of_the_same_scheme() -> None:
+    assert schemes.of("goodput_first_bps", "RED", 60, 0.2, networks.CHAPTER_4).known == pytest.approx(9.1137e6, rel=1e-3)
+    assert schemes.of("delay_mean_s", "ECN", 60, group="fragile").known == pytest.approx(0.121, abs=0.01)
+    assert schemes.of("jain_1s_throughput", "AECN, alpha 1", 60).known == pytest.approx(0.723, abs=0.005)
+    assert schemes.of("jain_1s_throughput", "AECN, alpha 1", 60, alpha=1.5).known is None
+
+
+def test_ns2_has_no_number_where_it_measured_something_else() -> None:
+    assert schemes.ns2("RED", 120, 0.2, networks.CHAPTER_4, min_th=5, max_th=15) is None
+    assert schemes.ns2("RED", 60, 0.5, networks.CHAPTER_5, limit=60) is None
+    assert schemes.ns2("AECN", 60, 0.5, networks.CHAPTER_4) is None
 
 
 def test_an_item_is_found_by_its_number_or_its_heading() -> None:

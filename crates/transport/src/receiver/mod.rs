@@ -1,11 +1,13 @@
 //! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `replies` those to SYN and FIN.
 
+mod delay;
 mod echo;
 mod recent_blocks;
 mod replies;
 
-use ecnlab_units::{Span, Time};
+use ecnlab_units::Time;
 
+use self::delay::AckDelay;
 use self::echo::{EchoBits, MarkEcho};
 use self::recent_blocks::RecentBlocks;
 use self::replies::Replies;
@@ -22,7 +24,7 @@ const BLOCK_SIZE: u32 = 8;
 pub struct Receiver {
     /// The next segment expected; all before it have arrived.
     next: u64,
-    delay: Option<Span>,
+    delay: Option<AckDelay>,
     /// Of a three-way handshake.
     replies: Option<Box<Replies>>,
     ack_size: u32,
@@ -68,7 +70,7 @@ impl Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
-            delay: settings.ack_delay(),
+            delay: AckDelay::new(settings),
             quick_acks: settings.quick_acks,
             echo_earlier: settings.timestamps,
             agrees_to_ecn: settings.receiver_ecn,
@@ -105,7 +107,8 @@ impl Receiver {
         let twice = self.reports_twice && self.has(segment.seq);
         self.store(segment.seq);
         let delivered = self.next - before;
-        if let Some(delay) = self.delay {
+        if let Some(delay) = &mut self.delay {
+            let delay = delay.at_arrival(now);
             let may_repeat = delivered > 0 || self.delays_repeated;
             let in_order = self.next == segment.seq + 1 && !fills_gap && may_repeat && !twice;
             if in_order && !changes && self.held.is_none() && self.may_wait(segment) {
@@ -258,7 +261,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::profile;
-    use ecnlab_units::Ecn;
+    use ecnlab_units::{Ecn, Span};
 
     fn segment(seq: u64) -> Segment {
         Segment { ecn: Ecn::Ect0, ..Segment::plain(seq, 1000) }

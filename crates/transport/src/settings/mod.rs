@@ -77,7 +77,12 @@ words! {
 
 words! {
     /// The arithmetic of the retransmission timeout.
-    pub enum EstimatorName { Ticks = "ticks", Rfc6298 = "rfc6298", Linux = "linux" }
+    pub enum EstimatorName { Ticks = "ticks", Rfc6298 = "rfc6298", Linux = "linux", Linux20 = "linux-2.0", Linux22 = "linux-2.2" }
+}
+
+words! {
+    /// How long an acknowledgement is delayed.
+    pub enum AckDelayRule { Fixed = "fixed", Arrivals = "arrivals" }
 }
 
 words! {

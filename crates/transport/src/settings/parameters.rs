@@ -5,8 +5,8 @@
 use ecnlab_units::{Span, parameters};
 
 use super::{
-    Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer, RecoveryName,
-    ResponseName, RtoOrder, RttReport, TimerRestart,
+    AckDelayRule, Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer,
+    RecoveryName, ResponseName, RtoOrder, RttReport, TimerRestart,
 };
 
 const MAX_PACKETS: u64 = 1_000_000_000;
@@ -256,16 +256,25 @@ parameters! {
         /// Whether an ACK restarts the timer after or before it updates the estimate; or after it, and never with nothing outstanding.
         #[source("ns-2 timerfix_; RFC 6298, section 5")]
         pub timer_restart: TimerRestart = "after-sample";
-        /// Arithmetic of the retransmission timeout: BSD's in whole ticks, the RFC's, or Linux's, whose minimum is of the deviation.
+        /// Arithmetic of the retransmission timeout: BSD's in whole ticks, the RFC's, Linux's, whose minimum is of the deviation, or that of
+        /// Linux 2.0 or 2.2, which allows more to small windows.
         #[source("ns-2 2.35; RFC 6298, section 2; Linux tcp_rtt_estimator")]
         pub estimator: EstimatorName = "ticks";
+        /// The round trip of a three-way handshake is the first sample.
+        #[source("RFC 6298, section 2.2; Linux 2.0 and 2.2 take none of it")]
+        #[when(handshake = "three-way")]
+        pub handshake_sample: bool = "true";
         /// Sample the round-trip time on every ACK, by timestamps, instead of once in a round trip.
         #[source("RFC 7323, section 4")]
         pub timestamps: bool = "false";
         /// Acknowledge every second packet.
         #[source("RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck")]
         pub delayed_ack: bool = "false";
-        /// Longest delay of an acknowledgement.
+        /// An acknowledgement is always delayed for delayed_ack_time; or so for the first segment, and then by the time between arrivals, up to 0.5 s.
+        #[source("ns-2 TCPSink/DelAck; Linux 2.0 and 2.2, tcp_delack_estimator")]
+        #[when(delayed_ack = "true")]
+        pub delayed_ack_rule: AckDelayRule = "fixed";
+        /// Longest delay of an acknowledgement, unless arrivals say otherwise.
         #[source("ns-2 TCPSink/DelAck interval_")]
         #[when(delayed_ack = "true")]
         pub delayed_ack_time: Span = "100 ms", 0.000001..=3600, "s";

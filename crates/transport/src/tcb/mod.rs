@@ -42,7 +42,7 @@ pub use self::rtt_seen::RttSeen;
 use crate::application::Demand;
 use crate::plan::Plan;
 use crate::response::Response;
-use crate::rtt::Estimator;
+use crate::rtt::{Estimator, Point};
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{GrowthBy, ResponseName, RttReport, Settings, TimerRestart};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
@@ -338,14 +338,20 @@ impl Tcb {
     fn take_sample(&mut self, ack: &Ack, now: Time) {
         if self.settings.timestamps {
             self.estimator.end_backoff();
-            return self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
+            return self.estimator.sample(ack.echo, now, self.point(), &self.settings);
         }
         let Some((_, sent)) = self.timed.filter(|&(seq, _)| ack.next > seq) else { return };
         if self.ecn.ends_backoff() {
             self.estimator.end_backoff();
         }
         self.timed = None;
-        self.estimator.sample(sent, now, self.una, self.high, &self.settings);
+        self.estimator.sample(sent, now, self.point(), &self.settings);
+    }
+
+    /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
+    fn point(&self) -> Point {
+        let grows = u64::from(self.window.cwnd <= self.window.ssthresh);
+        Point { una: self.una, high: self.high, window: self.window.cwnd as u64 + grows }
     }
 
     /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).

@@ -28,7 +28,7 @@ impl Tcb {
             self.initial_window = 1;
         } else {
             self.rtt.sample(ack, now);
-            self.estimator.sample(ack.echo, now, self.una, self.high, &self.settings);
+            self.take_handshake_sample(ack.echo, now);
         }
         self.plan.pass(self.una);
         self.open_window(out);
@@ -40,7 +40,13 @@ impl Tcb {
         if let Some(rtt) = rtt {
             let shown = Ack { echo: Time::ZERO, ..Ack::plain(0, 0) };
             self.rtt.sample(&shown, Time::ZERO + rtt);
-            self.estimator.sample(Time::ZERO, Time::ZERO + rtt, self.una, self.high, &self.settings);
+            self.take_handshake_sample(Time::ZERO, Time::ZERO + rtt);
+        }
+    }
+
+    fn take_handshake_sample(&mut self, sent: Time, now: Time) {
+        if self.settings.handshake_sample {
+            self.estimator.sample(sent, now, self.point(), &self.settings);
         }
     }
 

@@ -57,6 +57,11 @@ fn impatient(settings: &Settings) -> bool {
     newreno(settings) && settings.partial_ack_timer == PartialAckTimer::First
 }
 
+fn insists(settings: &Settings) -> bool {
+    !settings.ecn_fallback
+}
+
+const INSISTS: &str = "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
 const RENO_ENDS: &str =
     "Reno's recovery ends with the first new ACK; the next loss of the window cuts again or times out (RFC 6582, section 1)";
@@ -66,7 +71,7 @@ const PARTIAL: &str =
 const FINE_CLOCK: &str = "Vegas looks at its fine clock at the first duplicates and new ACKs (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)";
 const VEGAS_CUT: &str = "Vegas keeps three quarters, and its threshold is 2 once slow start is over (ns-2 tcp-vegas.cc)";
 const VEGAS_TWO: &str = "Vegas' slow start begins with two segments (ns-2 tcp-vegas.cc, v_slowstart_)";
-const ECT: &str = "ns-2 sends retransmissions ECN-capable (ns-2 2.35 tcp.cc, output)";
+const ECT: &str = "ns-2 and hosts older than RFC 3168 send retransmissions ECN-capable (ns-2 2.35 tcp.cc, output; RFC 2884, section 3.2)";
 const MORE_THAN_RECOVER: &str = "the segment with CWR is the first beyond `recover`, and duplicates count from the second on (RFC 6582, section 3.2, step 1; ns-2 2.35)";
 const CWR: &str = "ns-2 lets the next segment carry CWR, be it new or not (ns-2 2.35 tcp.cc, SetCWRonRetransmit_)";
 const CWR_ALWAYS: &str = "ns-2 tells of a cut by CWR whether or not ECN is in use (ns-2 2.35 tcp.cc, output)";
@@ -85,6 +90,10 @@ const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
 pub const EXCEPTIONS: &[Exception] = &[
+    except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
+    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, insists, INSISTS),
+    except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, insists, INSISTS),
+    except("ecn_syn_blocked", "everything arrives", ALL, insists, INSISTS),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
     // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.

@@ -98,7 +98,8 @@ const IN_TIME: Rule =
         acknowledged_in_time(run, at(200))
     });
 
-const DELAYED: &[(&str, &str)] = &[("delayed_ack", "true"), ("delayed_ack_time", "200 ms"), ("quick_acks", "1")];
+const DELAYED: &[(&str, &str)] =
+    &[("delayed_ack", "true"), ("delayed_ack_rule", "fixed"), ("delayed_ack_time", "200 ms"), ("quick_acks", "1")];
 
 #[test]
 fn delayed_acknowledgements() {

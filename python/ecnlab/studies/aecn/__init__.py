@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.aecn import bytime, chapter4, claims4, packets, sweeps, table
+from ecnlab.studies.aecn import beyond, chapter4, chapter5, claims4, claims5
 from ecnlab.studies.model import Study
 
 STUDY = Study(
     name="aecn",
     title=TITLES["aecn"],
-    source="Thesis of 2001 on ECN and AECN, chapters 4 and 5.",
+    source="Zheng 2001, thesis on ECN and AECN for heterogeneous flows, chapters 4 and 5.",
     summary=(
         "RED, ECN, ECNM and AECN on the thesis' networks: a 10 Mbit/s link with a queue of 120 packets, shared by a fragile, an "
         "average and a robust group of TCP Reno flows; 100 s, the first 20 s left out. Goodput counts packets whose transmission was "
@@ -18,15 +18,9 @@ STUDY = Study(
     ),
     items=[
         *chapter4.ITEMS,
-        bytime.GOODPUT,
-        table.TABLE,
-        sweeps.GOODPUT,
-        packets.AECN_MARKS_60,
-        packets.AECN_DROPS_60,
-        packets.AECN_MARKS_120,
-        packets.AECN_DROPS_120,
-        bytime.QUEUE,
-        sweeps.JAIN_INDEX,
+        *chapter5.ITEMS,
+        *beyond.ITEMS,
     ],
-    claims=claims4.CLAIMS,
+    claims=[*claims4.CLAIMS, *claims5.CLAIMS, *beyond.CLAIMS],
+    demo=["5.1", "5.5", "5.20", "5.24", "5.25", "5.28", "5.29"],
 )

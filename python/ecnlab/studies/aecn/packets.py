@@ -1,4 +1,4 @@
-"""Figures 4.14, 4.15 and 5.24-5.27: a dot for each marked or dropped packet, lockout spells drawn in."""
+"""Figures 4.14, 4.15, 5.6-5.11 and 5.24-5.27: a dot for each marked or dropped packet, lockout spells drawn in."""
 
 from __future__ import annotations
 
@@ -46,7 +46,18 @@ def _draw(results: Results, name: str, kind: str) -> Drawing:
 
 ECN_MARKS = _item("4.14", "ECN", "mark", 120, 0.8, networks.CHAPTER_4)
 RED_DROPS = _item("4.15", "RED", "drop", 120, 0.8, networks.CHAPTER_4)
-AECN_MARKS_60 = _item("5.24", "AECN", "mark", 60, 0.5, networks.CHAPTER_5)
-AECN_DROPS_60 = _item("5.25", "AECN", "drop", 60, 0.5, networks.CHAPTER_5)
-AECN_MARKS_120 = _item("5.26", "AECN", "mark", 120, 0.5, networks.CHAPTER_5)
-AECN_DROPS_120 = _item("5.27", "AECN", "drop", 120, 0.5, networks.CHAPTER_5)
+UNDER_RED_AND_ECN = [
+    _item(number, name, kind, flows, 0.5, networks.CHAPTER_5)
+    for number, name, kind, flows in (
+        ("5.6", "ECN", "mark", 60),
+        ("5.7", "ECN", "drop", 60),
+        ("5.8", "RED", "drop", 60),
+        ("5.9", "ECN", "mark", 120),
+        ("5.10", "ECN", "drop", 120),
+        ("5.11", "RED", "drop", 120),
+    )
+]
+UNDER_AECN = [
+    _item(number, "AECN", kind, flows, 0.5, networks.CHAPTER_5)
+    for number, kind, flows in (("5.24", "mark", 60), ("5.25", "drop", 60), ("5.26", "mark", 120), ("5.27", "drop", 120))
+]

@@ -19,6 +19,7 @@ QUEUES: Mapping[str, Tree] = {
     "ECNM": {"aqm": "ecnm"},
     "AECN": {"aqm": "aecn", "alpha": 2.5, "beta": 2.5},
     "AECN, alpha 1": {"aqm": "aecn", "alpha": 1.0, "beta": 1.0},
+    "AECN2": {"aqm": "aecn", "balance": "population"},
 }
 # The parts of the study, by the network on which they are measured.
 PARTS = {"chapter 4": "Chapter 4: RED and ECN", "chapter 5": "Chapter 5: AECN"}
@@ -32,8 +33,8 @@ _THRESHOLDS = {"limit": 120, "min_th": 10, "max_th": 30, "w_q": 0.002}
 
 # Colours of Okabe and Ito's palette: told apart without colour vision.
 SCHEMES = Palette(
-    {"RED": "#D55E00", "ECN": "#0072B2", "ECNM": "#56B4E9", "AECN": "#009E73", "AECN, alpha 1": "#CC79A7"},
-    {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v"},
+    {"RED": "#D55E00", "ECN": "#0072B2", "ECNM": "#56B4E9", "AECN": "#009E73", "AECN, alpha 1": "#CC79A7", "AECN2": "#E69F00"},
+    {"RED": "o", "ECN": "s", "ECNM": "D", "AECN": "^", "AECN, alpha 1": "v", "AECN2": "P"},
 )
 GROUPS = Palette(
     {"fragile": "#D55E00", "average": "#0072B2", "robust": "#009E73"},
@@ -49,10 +50,14 @@ def scheme(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_
     return networks.thesis(network, title, flows, _queue(name, max_p, settings), ecn=name != "RED", record=record)
 
 
-@cache
 def need(name: str, flows: int, max_p: float = 0.5, network: Thesis = CHAPTER_5, **settings: Any) -> Need:
     """The same as what an item or a claim needs, over every seed; one object for all that ask for it."""
-    return Need(scheme(name, flows, max_p, network, **settings))
+    return _need(name, flows, max_p, network, tuple(sorted(settings.items())))
+
+
+@cache
+def _need(name: str, flows: int, max_p: float, network: Thesis, settings: tuple[tuple[str, Any], ...]) -> Need:
+    return Need(scheme(name, flows, max_p, network, **dict(settings)))
 
 
 def of(
@@ -73,10 +78,10 @@ def of(
 
 
 def ns2(name: str, flows: int, max_p: float, network: Thesis, **settings: Any) -> Row | None:
-    """The row that ns-2 measured of a scheme, if there is one; its tables tell no other settings apart than those of `_TOLD`."""
-    if settings.keys() - _TOLD:
-        return None
+    """The row that ns-2 measured of a scheme, if there is one; its tables tell apart the settings of `_TOLD` alone, AECN2 not at all."""
     queue = _queue(name, max_p, settings)
+    if settings.keys() - _TOLD or "balance" in queue:
+        return None
     if queue["aqm"] == "aecn":
         told = {column: queue[column] for column in ("alpha", "beta", "max_th")}
         robust = queue.get("robust_min_th", queue["min_th"])

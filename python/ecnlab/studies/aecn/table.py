@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 from ecnlab.studies.aecn import schemes
 from ecnlab.studies.aecn.published import TABLE_5_1
-from ecnlab.studies.aecn.sweeps import DEFINITIONS
 from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates, with_interval
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
 
+# Jain's index by what it is taken over, and of what.
+DEFINITIONS = {
+    "jain_1s_goodput_first": "1 s, first transmissions",
+    "jain_1s_goodput": "1 s, goodput",
+    "jain_1s_throughput": "1 s, throughput",
+    "jain_goodput_first": "80 s, first transmissions",
+    "jain_goodput": "80 s, goodput",
+    "jain_throughput": "80 s, throughput",
+}
 _GOODPUT = {
     "goodput_first_bps": "first transmissions",
     "goodput_bps": "in order",

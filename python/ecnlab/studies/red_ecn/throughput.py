@@ -1,0 +1,90 @@
+"""Figures 5 and 7 with Tables I and II: what a source gets against the delay, without and with datagrams beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.plots import lines, style
+from ecnlab.plots.style import Palette
+from ecnlab.studies.model import Drawing, Item, Key, Results, Table, estimates, with_interval
+from ecnlab.studies.red_ecn.network import need, per_source
+from ecnlab.studies.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, Row, ns2_kbps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+# The paper's range of delays, and those of its tables.
+SWEPT_MS = (25, 50, 100, 175, 250, 375, 500)
+_TABLES = {1: "I", 2: "II"}
+_PALETTE = Palette(dashes={"RED with ECN": "--"})
+
+
+def _kbps(results: Results, key: Key) -> Estimate:
+    return estimate(per_source(results[key])).scaled(1e-3)
+
+
+def _draw(results: Results, experiment: int) -> Drawing:
+    figure, (axes,) = style.panels()
+    curves = [lines.Curve(scheme, SWEPT_MS, [_kbps(results, (scheme, delay)) for delay in SWEPT_MS]) for scheme in SCHEMES]
+    x_label, y_label = "delay of the link from R1 to R2 (ms)", "throughput of a source (kbit/s)"
+    lines.draw(axes, curves, x_label=x_label, y_label=y_label, palette=_PALETTE)
+    _draw_others(axes, experiment)
+    axes.set_xlim(0, SWEPT_MS[-1] + SWEPT_MS[0])
+    style.legend_above(axes)
+    rows = [((scheme, delay), _kbps(results, (scheme, delay))) for scheme in SCHEMES for delay in SWEPT_MS]
+    return Drawing(figure, [_table(results, experiment)], estimates(["scheme", "delay_ms"], "throughput_kbps", rows))
+
+
+def _draw_others(axes: Axes, experiment: int) -> None:
+    """The paper's own numbers, and ns-2's."""
+    lines.draw_beside(axes, _known(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, marker="x")
+    lines.draw_beside(axes, _known(ns2_kbps(), experiment), "ns-2", palette=_PALETTE)
+
+
+def _known(table: Mapping[Row, float], experiment: int) -> list[lines.Curve]:
+    numbers = {scheme: [estimate([table[experiment, scheme, delay]]) for delay in DELAYS_MS] for scheme in SCHEMES}
+    return [lines.Curve(scheme, DELAYS_MS, points) for scheme, points in numbers.items()]
+
+
+def _table(results: Results, experiment: int) -> Table:
+    rows = [
+        [
+            scheme,
+            str(delay),
+            f"{PUBLISHED_KBPS[experiment, scheme, delay]:.4f}",
+            f"{ns2_kbps()[experiment, scheme, delay]:.1f}",
+            with_interval(_kbps(results, (scheme, delay)), 1),
+        ]
+        for scheme in SCHEMES
+        for delay in DELAYS_MS
+    ]
+    return Table(f"Table {_TABLES[experiment]}: kbit/s of a source", ["scheme", "delay (ms)", "published", "ns-2", "ours"], rows)
+
+
+def _item(number: str, experiment: int, title: str, caption: str) -> Item:
+    return Item(
+        number=number,
+        title=title,
+        caption=caption,
+        needs={(scheme, delay): need((experiment, scheme, delay)) for scheme in SCHEMES for delay in SWEPT_MS},
+        draw=partial(_draw, experiment=experiment),
+        part="Throughput against delay",
+    )
+
+
+LIGHT = _item(
+    "5",
+    1,
+    "Throughput of a source without datagrams",
+    "Mean over ten TCP sources of what reached the application, with Table I below; lines with bars are ours.",
+)
+HEAVY = _item(
+    "7",
+    2,
+    "Throughput of a source beside datagrams",
+    "The same with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean with pauses of as much, with Table II below.",
+)

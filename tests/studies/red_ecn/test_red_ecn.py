@@ -1,0 +1,77 @@
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from ecnlab.scenarios import scenario
+from ecnlab.studies import find
+from ecnlab.studies.claims import Verdict, decide
+from ecnlab.studies.red_ecn import STUDY, claims, fit
+from ecnlab.studies.red_ecn.network import CHOSEN, Choice, need, per_source
+from ecnlab.studies.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_kbps
+from ecnlab.studies.runner import run_study
+
+
+def test_the_study_is_found_by_its_name() -> None:
+    assert find("red-ecn") is STUDY
+
+
+def test_the_network_is_the_papers() -> None:
+    parameters = scenario(need((2, "RED with ECN", 250)).scenario).resolved
+    long, bottleneck = parameters["link"]
+    assert (long["delay"], long["limit"]) == ("0.25 s", 25)
+    queue = bottleneck["queue"]
+    assert (queue["aqm"], queue["min_th"], queue["max_th"], queue["limit"]) == ("ecn", 6.0, 18.0, "25 packets")
+    bulk, bursts = parameters["flows"]
+    assert (bulk["count"], bulk["access"]["rate"], bulk["access"]["delay"]) == (10, ["1000000 bps"], ["0.01 s"])
+    assert (bulk["tcp"]["recovery"], bulk["tcp"]["packet_size"]) == ("reno", 1000)
+    assert bursts["app"]["rate"] == "100000 bps"
+    assert bursts["app"]["on"] == bursts["app"]["off"] == "exponential 2.5 s"
+
+
+def test_datagrams_are_in_the_second_experiment_only() -> None:
+    assert len(need((1, "RED", 50)).scenario["flows"]) == 1
+    assert need((2, "RED", 50), Choice(bursts=6)).scenario["flows"][1]["count"] == 6
+
+
+def test_what_a_row_is_compared_with_is_complete() -> None:
+    rows = {(experiment, scheme, delay) for experiment in EXPERIMENTS for scheme in SCHEMES for delay in DELAYS_MS}
+    assert set(PUBLISHED_KBPS) == set(ns2_kbps()) == rows
+    assert PUBLISHED_KBPS[1, "RED with ECN", 100] == 122.3003
+    assert PUBLISHED_KBPS[2, "RED", 375] == 81.9883
+
+
+def test_each_claim_of_the_paper_has_statements_and_numbers_beside_them() -> None:
+    assert [claim.id for claim in STUDY.claims] == ["G1", "G2", "G3"]
+    assert [len(claim.statements) for claim in STUDY.claims] == [1, 4, 12]
+    statements = [statement for claim in STUDY.claims for statement in claim.statements]
+    assert all(statement.published is not None and statement.measured.ns2() is not None for statement in statements)
+
+
+def test_the_gain_that_a_claim_shows_as_published_is_that_of_the_papers_two_columns() -> None:
+    assert [statement.published for statement in claims.AT_LEAST_AS_GOOD.statements] == [1.45, 1.75, -0.21, 8.57]
+
+
+def test_the_fit_varies_one_thing_at_a_time() -> None:
+    assert fit.CHOICES[0] is CHOSEN
+    for choice in fit.CHOICES[1:]:
+        parts = ("rate", "bursts", "duration", "tcp")
+        assert sum(getattr(choice, part) != getattr(CHOSEN, part) for part in parts) == 1, choice.name
+
+
+def test_distance_is_the_root_of_the_mean_square() -> None:
+    assert fit._distance([0.3, -0.4]) == pytest.approx(math.sqrt(0.125))
+
+
+def test_the_study_draws_and_decides(tmp_path: Path) -> None:
+    html = run_study(STUDY, tmp_path / "s", [1], ["7"], ["G2"]).report.read_text()
+    assert "Figure 7:" in html
+    assert not re.search(r"\bnan\b", html)
+
+
+def test_a_source_gets_its_share_of_the_bottleneck() -> None:
+    result = ecnlab.run(scenario(need((1, "RED with ECN", 50)).scenario), seeds=2)
+    assert all(140e3 < value <= 150e3 for value in per_source(result))
+    assert decide(claims.NO_CLEAR_GAIN, lambda _: result).verdict is Verdict.REPRODUCED, "of one and the same result the gain is 0"
