@@ -8,7 +8,7 @@ READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup demo test lint bench build clean
+.PHONY: help tools setup demo studies test lint bench build clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,7 +24,7 @@ $(READY): requirements.lock | tools
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
 
-# A rebuilt engine may answer differently, so the demo's stored runs go.
+# A rebuilt engine may answer differently, so the demo's report goes.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 	@echo "Compiling the engine, which takes a minute or two the first time ..."
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
@@ -33,8 +33,12 @@ $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 setup: $(BUILT) ## build the engine and install the package into .venv
 
 demo: $(BUILT) ## the thesis' central comparison, computed afresh: figures and report in demo/
-	@echo "Running the AECN study with 5 seeds, then drawing its figures ..."
-	@$(BIN)/ecnlab study run aecn --quick --out demo
+	@echo "Running what the AECN study is about with 5 seeds, then deciding claims and drawing figures ..."
+	@$(BIN)/ecnlab study run aecn --quick --demo --out demo
+
+studies: $(BUILT) ## every study in full: claims, figures and report in reports/NAME/
+	@set -e; for name in $$($(BIN)/ecnlab study list | cut -d ' ' -f 1); do \
+		echo "Running the study $$name ..."; $(BIN)/ecnlab study run $$name --out reports/$$name; done
 
 test: $(BUILT) ## all tests, Rust and Python
 	@echo "Testing the engine: it is compiled for the tests first, which takes about a minute ..."
@@ -58,5 +62,5 @@ build: $(BUILT) ## a wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/ecnlab/_core*.so

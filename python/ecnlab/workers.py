@@ -69,7 +69,7 @@ class Threads:
 
     def crew(self, most: int) -> Crew:
         """Let them come to work on so many jobs."""
-        return _ThreadCrew(min(self.count or _cores(), most))
+        return _ThreadCrew(min(self.count or cores(), most))
 
 
 class _ThreadCrew:
@@ -128,6 +128,6 @@ class _ThreadCrew:
         return watch
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use; a batch system gives a job some of the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

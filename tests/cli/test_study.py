@@ -8,6 +8,12 @@ from helpers import Outcome
 Command = Callable[..., Outcome]
 
 
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are kept below the working directory unless said otherwise."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_study_show_lists_its_figures(command: Command) -> None:
     done = command("study", "show", "aecn")
     assert "Figure 5.29" in done.out

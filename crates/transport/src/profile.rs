@@ -194,6 +194,7 @@ const HOST_2_0: &[Member] = host![
     ("initial_window", "1", "RFC 2001"),
     ("max_window", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
     ("halving", "integer", "Linux 2.0: whole segments"),
+    ("min_window", "2", "Linux 2.0: a threshold of at least 2; RFC 2884, section 5.2: a mark cuts as a fast retransmit does"),
     ("estimator", "linux-2.0", "Linux 2.0, tcp_rtt_estimator"),
     ("handshake_sample", "false", "Linux 2.0: the estimate starts anew when the connection is established"),
     ("rto_min", "200 ms", "Linux 2.0: HZ/5"),

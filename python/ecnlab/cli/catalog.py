@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ecnlab.catalog import Entry, Gauge, Parameter
     from ecnlab.cli.table import Table
+    from ecnlab.studies.model import Study
 
 _KINDS = {
     "section": "sections of a scenario file",
@@ -59,11 +60,19 @@ def complete_study(_context: click.Context, _parameter: click.Parameter, begun: 
 
 def complete_figure(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The figures and tables that begin so, of the study on the line if it stands before the option."""
+    return _completed({item.number: item.title for study in _studies_of(context) for item in study.items}, begun)
+
+
+def complete_claim(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The claims that begin so, of the study on the line if it stands before the option."""
+    return _completed({claim.id: claim.sentence for study in _studies_of(context) for claim in study.claims}, begun)
+
+
+def _studies_of(context: click.Context) -> list[Study]:
     from ecnlab import studies
 
     named = context.params.get("name")
-    items = (item for name in ([named] if named in studies.TITLES else studies.TITLES) for item in studies.find(name).items)
-    return _completed({item.number: item.title for item in items}, begun)
+    return [studies.find(name) for name in ([named] if named in studies.TITLES else studies.TITLES)]
 
 
 @click.command("list")
@@ -120,17 +129,6 @@ def schema() -> None:
     from ecnlab import _core
 
     print(_core.schema())
-
-
-def show_study(name: str) -> None:
-    """Print what a study is, and its figures. Raises UnknownName."""
-    from ecnlab import studies
-    from ecnlab.cli import output
-
-    study = studies.find(name)
-    _say_about(study.name, "study", study.title, study.summary, study.source)
-    for item in study.items:
-        output.say(f"  {item.heading:<12} {item.title}")
 
 
 def _show_entry(entry: Entry) -> None:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ecnlab.cli import catalog, options
+from ecnlab.cli import DISAGREES, catalog, options
 from ecnlab.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.studies.runner import Outcome
+
+_figures = click.option(
+    "--figure",
+    "figures",
+    metavar="NUMBER",
+    multiple=True,
+    shell_complete=catalog.complete_figure,
+    help="Only this figure or table, e.g. 5.29, and the claims that its runs decide; repeatable.",
+)
+_claims = click.option(
+    "--claim",
+    "claims",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=catalog.complete_claim,
+    help="Only this claim, e.g. A11; repeatable.",
+)
 
 
 @click.group()
@@ -24,53 +46,86 @@ def list_() -> None:
 
 @study.command()
 @click.argument("name", shell_complete=catalog.complete_study)
-def show(name: str) -> None:
-    """Show a study and its figures."""
-    catalog.show_study(name)
+@_figures
+@_claims
+def show(name: str, figures: Sequence[str], claims: Sequence[str]) -> None:
+    """Show a study: its figures, its claims, and how long they take.
+
+    With --figure or --claim it shows what exactly is run for these.
+    """
+    from ecnlab.cli import study_page
+
+    study_page.show(name, figures, claims)
 
 
 @study.command()
 @click.argument("name", shell_complete=catalog.complete_study)
 @click.option("--quick", is_flag=True, help="5 seeds instead of 20.")
+@click.option("--demo", is_flag=True, help="Only the few figures that show what the study is about, and the claims that their runs decide.")
 @options.seed("those of --seeds")
 @options.seeds("20")
-@click.option(
-    "--figure",
-    "figures",
-    metavar="NUMBER",
-    multiple=True,
-    shell_complete=catalog.complete_figure,
-    help="Only this figure or table, e.g. 5.29; repeatable.",
-)
+@_figures
+@_claims
 @options.threads
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder (default: study-NAME).")
+@options.cluster
+@options.store
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the report (default: study-NAME).")
+@options.as_json
 @options.quiet
 def run(
     name: str,
     quick: bool,
+    demo: bool,
     seed: str | None,
     seeds: str | None,
     figures: Sequence[str],
+    claims: Sequence[str],
     threads: int | None,
+    cluster: str | None,
+    store: Path,
     out: Path | None,
+    as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run a study and write its figures and report.
+    """Run a study, decide its claims, and write its figures and report.
 
-    The same command goes on where a run was stopped.
+    Runs that the store has are not run again, so the same command goes on where it was stopped. The exit code is 1 if some run failed.
     """
     from ecnlab import studies
-    from ecnlab.cli import output
     from ecnlab.studies import runner
 
     if quick and not (seed is None and seeds is None):
         raise UsageError(f"--quick means --seeds {runner.QUICK}: leave out one of them")
+    if demo and (figures or claims):
+        raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
     chosen = studies.find(name)
     chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{runner.QUICK if quick else runner.FULL}")
+    numbers = chosen.demo if demo else figures
+    workers = options.workers(threads, cluster)
     folder = out or Path(f"study-{name}")
     try:
-        path = runner.run_study(chosen, folder, chosen_seeds, figures, progress=not quiet, threads=threads)
+        outcome = runner.run_study(
+            chosen, folder, chosen_seeds, numbers, claims, store=store, workers=workers, processes=threads, progress=not quiet
+        )
     except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
-    if not quiet:
-        output.say(f"report: {path}")
+        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
+    _tell(outcome, as_json=as_json, quiet=quiet)
+    sys.exit(DISAGREES if outcome.failures else 0)
+
+
+def _tell(outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+    from ecnlab.cli import output
+    from ecnlab.cli.study_page import verdict_table
+    from ecnlab.studies import verdicts
+
+    for failure in outcome.failures:
+        output.tell(f"failed: {failure.told()}")
+    if outcome.left_out:
+        output.tell(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
+    if as_json:
+        output.say_json({"report": str(outcome.report), "claims": [verdicts.plain(decision) for decision in outcome.decisions]})
+    elif not quiet:
+        if outcome.decisions:
+            output.say_tables([verdict_table(outcome.decisions)])
+            output.say(verdicts.counted(outcome.decisions))
+        output.say(f"report: {outcome.report}")

@@ -31,6 +31,11 @@ def pad(text: str, room: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, e.g. "1 run" and "20 runs"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def _pieces(word: str, room: int) -> list[str]:
     pieces = [""]
     for character in word:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ecnlab.cli import DISAGREES, options
+from ecnlab.cli.text import counted
 from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
         for outcome in outcomes:
             verdict = "ok  " if outcome.ok else "FAIL"
             output.say(f"{verdict}  {outcome.name:<{wide}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip())
-        output.say(f"{_counted(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
+        output.say(f"{counted(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
     sys.exit(DISAGREES if failed else 0)
 
 
@@ -69,12 +70,12 @@ def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int |
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
     comparisons = compare_files(files or OWN_TABLES, chosen_seeds, progress=not quiet, threads=threads)
-    counted = totals(comparisons)
+    totalled = totals(comparisons)
     if as_json:
-        output.say_json({"totals": counted, "comparisons": [comparison.plain() for comparison in comparisons]})
+        output.say_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
     elif not quiet:
-        _say_comparisons([c for c in comparisons if every or c.verdict != "agrees"], counted)
-    sys.exit(DISAGREES if counted["total"]["open"] else 0)
+        _say_comparisons([c for c in comparisons if every or c.verdict != "agrees"], totalled)
+    sys.exit(DISAGREES if totalled["total"]["open"] else 0)
 
 
 @validate.command()
@@ -112,10 +113,10 @@ def _say_formulas(outcomes: Sequence[Outcome], failed: int) -> None:
 
     rows = [formula_page.cells(outcome) for outcome in outcomes]
     output.say_tables([Table("formulas", formula_page.HEADER, rows, formula_page.HEADER)])
-    output.say(f"{_counted(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
+    output.say(f"{counted(len(outcomes), 'check')}, {len(outcomes) - failed} agree, {failed} fail")
 
 
-def _say_comparisons(listed: Sequence[Comparison], counted: dict[str, dict[str, int]]) -> None:
+def _say_comparisons(listed: Sequence[Comparison], totalled: dict[str, dict[str, int]]) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.table import Table
 
@@ -123,7 +124,7 @@ def _say_comparisons(listed: Sequence[Comparison], counted: dict[str, dict[str, 
         lines = [_line(c) for c in listed if (c.file, c.row) == row]
         output.say_tables([Table(": ".join(row), _HEADER, lines, ("quantity", "verdict"))])
     names = ("compared", "agreeing", "explained", "open")
-    rows = [[file, *(str(count[name]) for name in names)] for file, count in counted.items()]
+    rows = [[file, *(str(count[name]) for name in names)] for file, count in totalled.items()]
     output.say_tables([Table("totals", ["file", *names], rows)])
 
 
@@ -138,7 +139,3 @@ def _line(comparison: Comparison) -> list[str]:
     )
     verdict = f"{comparison.verdict}: {comparison.reason}" if comparison.reason else comparison.verdict
     return [comparison.column, *(f"{value:.5g}" for value in numbers), verdict]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.errors import UnknownName
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
 TITLES = {
     "aecn": "AECN: fair marking for flows of unlike round-trip times",
+    "rfc2884": "RFC 2884: ECN on Linux hosts, for bulk transfers and transactions",
+    "amecn": "AMECN: marks of two levels, and a probability that follows the load",
     "red-ecn": "When ECN helps RED: light load, and datagrams beside the flows",
+    "today": "The papers' questions asked again: hosts and queues of today",
 }
 
 
@@ -20,5 +24,14 @@ def find(name: str) -> Study:
     """The study of that name. Raises UnknownName."""
     if name not in TITLES:
         raise UnknownName("study", name, TITLES)
-    study: Study = import_module(f"ecnlab.studies.{name.replace('-', '_')}").STUDY
+    study: Study = import_module(f"ecnlab.studies.{_module(name)}").STUDY
     return study
+
+
+def folder(name: str) -> Path:
+    """Where the files of the study of that name stand."""
+    return Path(__file__).parent / _module(name)
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")

@@ -32,16 +32,16 @@ Points = Mapping[float, Measured]
 class Panel:
     """One of a figure's axes: its title, which may be empty if there is no other panel, and its curves by label.
 
-    `printed` is what the paper prints of a curve, by x, in the unit shown.
+    `published` is what the paper prints of a curve, by x, in the unit shown.
     """
 
     title: str
     curves: Mapping[str, Points]
-    printed: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    published: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
 
-    def published(self) -> list[lines.Curve]:
+    def of_paper(self) -> list[lines.Curve]:
         """What the paper prints, as curves without intervals."""
-        found = {label: self.printed.get(label, {}) for label in self.curves}
+        found = {label: self.published.get(label, {}) for label in self.curves}
         return [lines.Curve(label, list(points), [_bare(value) for value in points.values()]) for label, points in found.items()]
 
 
@@ -105,7 +105,7 @@ class _Curves:
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
-        lines.draw_beside(axes, panel.published(), "published", palette=self.palette, marker="*")
+        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, marker="*")
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -166,7 +166,7 @@ def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:
     if panels == 1:
         return style.panels()
     rows = (panels + 1) // 2
-    figure, axes = style.panels(rows, 2, shape=0.42 * rows, sharey=sharey)
+    figure, axes = style.panels(rows, 2, shape=0.12 + 0.39 * rows, sharey=sharey)
     for spare in axes[panels:]:
         spare.set_visible(False)
     return figure, axes[:panels]

@@ -80,6 +80,7 @@ class Item:
 class Study:
     """A study: its items in the order of the paper, and what the paper claims.
 
+    `demo` are the numbers of the few items that show what it is about, for who wants to see that within seconds.
     The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
     """
 
@@ -89,6 +90,7 @@ class Study:
     summary: str
     items: Sequence[Item] = field(repr=False)
     claims: Sequence[Claim] = field(default=(), repr=False)
+    demo: Sequence[str] = field(default=(), repr=False)
 
     def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""

@@ -9,109 +9,136 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.atomic import write_atomically
-from ecnlab.errors import ResultsError
+from ecnlab import _core
 from ecnlab.seeds import listed_seeds
-from ecnlab.studies.claims import Decision, Weighed
-from ecnlab.studies.model import Drawing, Item, Study, with_interval
+from ecnlab.studies import page, verdicts
+from ecnlab.studies.claims import Decision, Verdict, Weighed
+from ecnlab.studies.model import Item, Study
+from ecnlab.studies.strip import strip
 
 if TYPE_CHECKING:
-    from ecnlab.results import Result
+    from ecnlab.jobs import Failure
+    from ecnlab.studies.drawing import Drawn
+    from ecnlab.studies.plan import Plan, Planned
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-_ALWAYS = {"flows", "groups", "queues", "total"}
+_LONGEST_OPEN = 8  # rows of a table that is not folded away
 
 
 @dataclass(frozen=True)
-class Section:
-    """An item as the report shows it; `image` is its SVG in base64."""
+class Made:
+    """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
+    were planned, the fingerprint of each scenario's first seed by its key, and the command that makes it all again.
+    """
 
-    heading: str
-    title: str
-    caption: str
-    image: str
-    tables: Sequence[Any]
-    files: Sequence[str]
-
-
-def section(item: Item, drawing: Drawing, svg: bytes | None) -> Section:
-    """What the report shows of an item."""
-    image = "" if svg is None else b64encode(svg).decode()
-    data = [] if drawing.data is None else [f"figures/{item.stem}.csv"]
-    return Section(item.heading, item.title, item.caption, image, drawing.tables, data)
+    decisions: Sequence[Decision]
+    drawn: Sequence[Drawn]
+    failures: Sequence[Failure]
+    left_out: Sequence[str]
+    plan: Plan
+    fingerprints: Mapping[str, str]
+    command: str
 
 
-def render(
-    study: Study, decisions: Sequence[Decision], sections: Sequence[Section], results: Sequence[Result], seeds: Sequence[int]
-) -> str:
+def render(study: Study, made: Made) -> str:
     """The report as HTML text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
 
-    environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    places = {number: drawn.item.stem for drawn in made.drawn for number in (drawn.item.number, drawn.item.heading)}
+    scenarios = made.plan.scenarios
+    rows = [_claim(decision, places) for decision in made.decisions]
     return environment.get_template("report.html.j2").render(
-        title=study.title,
-        summary=study.summary,
-        source=study.source,
-        engine=_engine(results[0].header),
-        seeds=listed_seeds(seeds),
-        claims=[_row(decision) for decision in decisions],
-        sections=sections,
-        runs=[_run(result) for result in results],
-        settings=_settings(results),
+        study=study,
+        version=_core.VERSION,
+        build=_core.BUILD,
+        made=made,
+        seeds=listed_seeds(made.plan.seeds),
+        papers=_Claims([row for row in rows if not row["claim"].own]),
+        own=_Claims([row for row in rows if row["claim"].own]),
+        parts=[(part, list(sections)) for part, sections in groupby(_sections(made), key=lambda section: section["item"].part)],
+        page=Markup(page.html(study.name)),
+        runs=[_run(planned, made.fingerprints) for planned in scenarios],
+        settings=_settings(scenarios),
     )
 
 
-def _row(decision: Decision) -> dict[str, Any]:
+class _Claims:
+    """Claims that stand together, and how many there are of each verdict."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = rows
+        self.counted = verdicts.counted([row["decision"] for row in rows])
+
+
+def _claim(decision: Decision, places: Mapping[str, str]) -> dict[str, Any]:
     """A claim as the report's table shows it."""
-    statements = [_statement(weighed) for weighed in decision.weighed]
-    return {"claim": decision.claim, "verdict": str(decision.verdict), "statements": statements}
+    claim, first = decision.claim, verdicts.deciding(decision)
+    return {
+        "decision": decision,
+        "claim": claim,
+        "sign": verdicts.SIGNS[decision.verdict],
+        "first": _statement(first),
+        "statements": [_statement(weighed) for weighed in decision.weighed],
+        "standings": verdicts.standings(decision),
+        "figures": [(number, places.get(number, "")) for number in claim.figures],
+        "why": claim.why if decision.verdict != Verdict.REPRODUCED else "",
+    }
 
 
 def _statement(weighed: Weighed) -> dict[str, Any]:
-    statement, shown = weighed.statement, weighed.statement.shown
+    from markupsafe import Markup
+
+    published, ours, ns2 = verdicts.numbers(weighed)
     return {
-        "text": statement.text,
-        "range": statement.range.words,
-        "unit": shown.unit,
-        "published": "" if statement.published is None else f"{statement.published:g}",
-        "ours": with_interval(weighed.ours, shown.digits),
-        "ns2": "" if weighed.ns2 is None else f"{weighed.ns2:.{shown.digits}f}",
+        "text": weighed.statement.text,
+        "range": verdicts.wanted(weighed),
+        "published": published,
+        "ours": ours,
+        "ns2": ns2,
+        "strip": Markup(strip(weighed)),
         "standing": str(weighed.standing),
+        "sign": verdicts.STANDING_SIGNS[weighed.standing],
     }
 
 
-def write(path: Path, html: str) -> None:
-    """Put the report at `path`, whole or not at all. Raises ResultsError if the disk refuses."""
-    try:
-        write_atomically(path, html.encode())
-    except OSError as error:
-        raise ResultsError(f"cannot write the report {path}: {error.strerror or error}") from None
+def _sections(made: Made) -> Iterator[dict[str, Any]]:
+    """Each item as the report shows it."""
+    for drawn in made.drawn:
+        yield {
+            "item": drawn.item,
+            "image": "" if drawn.svg is None else b64encode(drawn.svg).decode(),
+            "tables": [{"table": table, "folded": len(table.rows) > _LONGEST_OPEN} for table in drawn.tables],
+            "files": [(ending.upper(), f"figures/{drawn.item.stem}.{ending}") for ending in drawn.files],
+            "claims": [(d.claim, verdicts.SIGNS[d.verdict], d.verdict) for d in made.decisions if _is_read_from(d, drawn.item)],
+        }
 
 
-def _engine(header: Mapping[str, Any]) -> str:
-    return f"{header['engine']} (build {header['build']})"
+def _is_read_from(decision: Decision, item: Item) -> bool:
+    return any(number in (item.number, item.heading) for number in decision.claim.figures)
 
 
-def _run(result: Result) -> dict[str, Any]:
-    first = result.records[0].fingerprint if result.records else ""
+def _run(planned: Planned, fingerprints: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "name": result.name,
-        "hash": result.hash[:16],
-        "recorded": ", ".join(sorted(result.tables - _ALWAYS)),
-        "seeds": len(result.seeds),
-        "fingerprint": first[:16],
+        "name": planned.scenario.name,
+        "key": planned.scenario.hash[:16],
+        "recorded": ", ".join(planned.recorded),
+        "seeds": listed_seeds(planned.seeds),
+        "fingerprint": fingerprints.get(planned.scenario.hash, "")[:16],
     }
 
 
-def _settings(results: Sequence[Result]) -> list[tuple[str, str]]:
+def _settings(scenarios: Sequence[Planned]) -> list[tuple[str, str]]:
     """Every parameter in force but names, with each value that it has in any scenario."""
     values: dict[str, dict[str, None]] = {}
-    for result in results:
-        for place, value in _flat("", result.header["parameters"]):
+    for planned in scenarios:
+        for place, value in _flat("", planned.scenario.resolved):
             if not place.endswith("name"):
                 values.setdefault(place, {})[value] = None
     return [(place, " | ".join(found)) for place, found in values.items()]

@@ -1,28 +1,78 @@
-"""Running a study: each distinct scenario once, kept in the store OUT/runs, so that a study that was killed goes on where it was.
+"""Running a study, or some of its figures and claims. Runs are kept in a store, so that a study that was killed goes on where it was.
 
-OUT/report.html      one file with all figures and tables
-OUT/figures/         each figure as SVG, PDF and PNG, and the numbers behind it as CSV
-OUT/runs/            the store of its runs
+OUT/report.html              one file with the claims, all figures and tables
+OUT/claims.csv, claims.json  each claim with its verdict and the numbers that led to it
+OUT/figures/                 each figure as SVG, PDF and PNG, and the numbers behind it as CSV
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from shlex import quote
 
-from ecnlab.plots.style import PLAIN
+from ecnlab import _core
+from ecnlab.atomic import write_atomically
+from ecnlab.errors import ResultsError
+from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
-from ecnlab.results import Result
-from ecnlab.runner import Request, run_all
-from ecnlab.scenarios import Scenario, scenario
-from ecnlab.store import Store
-from ecnlab.studies import report
-from ecnlab.studies.claims import Claim, decide
-from ecnlab.studies.model import Drawing, Item, Key, Need, Study
+from ecnlab.seeds import listed_seeds
+from ecnlab.studies import drawing, report, verdicts
+from ecnlab.studies.claims import Claim, Decision, decide
+from ecnlab.studies.model import Item, Need, Study
+from ecnlab.studies.plan import Plan
+from ecnlab.workers import Workers, cores
 
 FULL, QUICK = 20, 5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of a study is to be done: the items that are drawn, the claims that are decided, and the runs that both need."""
+
+    study: Study
+    items: Sequence[Item]
+    claims: Sequence[Claim]
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a study.
+
+    Attributes
+    ----------
+    report : Path
+        Its report.
+    decisions : sequence of Decision
+        The claims with their verdicts.
+    failures : sequence of Failure
+        The runs that failed.
+    left_out : sequence of str
+        The figures, tables and claims that these runs were needed for.
+    """
+
+    report: Path
+    decisions: Sequence[Decision]
+    failures: Sequence[Failure] = ()
+    left_out: Sequence[str] = ()
+
+
+def choose(study: Study, seeds: Sequence[int], numbers: Sequence[str] = (), claims: Sequence[str] = ()) -> Chosen:
+    """The items and claims of these names, or all if none is named. Raises UnknownName.
+
+    Where items alone are named, the claims that their runs decide come with them.
+    """
+    whole = not numbers and not claims
+    items = study.choose(numbers) if numbers or whole else []
+    asked = study.choose_claims(claims) if claims or whole else []
+    plan = Plan(_needs(items, asked), seeds)
+    if numbers and not claims:
+        asked = [claim for claim in study.claims if plan.meets(claim.needs())]
+        plan.add(_needs((), asked))
+    return Chosen(study, items, asked, plan)
 
 
 def run_study(
@@ -32,29 +82,51 @@ def run_study(
     numbers: Sequence[str] = (),
     claims: Sequence[str] = (),
     *,
+    store: Path | None = None,
+    workers: Workers | None = None,
+    processes: int | None = None,
     progress: bool = False,
-    threads: int | None = None,
-) -> Path:
-    """Run a study, or its figures and claims of these names, into the folder `out`; returns the path of report.html.
+) -> Outcome:
+    """Run a study, or its figures and claims of these names, into the folder `out`.
 
-    Raises UnknownName, ResultsError (folder), Interrupted (finished seeds are kept and not run again).
+    Parameters
+    ----------
+    study, out, seeds
+        What is run, over which seeds, and where the report goes.
+    numbers, claims
+        The figures and tables, and the claims, that are wanted; all if none is named.
+    store : Path, optional
+        Where runs are kept and taken from; in memory only unless given.
+    workers : Threads or Cluster, optional
+        Who does the runs; the cores of this machine unless given.
+    processes : int, optional
+        How many processes draw; as many as there are cores unless given.
+    progress : bool
+        Show how far it is on standard error.
+
+    Raises
+    ------
+    UnknownName
+        A figure or a claim that the study has not.
+    ResultsError
+        A folder cannot be written or is damaged.
+    Interrupted
+        Ctrl-C; runs that have finished are in the store.
     """
-    whole = not numbers and not claims
-    items = study.choose(numbers) if numbers or whole else []
-    asked = study.choose_claims(claims) if claims or whole else []
-    plan = Plan(_needs(items, asked), seeds)
-    store = Store(out / "runs")
-    run_all(plan.requests(), store=store, progress=progress, threads=threads).whole()
-    results = plan.results(store)
+    chosen = choose(study, seeds, numbers, claims)
+    results, failures = chosen.plan.run(store, workers, progress=progress)
+    items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
+    asked = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    with Progress(len(items), shown=progress, verb="drawing") as bar:
+        drawn = drawing.draw_all(study, items, results, out / "figures", processes or cores(), bar)
     decisions = [decide(claim, results.__getitem__) for claim in asked]
-    sections = []
-    with Progress(len(items), shown=progress, verb="drawing") as drawn:
-        for item in items:
-            sections.append(_draw(item, {key: results[need] for key, need in item.needs.items()}, out / "figures"))
-            drawn.advance()
-    path = out / "report.html"
-    report.write(path, report.render(study, decisions, sections, list(dict.fromkeys(results.values())), seeds))
-    return path
+    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in asked]
+    fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
+    command = _command(study, seeds, numbers, claims)
+    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
+    page = report.render(study, made)
+    _write(out, {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(study, decisions, seeds)})
+    return Outcome(out / "report.html", decisions, failures, left_out)
 
 
 def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
@@ -64,93 +136,28 @@ def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
         yield from claim.needs()
 
 
-Record = Mapping[str, Any]
-Place = tuple[str, str, tuple[int, ...]]
+def _command(study: Study, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
+    """The command that makes the report again."""
+    options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
+    return " ".join(["ecnlab study run", quote(study.name), "--seeds", listed_seeds(seeds), *options])
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A scenario that some item needs over some seeds."""
-
-    scenario: Scenario
-    tree: Mapping[str, Any]
-    seeds: tuple[int, ...]
-
-
-class Plan:
-    """The scenarios that items and claims need. One that several need is run once for each seed, recording what all of them ask."""
-
-    def __init__(self, needs: Iterable[Need], seeds: Sequence[int]) -> None:
-        self._wanted: dict[Place, Wanted] = {}
-        self._places: dict[Need, Place] = {}
-        for need in needs:
-            if need not in self._places:
-                self._places[need] = self._add(need, seeds)
-
-    def requests(self) -> list[Request]:
-        """What is to be run."""
-        found = []
-        for asking in self._by_hash().values():
-            for record, seeds in _shared(asking):
-                first = asking[0]
-                chosen = first.scenario if record == first.tree.get("record", {}) else scenario({**first.tree, "record": record})
-                found.append(Request(chosen, seeds))
-        return found
-
-    def results(self, store: Store) -> dict[Need, Result]:
-        """The result of each need, with just the seeds that were asked of it, once all have been run."""
-        requests = [Request(wanted.scenario, wanted.seeds) for wanted in self._wanted.values()]
-        by_place = dict(zip(self._wanted, run_all(requests, store=store).results, strict=True))
-        return {need: by_place[place] for need, place in self._places.items()}
-
-    def _add(self, need: Need, seeds: Sequence[int]) -> Place:
-        chosen = scenario(need.scenario)
-        asked = tuple(seeds if need.every_seed else seeds[:1])
-        place = (chosen.hash, repr(need.scenario.get("record", {})), asked)
-        self._wanted.setdefault(place, Wanted(chosen, need.scenario, asked))
-        return place
-
-    def _by_hash(self) -> dict[str, list[Wanted]]:
-        found: dict[str, list[Wanted]] = {}
-        for wanted in self._wanted.values():
-            found.setdefault(wanted.scenario.hash, []).append(wanted)
-        return found
+def _json(study: Study, decisions: Sequence[Decision], seeds: Sequence[int]) -> str:
+    told = {
+        "study": study.name,
+        "engine": _core.VERSION,
+        "build": _core.BUILD,
+        "seeds": listed_seeds(seeds),
+        "claims": [verdicts.plain(decision) for decision in decisions],
+    }
+    return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _shared(asking: Sequence[Wanted]) -> list[tuple[Record, list[int]]]:
-    """What to record in which seeds, so that each seed is run once unless two items want one series at different intervals."""
-    by_seed: dict[int, list[dict[str, Any]]] = {}
-    for wanted in asking:
-        record = wanted.tree.get("record", {})
-        for seed in wanted.seeds:
-            _merge(by_seed.setdefault(seed, []), record)
-    shared: list[tuple[Record, list[int]]] = []
-    for seed, records in sorted(by_seed.items()):
-        for record in records:
-            same = next((seeds for known, seeds in shared if known == record), None)
-            if same is None:
-                shared.append((record, [seed]))
-            else:
-                same.append(seed)
-    return shared
-
-
-def _merge(records: list[dict[str, Any]], record: Record) -> None:
-    """Add `record` to the first of `records` that it does not contradict, else to their end."""
-    for known in records:
-        if all(known.get(key, value) == value for key, value in record.items()):
-            known.update(record)
-            return
-    records.append(dict(record))
-
-
-def _draw(item: Item, found: Mapping[Key, Result], folder: Path) -> report.Section:
-    """Draw an item and save what it became; what the report shows of it."""
-    from ecnlab.plots.drawn import write
-
-    with PLAIN.applied():
-        drawing: Drawing = item.draw(found)
-    images = {} if drawing.figure is None else drawing.figure.rendered()
-    data = {} if drawing.data is None else {"csv": drawing.data.write_csv().encode()}
-    write(folder / item.stem, images | data)
-    return report.section(item, drawing, images.get("svg"))
+def _write(out: Path, files: Mapping[str, str]) -> None:
+    """Put files into the folder, each whole or not at all. Raises ResultsError if the disk refuses."""
+    for name, text in files.items():
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            write_atomically(out / name, text.encode())
+        except OSError as error:
+            raise ResultsError(f"cannot write the report {out / name}: {error.strerror or error}") from None

@@ -1,0 +1,81 @@
+"""What `ecnlab study` prints of a study: its parts, figures and claims, what it runs and how long that takes, and its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ecnlab.cli import output
+from ecnlab.cli.table import Table
+from ecnlab.cli.text import counted
+
+if TYPE_CHECKING:
+    from ecnlab.studies.claims import Decision
+    from ecnlab.studies.model import Study
+    from ecnlab.studies.runner import Chosen
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def verdict_table(decisions: Sequence[Decision]) -> Table:
+    """A line for each claim; a verdict is not folded."""
+    from ecnlab.studies import verdicts
+
+    rows = [[d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK), d.claim.sentence] for d in decisions]
+    header = ("claim", "verdict", "what it says")
+    return Table("claims", header, rows, header)
+
+
+def show(name: str, numbers: Sequence[str], ids: Sequence[str]) -> None:
+    """Print what a study is, or, if figures or claims are named, what is run for these. Raises UnknownName."""
+    from ecnlab import studies
+    from ecnlab.studies import runner
+
+    study = studies.find(name)
+    chosen = runner.choose(study, range(1, runner.FULL + 1), numbers, ids)
+    if numbers or ids:
+        _say_named(chosen)
+    else:
+        _say_study(study)
+    _say_runs(chosen)
+
+
+def _say_study(study: Study) -> None:
+    for part in (f"{study.name} (study): {study.title}", study.summary, f"source: {study.source}"):
+        output.say_folded(part)
+    for part, items in groupby(study.items, key=lambda item: item.part):
+        output.say(f"{part or 'figures and tables'}:")
+        for item in items:
+            output.say(f"  {item.heading:<12} {item.title}")
+    if study.claims:
+        output.say("claims:")
+    for claim in study.claims:
+        output.say_folded(f"  {claim.id:<4} {claim.sentence}")
+
+
+def _say_named(chosen: Chosen) -> None:
+    """The items, the claims with their statements, and every scenario that is run for them."""
+    for item in chosen.items:
+        output.say_folded(f"{item.heading}: {item.title}. {item.caption}")
+    for claim in chosen.claims:
+        output.say_folded(f"{claim.id}: {claim.sentence}")
+        if claim.reading:
+            output.say_folded(f"  how it is read: {claim.reading}")
+        for statement in claim.statements:
+            unit = f" {statement.shown.unit}" if statement.shown.unit else ""
+            output.say_folded(f"  {statement.text}: {statement.range.words}{unit}")
+    rows = [[p.scenario.name, p.scenario.hash[:16], ", ".join(p.recorded), str(len(p.seeds))] for p in chosen.plan.scenarios]
+    output.say_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
+
+
+def _say_runs(chosen: Chosen) -> None:
+    from ecnlab.studies import cost, runner
+
+    several = sum(len(planned.seeds) > 1 for planned in chosen.plan.scenarios)
+    single = len(chosen.plan.scenarios) - several
+    for word, seeds in (("in full", runner.FULL), ("with --quick", runner.QUICK)):
+        runs = several * seeds + single
+        output.say(
+            f"{word}: {counted(several + single, 'scenario')}, {counted(runs, 'run')}{cost.told(chosen.study, runs, len(chosen.items))}"
+        )

@@ -1,0 +1,94 @@
+"""The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
+
+The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs.
+`python -m ecnlab.studies.page NAME OUT` writes that piece from the claims.json of a full run in the folder OUT.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ecnlab import studies
+
+_CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
+_TITLE = re.compile(r"\A# .*\n")
+_HEADER = "| claim | | published | ours | ns-2 | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
+
+
+def path_of(name: str) -> Path:
+    """Where the page of the study of that name is, or would be."""
+    return studies.folder(name) / "STUDY.md"
+
+
+def html(name: str) -> str:
+    """The page as HTML without its title and its piece of claims, empty where the study has none.
+
+    Of links the text alone stays, so that the report leads nowhere outside.
+    """
+    path = path_of(name)
+    if not path.is_file():
+        return ""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.add_render_rule("link_open", _nothing)
+    reader.add_render_rule("link_close", _nothing)
+    tokens = reader.parse(_TITLE.sub("", _CLAIMS.sub("", path.read_text(encoding="utf-8"))))
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
+    rendered: str = reader.renderer.render(tokens, reader.options, {})
+    return rendered
+
+
+def _nothing(*_arguments: object) -> str:
+    return ""
+
+
+def with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
+    """The text of a page with the table of these claims, as claims.json has them. Raises ValueError if it has no place for it."""
+    if not _CLAIMS.search(text):
+        raise ValueError("the page has no line <!-- claims --> with <!-- /claims --> below it")
+    rows = "".join(_rows(claim) for claim in claims)
+    return _CLAIMS.sub(lambda match: f"{match[1]}\n{_HEADER}{rows}\n{match[2]}", text)
+
+
+def _rows(claim: Mapping[str, Any]) -> str:
+    """A claim's row, and one for each of its statements."""
+    lines = [f"| **{claim['id']}** | {_cell(claim['sentence'])} | | | | **{claim['verdict']}** |"]
+    return "".join(f"{line}\n" for line in [*lines, *map(_row, claim["statements"])])
+
+
+def _row(told: Mapping[str, Any]) -> str:
+    digits, unit = told["digits"], f" {told['unit']}" if told["unit"] else ""
+    half = "" if told["half_width"] is None else f" ± {told['half_width']:.{digits}f}"
+    ours = "" if told["ours"] is None else f"{told['ours']:.{digits}f}{half}{unit}"
+    published = "" if told["published"] is None else f"{told['published']:g}{unit}"
+    ns2 = "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}"
+    return f"| | {_cell(told['statement'])} ({_cell(told['range'])}{unit}) | {published} | {ours} | {ns2} | {told['standing']} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the claims of a full run into the page of a study; returns the exit code."""
+    if len(arguments) != 2:
+        print("python -m ecnlab.studies.page NAME OUT: the study, and the folder of a full run of it", file=sys.stderr)
+        return 2
+    name, out = arguments
+    studies.find(name)
+    told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
+    path = path_of(name)
+    path.write_text(with_claims(path.read_text(encoding="utf-8"), told["claims"]), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+"""Which runs a study needs: each distinct scenario once for each seed, recording what all of its figures and claims ask of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecnlab.jobs import Failure
+from ecnlab.results import Result
+from ecnlab.runner import Request, run_all
+from ecnlab.scenarios import Scenario, scenario
+from ecnlab.studies.model import Need
+from ecnlab.workers import Workers
+
+Record = Mapping[str, Any]
+Place = tuple[str, str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A scenario that is needed over some seeds, with what is to be recorded of it."""
+
+    scenario: Scenario
+    tree: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+    @property
+    def record(self) -> Record:
+        """What is to be recorded."""
+        found: Record = self.tree.get("record", {})
+        return found
+
+    @property
+    def place(self) -> Place:
+        """What tells it from others."""
+        return self.scenario.hash, json.dumps(self.record, sort_keys=True), self.seeds
+
+    def gives(self, other: Wanted) -> bool:
+        """Whether its runs have all that the other one wants."""
+        same = self.scenario.hash == other.scenario.hash and set(other.seeds) <= set(self.seeds)
+        return same and all(self.record.get(key) == value for key, value in other.record.items())
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A scenario that is run, over which seeds, and what is recorded of it in some of them."""
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    recorded: tuple[str, ...]
+
+
+class Plan:
+    """The runs that needs ask for. Needs that want the same of the same scenario share one place."""
+
+    def __init__(self, needs: Iterable[Need], seeds: Sequence[int]) -> None:
+        self.seeds = seeds
+        self._read: dict[str, Scenario] = {}
+        self._wanted: dict[Place, Wanted] = {}
+        self._places: dict[Need, Place] = {}
+        self.add(needs)
+
+    def add(self, needs: Iterable[Need]) -> None:
+        """Have these needs met as well."""
+        for need in needs:
+            if need not in self._places:
+                wanted = self._want(need)
+                self._places[need] = wanted.place
+                self._wanted.setdefault(wanted.place, wanted)
+
+    def meets(self, needs: Iterable[Need]) -> bool:
+        """Whether the runs that are planned already have all that these needs ask."""
+        return all(need in self._places or self._gives(self._want(need)) for need in needs)
+
+    @property
+    def scenarios(self) -> list[Planned]:
+        """Each scenario that is run, once."""
+        return [_planned(asking) for asking in self._by_key().values()]
+
+    def run(
+        self, store: Path | None, workers: Workers | None = None, *, progress: bool = False
+    ) -> tuple[dict[Need, Result], list[Failure]]:
+        """Run what the store does not have yet.
+
+        It gives the result of each need, with just the seeds that were asked of it, where none of them failed; and the runs that failed.
+        """
+        recording = list(self._together())
+        wanted = list(self._wanted.values())
+        requests = recording + [Request(one.scenario, one.seeds) for one in wanted]
+        outcome = run_all(requests, store=store, workers=workers, progress=progress)
+        found = dict(zip(self._wanted, outcome.results[len(recording) :], strict=True))
+        whole = {place: result for place, result in found.items() if len(result.seeds) == len(self._wanted[place].seeds)}
+        return {need: whole[place] for need, place in self._places.items() if place in whole}, outcome.failures
+
+    def _want(self, need: Need) -> Wanted:
+        text = json.dumps(need.scenario)
+        if text not in self._read:
+            self._read[text] = scenario(need.scenario)
+        return Wanted(self._read[text], need.scenario, tuple(self.seeds if need.every_seed else self.seeds[:1]))
+
+    def _gives(self, wanted: Wanted) -> bool:
+        return any(planned.gives(wanted) for planned in self._wanted.values())
+
+    def _by_key(self) -> dict[str, list[Wanted]]:
+        found: dict[str, list[Wanted]] = {}
+        for wanted in self._wanted.values():
+            found.setdefault(wanted.scenario.hash, []).append(wanted)
+        return found
+
+    def _together(self) -> Iterator[Request]:
+        """The runs that record at once what several want recorded, so that none is run twice where once will do."""
+        for asking in self._by_key().values():
+            for record, seeds in _recorded(asking):
+                if all(record != wanted.record for wanted in asking):
+                    yield Request(scenario({**asking[0].tree, "record": record}), seeds)
+
+
+def _planned(asking: Sequence[Wanted]) -> Planned:
+    seeds = sorted({seed for wanted in asking for seed in wanted.seeds})
+    recorded = sorted({key for wanted in asking for key in wanted.record})
+    return Planned(asking[0].scenario, tuple(seeds), tuple(recorded))
+
+
+def _recorded(asking: Sequence[Wanted]) -> list[tuple[Record, list[int]]]:
+    """What to record in which seeds, so that each seed is run once unless two want one series at different intervals."""
+    by_seed: dict[int, list[dict[str, Any]]] = {}
+    for wanted in asking:
+        for seed in wanted.seeds:
+            _merge(by_seed.setdefault(seed, []), wanted.record)
+    shared: list[tuple[Record, list[int]]] = []
+    for seed, records in sorted(by_seed.items()):
+        for record in records:
+            same = next((seeds for known, seeds in shared if known == record), None)
+            if same is None:
+                shared.append((record, [seed]))
+            else:
+                same.append(seed)
+    return shared
+
+
+def _merge(records: list[dict[str, Any]], record: Record) -> None:
+    """Add `record` to the first of `records` that it does not contradict, else to their end."""
+    for known in records:
+        if all(known.get(key, value) == value for key, value in record.items()):
+            known.update(record)
+            return
+    records.append(dict(record))

@@ -1,0 +1,149 @@
+"""The experiments of RFC 2884 as scenarios: congesting flows from 0 s, and from 20 s on one competing flow with ECN and one without.
+
+What the RFC leaves open, such as RED's thresholds, is chosen here; STUDY.md has the reasons and the alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.networks import Tree
+from ecnlab.plots.style import Palette
+from ecnlab.studies.claims import Change, Measured, Of
+from ecnlab.studies.model import Need
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+
+# What the testbed's hosts run, by how the RFC calls it (section 4).
+HOSTS: Mapping[str, Tree] = {
+    "Reno": {"profile": "linux-2.0"},
+    "SACK": {"profile": "linux-2.2"},
+    "NewReno": {"profile": "linux-2.2", "variant": "newreno"},
+}
+# Congesting flows by level of congestion, and the maximum drop probabilities (section 4.3).
+LOADS: Mapping[str, int] = {"low": 2, "moderate": 5, "high": 10}
+MAX_PS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+RESPONSES_KB = (5, 10, 20)
+
+WITH, WITHOUT, CONGESTING = "with ECN", "without ECN", "congesting"
+BACKGROUND = {WITH: "background with ECN", WITHOUT: "background without ECN"}
+SHAPER = "bottleneck"
+
+# Whose row of a result: {"group": NAME} or {"queue": NAME}.
+Place = Mapping[str, str]
+
+PALETTE = Palette(
+    {WITH: "#0072B2", WITHOUT: "#D55E00", "Reno": "#0072B2", "SACK": "#D55E00", "NewReno": "#009E73"},
+    {WITH: "o", WITHOUT: "s", "Reno": "o", "SACK": "s", "NewReno": "^"},
+    {WITH: "-", WITHOUT: "--", "Reno": "-", "SACK": "--", "NewReno": "-."},
+)
+
+_FILE_BYTES = 20_000_000
+_START_S = 20
+_TRANSACTIONS_S = 180
+_FAIRNESS_S = 200
+# By congesting flows: until when the slowest of 20 MB is through.
+_BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
+
+
+@cache
+def bulk(load: int, max_p: float, hosts: str = "Reno") -> Need:
+    """20 MB with ECN and 20 MB without it beside `load` congesting flows (section 5.2)."""
+    app = {"kind": "file", "bytes": "20 MB"}
+    return Need(_tree(f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOSTS[hosts], app, _BULK_S[load]))
+
+
+@cache
+def transactions(response_kb: int, load: int, max_p: float, hosts: str = "Reno") -> Need:
+    """Requests and responses, one connection each, with ECN and without it beside `load` congesting flows (section 5.3)."""
+    app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
+    title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
+    return Need(_tree(title, load, max_p, HOSTS[hosts], app, _START_S + _TRANSACTIONS_S))
+
+
+@cache
+def fairness(max_p: float, *, background_ecn: bool) -> Need:
+    """Endless transfers: two in the background, all with ECN or all without it, and the two competing ones (section 5.1)."""
+    title = f"fairness, background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}"
+    return Need(_tree(title, LOADS["low"], max_p, HOSTS["Reno"], "bulk", _START_S + _FAIRNESS_S, background_ecn=background_ecn))
+
+
+@cache
+def halves(max_p: float) -> Need:
+    """As many endless transfers with ECN as without it, one of each in the background and one of each from 20 s on (section 5.1)."""
+    background = [_group(BACKGROUND[name], "c", HOSTS["Reno"], "bulk", ecn=ecn) for name, _, ecn in _COMPETING]
+    competing = [_group(name, to, HOSTS["Reno"], "bulk", ecn=ecn, start=f"{_START_S} s") for name, to, ecn in _COMPETING]
+    return Need(_scenario(f"two flows of each kind, max_p {max_p:g}", max_p, [*background, *competing], _START_S + _FAIRNESS_S))
+
+
+def kind(name: str) -> list[Place]:
+    """The groups of a kind where there are as many of each."""
+    return [{"group": name}, {"group": BACKGROUND[name]}]
+
+
+def user_throughput(need: Need, group: str) -> Of:
+    """The bulk metric: the file's size by the time that its transfer took, in bit/s."""
+    return Of(need, _ThroughputOf(group))
+
+
+def rate(need: Need, group: str) -> Of:
+    """The metric of transactions: how many a second were completed."""
+    return Of(need, lambda result: [count / _TRANSACTIONS_S for count in result.values("transactions", group=group)])
+
+
+def gain(metric: Callable[[Need, str], Measured], need: Need) -> Change:
+    """How far ECN's metric lies above that without it, as a share."""
+    return Change(metric(need, WITH), metric(need, WITHOUT))
+
+
+def total(need: Need, names: Sequence[str], places: Sequence[Place]) -> Of:
+    """The sum of some columns over some groups or queues."""
+    return Of(need, lambda result: _sums(result, names, places))
+
+
+def share(need: Need, parts: Sequence[str], whole: Sequence[str], places: Sequence[Place]) -> Of:
+    """The sum of some columns as a share of the sum of others, 0 where that is nothing."""
+
+    def shares(result: Result) -> list[float]:
+        sums = zip(_sums(result, parts, places), _sums(result, whole, places), strict=True)
+        return [part / all_of_it if all_of_it else 0.0 for part, all_of_it in sums]
+
+    return Of(need, shares)
+
+
+def _sums(result: Result, names: Sequence[str], places: Sequence[Place]) -> list[float]:
+    columns = [result.values(name, **place) for name in names for place in places]
+    return [sum(values) for values in zip(*columns, strict=True)]
+
+
+class _ThroughputOf:
+    """A group's throughput as its user sees it, one value a seed."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+
+    def __call__(self, result: Result) -> list[float]:
+        return [8 * _FILE_BYTES / seconds for seconds in result.values("transaction_mean_s", group=self._group)]
+
+
+_COMPETING = ((WITH, "on", True), (WITHOUT, "off", False))
+# "Fine-tuned such that the average queue zones around the RED region" (section 4.4).
+RED: Tree = {"aqm": "ecn", "limit": 100, "min_th": 5, "max_th": 25}
+
+
+def _tree(title: str, load: int, max_p: float, tcp: Tree, app: Tree | str, end_s: int, *, background_ecn: bool = False) -> Tree:
+    background = _group(CONGESTING, "c", tcp, "bulk", ecn=background_ecn, count=load)
+    competing = [_group(name, to, tcp, app, ecn=ecn, start=f"{_START_S} s") for name, to, ecn in _COMPETING]
+    return _scenario(title, max_p, [background, *competing], end_s)
+
+
+def _scenario(title: str, max_p: float, flows: Sequence[Tree], end_s: int) -> Tree:
+    network = {"shape": "rfc2884", "queue": {**RED, "max_p": max_p}}
+    return {"name": title, "duration": f"{end_s} s", "measure_from": f"{_START_S} s", "network": network, "flows": list(flows)}
+
+
+def _group(name: str, to: str, tcp: Tree, app: Tree | str, *, ecn: bool, **rest: Any) -> Tree:
+    return {"name": name, "from": "server", "to": to, "tcp": {**tcp, "ecn": ecn}, "app": app, **rest}

@@ -1,0 +1,109 @@
+"""What became of claims, as text and data: for the terminal, the report, claims.csv, claims.json and the page of a study."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from ecnlab.studies.claims import Decision, Standing, Verdict, Weighed
+from ecnlab.studies.model import with_interval
+
+# Told apart without colour, and beside a word.
+SIGNS = {Verdict.REPRODUCED: "✓", Verdict.NOT_REPRODUCED: "✗", Verdict.UNDECIDED: "?"}
+STANDING_SIGNS = {Standing.SUPPORTED: "✓", Standing.CONTRADICTED: "✗", Standing.SPANNED: "?"}
+
+_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "standing")
+
+
+def counted(decisions: Sequence[Decision]) -> str:
+    """How many claims there are of each verdict, e.g. "19 claims: 12 reproduced, 4 not reproduced, 3 undecided"."""
+    counts = Counter(decision.verdict for decision in decisions)
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    return f"{len(decisions)} claim{'s' * (len(decisions) != 1)}: {told}"
+
+
+def deciding(decision: Decision) -> Weighed:
+    """The statement that stands for the others where there is room for one: the first that stands in the way of the claim.
+
+    Of a claim that is reproduced it is the first with a published number.
+    """
+    for standing in (Standing.CONTRADICTED, Standing.SPANNED):
+        for weighed in decision.weighed:
+            if weighed.standing == standing:
+                return weighed
+    return next((weighed for weighed in decision.weighed if weighed.statement.published is not None), decision.weighed[0])
+
+
+def standings(decision: Decision) -> str:
+    """How many statements the claim makes, and what became of them, e.g. "3 statements: 2 supported, 1 spanned"."""
+    counts = Counter(weighed.standing for weighed in decision.weighed)
+    told = ", ".join(f"{counts[standing]} {standing}" for standing in Standing if counts[standing])
+    return f"{len(decision.weighed)} statement{'s' * (len(decision.weighed) != 1)}: {told}"
+
+
+def numbers(weighed: Weighed) -> tuple[str, str, str]:
+    """What was published, ours with its interval, and ns-2's, as text in the unit shown; empty where there is none."""
+    shown = weighed.statement.shown
+    published, unit = weighed.statement.published, f" {shown.unit}" if shown.unit else ""
+    return (
+        "" if published is None else f"{published:g}{unit}",
+        with_interval(weighed.ours, shown.digits) + unit,
+        "" if weighed.ns2 is None else f"{weighed.ns2:.{shown.digits}f}{unit}",
+    )
+
+
+def wanted(weighed: Weighed) -> str:
+    """Where the number has to lie, with its unit."""
+    return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
+
+
+def plain(decision: Decision) -> dict[str, Any]:
+    """A claim with its verdict as JSON has it: numbers in the unit shown, null where there is none."""
+    claim = decision.claim
+    return {
+        "id": claim.id,
+        "sentence": claim.sentence,
+        "verdict": str(decision.verdict),
+        "figures": list(claim.figures),
+        "own": claim.own,
+        "reading": claim.reading,
+        "why": claim.why,
+        "statements": [_plain_statement(weighed) for weighed in decision.weighed],
+    }
+
+
+def _plain_statement(weighed: Weighed) -> dict[str, Any]:
+    statement, ours = weighed.statement, weighed.ours
+    return {
+        "statement": statement.text,
+        "range": statement.range.words,
+        "low": _finite(statement.range.low),
+        "high": _finite(statement.range.high),
+        "unit": statement.shown.unit,
+        "digits": statement.shown.digits,
+        "published": statement.published,
+        "ours": _finite(ours.mean),
+        "half_width": _finite(ours.half_width),
+        "n": ours.n,
+        "ns2": weighed.ns2,
+        "standing": str(weighed.standing),
+    }
+
+
+def as_csv(decisions: Sequence[Decision]) -> str:
+    """A row for each statement of each claim."""
+    text = StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for decision in decisions:
+        claim = {"claim": decision.claim.id, "verdict": str(decision.verdict)}
+        writer.writerows(claim | _plain_statement(weighed) for weighed in decision.weighed)
+    return text.getvalue()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

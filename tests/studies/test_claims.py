@@ -1,0 +1,197 @@
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecnlab.studies.claims import (
+    PERCENT,
+    PLAIN,
+    BySeed,
+    Change,
+    Claim,
+    Gap,
+    Over,
+    Range,
+    Runs,
+    Shown,
+    Standing,
+    Statement,
+    Verdict,
+    about,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    decide,
+    order,
+    peak,
+)
+from ecnlab.studies.model import Need
+
+
+@dataclass(frozen=True)
+class Known:
+    """A quantity whose values are known."""
+
+    by_seed: BySeed
+    known: float | None = None
+
+    def needs(self) -> Iterator[Need]:
+        return iter(())
+
+    def values(self, _runs: Runs) -> BySeed:
+        return self.by_seed
+
+    def ns2(self) -> float | None:
+        return self.known
+
+
+def known(values: Sequence[float], ns2: float | None = None) -> Known:
+    return Known(dict(enumerate(values, 1)), ns2)
+
+
+def claim(*statements: Statement) -> Claim:
+    return Claim("X1", "Something is so.", [], statements)
+
+
+def _no_runs(_need: Need) -> NoReturn:
+    raise AssertionError("nothing is run")
+
+
+def standing(values: Sequence[float], wanted: Range, shown: Shown = PLAIN) -> Standing:
+    (weighed,) = decide(claim(Statement("it", known(values), wanted, shown)), _no_runs).weighed
+    return weighed.standing
+
+
+# The interval of 1..5: 3 +- 2.776 445 * sqrt(2.5) / sqrt(5) = 3 +- 1.963 243, Student's t at 0.975 with 4 degrees of freedom.
+ONE_TO_FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
+LOW, HIGH = 1.036757, 4.963243
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (above(LOW - 1e-5), Standing.SUPPORTED),
+        (above(LOW + 1e-5), Standing.SPANNED),
+        (above(HIGH - 1e-5), Standing.SPANNED),
+        (above(HIGH + 1e-5), Standing.CONTRADICTED),
+        (below(HIGH + 1e-5), Standing.SUPPORTED),
+        (below(LOW - 1e-5), Standing.CONTRADICTED),
+        (between(LOW - 1e-5, HIGH + 1e-5), Standing.SUPPORTED),
+        (between(2, 4), Standing.SPANNED),
+        (between(5, 9), Standing.CONTRADICTED),
+        (about(3), Standing.SPANNED),
+        (about(-3), Standing.CONTRADICTED),
+    ],
+)
+def test_an_interval_within_the_range_supports_outside_contradicts_else_spans(wanted: Range, expected: Standing) -> None:
+    assert standing(ONE_TO_FIVE, wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "expected"),
+    [
+        (2.0, above(2), Standing.CONTRADICTED),
+        (2.0, at_least(2), Standing.SUPPORTED),
+        (2.0, below(2), Standing.CONTRADICTED),
+        (2.0, at_most(2), Standing.SUPPORTED),
+        (0.1, at_least(0.1), Standing.SUPPORTED),
+    ],
+)
+def test_seeds_of_one_value_have_that_value_for_an_interval(value: float, wanted: Range, expected: Standing) -> None:
+    assert standing([value] * 7, wanted) == expected
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [3.0, math.nan, 3.0], [math.inf, 3.0, 3.0]], ids=["none", "one seed", "NaN", "infinite"])
+def test_what_has_no_interval_says_nothing(values: Sequence[float]) -> None:
+    assert standing(values, above(0)) == Standing.SPANNED
+    assert standing(values, below(0)) == Standing.SPANNED
+
+
+def test_a_quantity_is_compared_in_the_unit_in_which_it_is_shown() -> None:
+    (weighed,) = decide(claim(Statement("it", known([0.5, 0.5], ns2=0.25), about(50), PERCENT)), _no_runs).weighed
+    assert (weighed.ours.mean, weighed.ns2, weighed.standing) == (50.0, 25.0, Standing.SUPPORTED)
+
+
+def test_two_quantities_are_paired_by_seed_and_by_those_alone_that_both_have() -> None:
+    a, b = Known({1: 10.0, 2: 20.0, 3: 33.0, 9: 1e9}), Known({2: 16.0, 3: 30.0, 1: 8.0, 7: -1e9})
+    assert Gap(a, b).values(_no_runs) == {1: 2.0, 2: 4.0, 3: 3.0}
+    assert Change(a, b).values(_no_runs) == {1: 0.25, 2: 0.25, 3: pytest.approx(0.1)}
+
+
+def test_pairing_decides_what_two_means_would_not() -> None:
+    draws = [0.0, 100.0, 200.0, 300.0]
+    a, b = known([draw + 1 for draw in draws]), known(draws)
+    (weighed,) = decide(claim(Statement("a over b", Gap(a, b), above(0))), _no_runs).weighed
+    assert weighed.standing == Standing.SUPPORTED
+
+
+def test_a_change_from_nothing_is_no_number() -> None:
+    assert math.isnan(Change(known([1.0]), known([0.0])).values(_no_runs)[1])
+
+
+def test_several_quantities_are_folded_seed_by_seed() -> None:
+    parts = [Known({1: 1.0, 2: 5.0}, 1.0), Known({1: 3.0, 2: 4.0, 3: 9.0}, 4.0)]
+    assert Over(fmean, parts).values(_no_runs) == {1: 2.0, 2: 4.5}
+    assert Over(max, parts).ns2() == 4.0
+    assert Over(max, [*parts, known([1.0])]).ns2() is None, "ns-2's is known of all or of none"
+
+
+GOOD = Statement("good", known(ONE_TO_FIVE), above(0))
+BAD = Statement("bad", known(ONE_TO_FIVE), below(0))
+OPEN = Statement("open", known(ONE_TO_FIVE), above(3))
+
+
+@pytest.mark.parametrize(
+    ("statements", "verdict"),
+    [
+        ([GOOD, GOOD], Verdict.REPRODUCED),
+        ([GOOD, OPEN], Verdict.UNDECIDED),
+        ([OPEN], Verdict.UNDECIDED),
+        ([GOOD, OPEN, BAD], Verdict.NOT_REPRODUCED),
+        ([BAD], Verdict.NOT_REPRODUCED),
+        ([], Verdict.UNDECIDED),
+    ],
+)
+def test_all_statements_make_a_claim_and_one_breaks_it(statements: Sequence[Statement], verdict: Verdict) -> None:
+    assert decide(claim(*statements), _no_runs).verdict == verdict
+
+
+def test_a_peak_and_an_order_are_statements_about_pairs() -> None:
+    levels = {"0.1": known([1.0, 1.0]), "0.5": known([3.0, 3.0]), "0.8": known([2.0, 2.0])}
+    assert [s.text for s in peak("0.5", levels)] == ["0.5 over 0.1", "0.5 over 0.8"]
+    assert decide(claim(*peak("0.5", levels)), _no_runs).verdict == Verdict.REPRODUCED
+    assert [s.text for s in order(levels)] == ["0.1 over 0.5", "0.5 over 0.8"]
+    assert decide(claim(*order(levels)), _no_runs).verdict == Verdict.NOT_REPRODUCED
+
+
+RANK = {Standing.CONTRADICTED: 0, Standing.SPANNED: 1, Standing.SUPPORTED: 2}
+MIRRORED = {Standing.CONTRADICTED: Standing.SUPPORTED, Standing.SPANNED: Standing.SPANNED, Standing.SUPPORTED: Standing.CONTRADICTED}
+VALUES = st.lists(st.integers(-8000, 8000).map(lambda eighths: eighths / 8), min_size=2, max_size=30)
+SHIFTS = st.integers(-5000, 5000)
+
+
+@given(VALUES, SHIFTS, st.integers(1, 5000))
+def test_data_that_move_up_never_lose_a_statement_that_they_are_above(values: list[float], shift: int, further: int) -> None:
+    standings = [standing([value + moved for value in values], above(0)) for moved in (shift, shift + further)]
+    assert RANK[standings[0]] <= RANK[standings[1]]
+
+
+@given(VALUES)
+def test_data_shifted_far_across_the_limit_turn_the_verdict(values: list[float]) -> None:
+    far = 1e6
+    assert standing([value + far for value in values], above(0)) == Standing.SUPPORTED
+    assert standing([value - far for value in values], above(0)) == Standing.CONTRADICTED
+
+
+@given(VALUES, SHIFTS)
+def test_what_supports_a_statement_contradicts_its_opposite(values: list[float], limit: int) -> None:
+    assert standing(values, at_most(limit)) == MIRRORED[standing(values, above(limit))]
+    assert standing(values, below(limit)) == MIRRORED[standing(values, at_least(limit))]
+    assert standing([-value for value in values], below(-limit)) == standing(values, above(limit))
