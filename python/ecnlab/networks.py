@@ -98,15 +98,18 @@ def two_way(title: str, queue: Tree, tcp: Tree) -> Tree:
     flows open: 1 ms and no limit are what ns-2's table of it was measured with.
     """
     left, right = (_hosts(node, delay) for node, delay in (("r1", "1 ms"), ("r2", "4 ms")))
-    there, back = ({"access": {"to": a[0]} | a[1], "exit": {"from": b[0]} | b[1]} for a, b in ((left, right), (right, left)))
     link = {"name": BOTTLENECK, "from": "r1", "to": "r2", "rate": "1.5 Mbps", "delay": "40 ms", "queue": queue, "reverse": {"queue": queue}}
     starts = [f"{25 + at / 10:.1f} s" for at in range(20)]
     groups = [
-        {"name": "long", "count": 2, **there, "tcp": {**tcp, "max_window": 1000}},
-        {"name": "back", "count": 1, **back, "tcp": {**tcp, "max_window": 1000}},
-        {"name": "more", "count": 20, **there, "tcp": {**tcp, "max_window": 25}, "start": starts},
+        {"name": "long", "count": 2, **_ends(left, right), "tcp": {**tcp, "max_window": 1000}},
+        {"name": "back", "count": 1, **_ends(right, left), "tcp": {**tcp, "max_window": 1000}},
+        {"name": "more", "count": 20, **_ends(left, right), "tcp": {**tcp, "max_window": 25}, "start": starts},
     ]
     return {"name": title, "duration": "100 s", "link": [link], "flows": groups}
+
+
+def _ends(source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:
+    return {"access": {"to": source[0]} | source[1], "exit": {"from": sink[0]} | sink[1]}
 
 
 def _hosts(node: str, delay: str) -> tuple[str, Tree]:

@@ -100,7 +100,7 @@ class Scenario:
         """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
         changes = _changes(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
-        return _checked(self.form, self.text, kept | changes, self.source, self.aqms)
+        return _checked(self.form, self.text, kept | changes, self.source, self.aqms, self._folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         aqms = [aqm.read_from or aqm for aqm in self.aqms]

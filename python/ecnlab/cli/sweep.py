@@ -13,6 +13,7 @@ from ecnlab.cli import FAILED, options
 from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.store import Store
     from ecnlab.sweeps.file import SweepFile
     from ecnlab.sweeps.plan import Plan
     from ecnlab.sweeps.sweep import Sweep
@@ -58,27 +59,23 @@ def sweep(
     the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
     """
     from ecnlab.cli import output
+    from ecnlab.store import Store
     from ecnlab.sweeps import run
+    from ecnlab.sweeps.folder import prepared
 
     asked = _asked(file, vary)
-    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms])
-    chosen = _seeds(asked, seed, seeds)
+    more = [*asked.tables, *tables]
+    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more)
+    chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
     made = run.plan_of(asked)
     output.warn(made.warnings, str(asked.scenario))
-    folder = out or Path("results") / f"sweep-{asked.name}"
+    folder = prepared(out or Path("results") / f"sweep-{asked.name}")
+    kept = Store(store)
+    output.warn(kept.warnings, None)
     if not (quiet or as_json):
-        output.tell(_announced(made, chosen))
+        output.tell(_announced(made, chosen, kept))
     try:
-        done = run.run_plan(
-            made,
-            chosen,
-            tables=[*asked.tables, *tables],
-            name=asked.name,
-            store=store,
-            out=folder,
-            workers=options.workers(threads, cluster),
-            progress=not quiet,
-        )
+        done = run.run_plan(made, chosen, tables=more, name=asked.name, store=kept, out=folder, workers=workers, progress=not quiet)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
     _report(done, made, folder, as_json=as_json, quiet=quiet)
@@ -125,11 +122,17 @@ def _seeds(asked: SweepFile, seed: str | None, seeds: str | None) -> list[int]:
     return options.chosen_seeds(seed, seeds, "1..1")
 
 
-def _announced(made: Plan, seeds: Sequence[int]) -> str:
+def _announced(made: Plan, seeds: Sequence[int], store: Store) -> str:
     """How much there is to do."""
-    unlike = len({point.scenario.hash for point in made.points})
-    points = f"{len(made.points)} point{'s' * (len(made.points) != 1)}"
-    return f"{points}, {len(seeds)} seed{'s' * (len(seeds) != 1)}: {unlike * len(seeds)} runs, but for what is stored already"
+    unlike = {point.scenario.hash: point.scenario for point in made.points}
+    runs = [(key, seed, scenario.record) for key, scenario in unlike.items() for seed in seeds]
+    stored = sum(store.batches.has(*run) for run in runs)
+    counts = ", ".join([_counted(len(made.points), "point"), _counted(len(seeds), "seed")])
+    return f"{counts}: {_counted(len(runs), 'run')}" + (f", of which {stored} are stored already" if stored else "")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _report(done: Sweep, made: Plan, folder: Path, *, as_json: bool, quiet: bool) -> None:

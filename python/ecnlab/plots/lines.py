@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
 _OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0, "markeredgewidth": 0.9, "linewidth": 0.9, "zorder": 4}
 
+# How much of a name's room its markers take.
+_SHARE_OF_NAME = 0.7
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -68,6 +71,26 @@ def draw(
     axes.set_ylabel(y_label)
     if ticks:
         _only(axes, ticks)
+
+
+def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *, y_label: str, palette: Palette = BY_POSITION) -> None:
+    """Curves over named cases instead of a parameter: markers side by side over each name, whose place in `names` their xs give."""
+    width = _SHARE_OF_NAME / max(len(curves), 1)
+    for position, curve in enumerate(curves):
+        shift = (position - (len(curves) - 1) / 2) * width
+        axes.errorbar(
+            [x + shift for x in curve.xs],
+            [point.mean for point in curve.points],
+            yerr=[point.half_width for point in curve.points],
+            label=style.label(axes, curve.label),
+            color=palette.colour(curve.label, position),
+            marker=palette.marker(curve.label, position),
+            linestyle="none",
+        )
+    axes.set_xticks(range(len(names)), [style.escaped(name, max(len(word) for word in name.split())) for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(y_label)
 
 
 def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:

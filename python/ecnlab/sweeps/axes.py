@@ -125,7 +125,7 @@ def checked_key(key: Any, value: Any) -> None:
 
 
 def _axis(name: str, given: Any) -> Axis:
-    checked_key(name, {} if isinstance(given, Mapping) and "values" not in given and name in _LISTS else None)
+    checked_key(name, None if isinstance(given, Mapping) and "values" in given else given)
     if not isinstance(given, Mapping):
         return Axis(name, _values(given), (name,))
     if "values" in given:

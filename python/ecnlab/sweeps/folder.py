@@ -119,8 +119,9 @@ class FolderTables:
 
     @property
     def names(self) -> list[str]:
-        """The tables that there are, in the order of the catalog."""
-        return [table.name for table in catalog.tables() if f"{table.name}.parquet" in self._files]
+        """The tables that there are, in the order in which they were written."""
+        known = {f"{table.name}.parquet": table.name for table in catalog.tables()}
+        return [known[file] for file in self._files if file in known]
 
     def points(self) -> pl.DataFrame:
         """A row for each point."""

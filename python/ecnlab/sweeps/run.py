@@ -8,7 +8,7 @@ from typing import Any
 
 from ecnlab import _core, catalog, scenarios
 from ecnlab.analysis.stats import CONFIDENCE
-from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.errors import Problem, UsageError
 from ecnlab.jobs import Failure
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
@@ -94,12 +94,9 @@ def sweep(
 def plan_of(asked: SweepFile) -> Plan:
     """The plan that a sweep file asks for. Raises UsageError, ScenarioError."""
     base = scenarios.load(asked.scenario, asked.changes, aqms=asked.aqms)
-    try:
-        return plan(base, asked.grid, asked.points, asked.derived)
-    except ScenarioError:
-        raise
-    except UsageError as error:
-        raise UsageError(f"{asked.name}: {error}") from None
+    made = plan(base, asked.grid, asked.points, asked.derived)
+    _checked_tables(asked.tables, made)
+    return made
 
 
 def run_plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecnlab.studies import TITLES
-from ecnlab.studies.aecn import chapter4, chapter5, claims4, claims5
+from ecnlab.studies.aecn import beyond, chapter4, chapter5, claims4, claims5
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -19,7 +19,8 @@ STUDY = Study(
     items=[
         *chapter4.ITEMS,
         *chapter5.ITEMS,
+        *beyond.ITEMS,
     ],
-    claims=[*claims4.CLAIMS, *claims5.CLAIMS],
+    claims=[*claims4.CLAIMS, *claims5.CLAIMS, *beyond.CLAIMS],
     demo=["5.1", "5.5", "5.20", "5.24", "5.25", "5.28", "5.29"],
 )

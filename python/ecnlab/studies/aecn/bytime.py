@@ -23,7 +23,7 @@ def rates(number: str, flows: int, max_p: float, network: Thesis, quantity: str 
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
     return Item(
         number=number,
-        title=f"{word} of each group against time, ECN and RED",
+        title=f"{word} of each group against time, ECN and RED, {flows} flows, max_p {max_p:g}",
         caption=f"{settings}; 1 s bins, mean over seeds with its 95 % interval as a band.",
         needs={(name,): Need(schemes.scheme(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES},
         draw=lambda results: _draw_rates(results, quantity),
@@ -37,7 +37,7 @@ def queue(number: str, name: str, flows: int, max_p: float, network: Thesis) -> 
     tree = schemes.scheme(name, flows, max_p, network, record={"queue": "10 ms"})
     return Item(
         number=number,
-        title=f"{name}'s queue against time",
+        title=f"{name}'s queue against time, {flows} flows",
         caption=f"{settings}; every 10 ms of the first seed, the average that {name} keeps, min_th and max_th dashed.",
         needs={(name,): Need(tree, every_seed=False)},
         draw=lambda results: _draw_queue(results, name),

@@ -76,8 +76,8 @@ A12 = Claim(
     ],
     reading="At 2.5 above each other value that the thesis tried.",
     why=(
-        "The index climbs steeply to alpha 2 and is flat from there on: its values from 2 to 3 lie within 0.01 of each other. For 60 flows "
-        "the values at 2.6 and 2.8 are not below that at 2.5, nor are they in ns-2."
+        "The index climbs steeply up to 2 and is level from there to 3, within 0.007; at 60 flows 2.6 is ahead of 2.5 by 0.002. Over the "
+        "whole 80 s it rises on to 3. With one count for the router, as appendix B prints it, it is best near 1.5."
     ),
 )
 
@@ -100,6 +100,11 @@ A13 = Claim(
     "AECN keeps a higher goodput and throughput than ECN as the number of flows grows, up to 240.",
     ["5.20", "5.21", "5.22", "5.23"],
     [*_rates(GOODPUT, "goodput"), *_rates(THROUGHPUT, "throughput")],
+    why=(
+        "From 120 flows on it holds, by 0.3 to 1.1 Mbit/s, and with base max_p 0.8 everywhere. With 0.5 the two are level at 60 flows, "
+        "where both nearly fill the link, in ns-2 too. At 30 flows beta takes robust flows' max_p to 1, and the queue is empty for 14 % of "
+        "the time in place of 11 %."
+    ),
 )
 
 A14 = Claim(
@@ -128,6 +133,10 @@ A15 = Claim(
         Statement("60 flows: AECN's drops", schemes.of("drops", "AECN", 60), at_most(0), COUNT, 0),
     ],
     reading="Packets from 20 s to 100 s; none is none in any seed.",
+    why=(
+        "Fewer drops it has. At 60 flows AECN marks 5 % fewer packets than ECN, in ns-2 too, and so does mark-front alone: both keep a "
+        "queue of 18 packets, ECN of 19.5. It drops 17 packets in the mean; in 8 of 20 runs it drops none, and the thesis shows one run."
+    ),
 )
 
 
@@ -186,6 +195,10 @@ A18 = Claim(
         "Rises and falls: Jain's index at one end of the way above that in its middle and at its other end. Best, by eye in the thesis: "
         "the goodput of the smallest group over that of the largest; near 9 leaves 8 and 10 open, and at 2 to 3 leaves 1 and 3 open."
     ),
+    why=(
+        "At 60 flows the groups come closest at 6 to 8, in ns-2 too: from 8 on robust flows are ahead. At 120 flows both kinds of fairness "
+        "fall with min_th, but from 1 to 4 the second falls by less than its interval."
+    ),
 )
 
 
@@ -205,6 +218,10 @@ A19 = Claim(
         _growth(JAIN, "Jain's index"),
         *(_growth(DELAY, f"delay of {group} flows", group) for group in reversed(GROUPS)),
     ],
+    why=(
+        "The gains are of that size. The delays grow by half as much again and more, in ns-2 too: the queue follows max_th packet for "
+        "packet, by 19.9 of them or 16 ms. The thesis' delays are near those of max_th 40 here, 13 / 8 / 5 %."
+    ),
 )
 
 CLAIMS: Sequence[Claim] = [A10, A11, A12, A13, A14, A15, A16, A17, A18, A19]

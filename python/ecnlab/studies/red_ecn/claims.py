@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
-from ecnlab.studies.claims import KBPS, PERCENT, BySeed, Change, Claim, Gap, Measured, Runs, Statement, above, at_least, below
-from ecnlab.studies.model import Need
+from ecnlab.studies.claims import KBPS, PERCENT, Change, Claim, Gap, Over, Statement, above, at_least, below
 from ecnlab.studies.red_ecn.network import measured
 from ecnlab.studies.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES
 
 _RED, _ECN = SCHEMES
 _WORDS = {1: "without datagrams", 2: "beside datagrams"}
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of several quantities, seed by seed."""
-
-    parts: tuple[Measured, ...]
-
-    def needs(self) -> Iterator[Need]:
-        """The scenarios of all."""
-        for part in self.parts:
-            yield from part.needs()
-
-    def values(self, runs: Runs) -> BySeed:
-        """Their mean for each seed that all have."""
-        found = [part.values(runs) for part in self.parts]
-        return {seed: math.fsum(part[seed] for part in found) / len(found) for seed in found[0] if all(seed in part for part in found)}
-
-    def ns2(self) -> float | None:
-        """The mean of ns-2's."""
-        known = [value for part in self.parts if (value := part.ns2()) is not None]
-        return math.fsum(known) / len(known) if len(known) == len(self.parts) else None
 
 
 def _gain(experiment: int, delay: int) -> Change:
@@ -69,7 +44,7 @@ NO_CLEAR_GAIN = Claim(
     [
         Statement(
             "ECN over RED, mean of the four delays",
-            Mean(tuple(_gain(1, delay) for delay in DELAYS_MS)),
+            Over(fmean, [_gain(1, delay) for delay in DELAYS_MS]),
             below(5),
             PERCENT,
             published=round(sum(_published_gain(1, delay) for delay in DELAYS_MS) / len(DELAYS_MS), 2),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
-import ecnlab
+from ecnlab.ns2 import REFERENCE
 
 SCHEMES = ("RED", "RED with ECN")
 EXPERIMENTS = (1, 2)
@@ -36,13 +35,12 @@ PUBLISHED_KBPS: Mapping[Row, float] = {
 OUT_OF_LINE: Row = (1, "RED with ECN", 100)
 
 _NS2_NAMES = {"red": "RED", "ecn": "RED with ECN"}
-_NS2 = Path(ecnlab.__file__).parent / "reference" / "ns2" / "red-ecn.csv"
 
 
 @cache
 def ns2_kbps() -> Mapping[Row, float]:
     """ns-2's mean of each row of both tables."""
-    with _NS2.open(newline="") as file:
+    with (REFERENCE / "red-ecn.csv").open(newline="") as file:
         return {_row(line): float(line["goodput_kbps"]) for line in csv.DictReader(file)}
 
 

@@ -1,0 +1,18 @@
+"""Beyond the thesis: what its section 6.2 leaves to do, numbered B1 to B9, and what came of it, F1 to F13.
+
+Equal numbers of flows in each group, one round-trip time for a group, and endless TCP flows that all use ECN are what chapters 4 and 5
+are about. Here each of these is given up in turn, on the chapter 5 network with base max_p 0.5.
+"""
+
+from __future__ import annotations
+
+from ecnlab.studies.aecn.beyond.claims import CLAIMS
+from ecnlab.studies.aecn.beyond.groups import SIZES_OF_GROUPS, SPREAD_DELAYS
+from ecnlab.studies.aecn.beyond.power import NUMBER, POWERS
+from ecnlab.studies.aecn.beyond.routers import ROUTERS
+from ecnlab.studies.aecn.beyond.targets import TARGETS
+from ecnlab.studies.aecn.beyond.traffic import CONSTANT, HEAVY, MIXED_FLOWS
+
+ITEMS = [SIZES_OF_GROUPS, SPREAD_DELAYS, CONSTANT, HEAVY, MIXED_FLOWS, ROUTERS, POWERS, NUMBER, TARGETS]
+
+__all__ = ["CLAIMS", "ITEMS"]

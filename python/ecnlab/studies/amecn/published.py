@@ -1,0 +1,19 @@
+"""What the paper prints: the share of the link that is used, in per cent, while the load rises and falls, and the range of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LOADS = ("rise", "fall")
+SCHEMES = ("MECN", "AMECN")
+
+# Section 4.2, by load and scheme.
+UTILISATION_PERCENT: Mapping[tuple[str, str], float] = {
+    ("rise", "MECN"): 94.5,
+    ("rise", "AMECN"): 96.3,
+    ("fall", "MECN"): 93.4,
+    ("fall", "AMECN"): 94.5,
+}
+# Section 4.2: where AMECN has brought the average queue back to, in packets, roughly 15 s after the load changed.
+TARGET_RANGE = (9.0, 12.0)
+CHANGE_S, BACK_S = 25.0, 40.0

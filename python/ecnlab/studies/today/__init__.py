@@ -1,0 +1,23 @@
+"""The papers' questions asked again: today's hosts and queues on the thesis' networks, which none of the papers could have."""
+
+from __future__ import annotations
+
+from ecnlab.studies import TITLES
+from ecnlab.studies.model import Study
+from ecnlab.studies.today.claims import CLAIMS
+from ecnlab.studies.today.figures import ITEMS
+from ecnlab.studies.today.overview import OVERVIEW
+
+STUDY = Study(
+    name="today",
+    title=TITLES["today"],
+    source="No paper: the questions of the thesis of 2001, of RFC 2884 and of the study of when ECN helps RED.",
+    summary=(
+        "CUBIC, Reno and DCTCP of today's hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
+        "packets and buffers: whether ECN gains goodput, what delay, who gets how much among unlike round-trip times, who is locked out, "
+        "and what becomes of short exchanges and beside datagrams. Hosts are the profile `linux` as this version has it, queues have "
+        "their RFCs' defaults."
+    ),
+    items=[OVERVIEW, *ITEMS],
+    claims=CLAIMS,
+)

@@ -1,0 +1,170 @@
+"""The papers' questions as claims of our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
+
+The papers' own names for them (A1, R7, G2) are those of the studies `aecn`, `rfc2884` and `red-ecn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ecnlab.networks import GROUPS
+from ecnlab.studies.claims import MS, PERCENT, PLAIN, Change, Claim, Gap, Statement, above, at_least, at_most, below, order
+from ecnlab.studies.panels import Measure
+from ecnlab.studies.today.measures import DELAY, GOODPUT, JAIN, LOCKED_OUT, LONG_GOODPUT, OF_GROUPS, WAIT, exchanges
+from ecnlab.studies.today.scenarios import CUBIC, CUBIC_ECN, DCTCP, FLOWS, MARKING, RECOVERIES, WITH_ECN, WITHOUT_ECN, datagrams, need
+from ecnlab.studies.today.scenarios import exchanges as short
+
+_SINGLE = [queue for queue in MARKING if queue != "FQ-CoDel"]
+# The targets of the queues that have one, in ms.
+_TARGETS = {"CoDel": 5, "FQ-CoDel": 5, "PIE": 15, "DualPI2": 15}
+
+
+def _gained(measure: Measure, flows: Sequence[int]) -> Iterator[tuple[str, Change]]:
+    """What ECN changes of a measure, over each queue and at each number of flows."""
+    for queue in MARKING:
+        for count in flows:
+            with_ecn, without = need(CUBIC_ECN, queue, count), need(CUBIC, queue, count)
+            yield f"{queue}, {count} flows", Change(measure.of(with_ecn), measure.of(without))
+
+
+def _orders() -> Iterable[Statement]:
+    for queue in _SINGLE:
+        for small, large in pairwise(GROUPS):
+            a, b = OF_GROUPS[large].of(need(CUBIC_ECN, queue)), OF_GROUPS[small].of(need(CUBIC_ECN, queue))
+            yield Statement(f"{queue}: {large} over {small}", Change(a, b), above(0), PERCENT)
+
+
+def _within_target() -> Iterable[Statement]:
+    for queue, target in _TARGETS.items():
+        for flows in FLOWS:
+            yield Statement(f"{queue}, {flows} flows", WAIT.of(need(CUBIC_ECN, queue, flows)), at_most(1.1 * target), MS)
+
+
+def _gain_of(recovery: str) -> Change:
+    """What ECN gains with a loss recovery, over RED."""
+    return Change(*(GOODPUT.of(need(f"{recovery} {word}", "RED")) for word in (WITH_ECN, WITHOUT_ECN)))
+
+
+CLAIMS = [
+    Claim(
+        "T1",
+        "ECN raises goodput (A1)",
+        ["1", "Table 1"],
+        [Statement(text, gained, above(0), PERCENT) for text, gained in _gained(GOODPUT, (60, 240))],
+        why="Hosts of today repair a loss with SACK and RACK-TLP at the cost of the lost packet, and keep the link busy without ECN "
+        "(T11): there is hardly any goodput left to gain. PIE gains nothing at all since it marks only up to a probability of 10 "
+        "% and drops beyond (RFC 8033, section 5.1), which 60 flows need here.",
+        own=True,
+    ),
+    Claim(
+        "T2",
+        "ECN costs hardly any delay (A5)",
+        ["1"],
+        [Statement(text, gained, below(2), PERCENT) for text, gained in _gained(DELAY, (60, 240))],
+        reading="hardly any: less than 2 % of the mean one-way delay; A5 says about 1 %",
+        why="A mark leaves the packet in the queue where a drop takes it out. Why that lengthens FQ-CoDel's queues so much more than "
+        "the others is not known; a smallest window of 1 packet in place of 2 does not change it.",
+        own=True,
+    ),
+    Claim(
+        "T3",
+        "Where flows share one queue it is unfair to long round-trip times: goodput robust > average > fragile (A10)",
+        ["3"],
+        list(_orders()),
+        own=True,
+    ),
+    Claim(
+        "T4",
+        "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14)",
+        ["2", "3"],
+        [
+            Statement(f"over {queue}", Gap(JAIN.of(need(CUBIC_ECN, "FQ-CoDel")), JAIN.of(need(CUBIC_ECN, queue))), above(0), PLAIN)
+            for queue in _SINGLE
+        ],
+        reading="the mean of Jain's index over 1-second intervals, 60 flows of CUBIC with ECN",
+        own=True,
+    ),
+    Claim(
+        "T5",
+        "AECN improves Jain's index by more than 10 % over ECN for hosts of today (A14)",
+        ["2", "3"],
+        [
+            Statement(
+                f"{flows} flows",
+                Change(JAIN.of(need(CUBIC_ECN, "AECN", flows)), JAIN.of(need(CUBIC_ECN, "RED", flows))),
+                above(10),
+                PERCENT,
+            )
+            for flows in FLOWS
+        ],
+        why="A SYN that is lost goes again without ECN (RFC 3168, section 6.1.1.1), and a flow without ECN escapes AECN's marks, which "
+        "others take: in 3 of 10 seeds one or two of 60 flows get 1.4 Mbit/s each and the others 0.15. With ecn_fallback = false "
+        "Jain's index over the run is 0.98 in all ten seeds.",
+        own=True,
+    ),
+    Claim(
+        "T6",
+        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A7)",
+        ["5"],
+        [
+            Statement(f"{host} over {queue}", LOCKED_OUT.of(need(host, queue, 240)), above(0), PERCENT)
+            for host in (CUBIC, CUBIC_ECN)
+            for queue in MARKING
+        ],
+        own=True,
+    ),
+    Claim(
+        "T7",
+        "Clients with ECN end more exchanges of 5 KB than those without (R7)",
+        ["6"],
+        [
+            Statement(queue, Change(exchanges(WITH_ECN).of(short(queue)), exchanges(WITHOUT_ECN).of(short(queue))), above(0), PERCENT)
+            for queue in MARKING
+        ],
+        reading="in the same runs, beside each other, as RFC 2884 measured them",
+        own=True,
+    ),
+    Claim(
+        "T8",
+        "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2)",
+        ["7"],
+        [
+            Statement(
+                queue, Change(LONG_GOODPUT.of(datagrams(CUBIC_ECN, queue)), LONG_GOODPUT.of(datagrams(CUBIC, queue))), at_least(0), PERCENT
+            )
+            for queue in MARKING
+        ],
+        why="AECN takes datagrams for an average flow's, as in F4 of the study aecn.",
+        own=True,
+    ),
+    Claim(
+        "T9",
+        "Queues that steer to a delay hold it whatever the number of flows",
+        ["2"],
+        list(_within_target()),
+        reading="a mean wait of at most 1.1 times the target; no paper asks this, but A5 and M4 ask after delays",
+        why="CoDel's signals begin at 10 a second and grow with the square root of their number while the wait stays above target; "
+        "60 flows need 190 a second. RFC 8289 excepts such overload. PIE and DualPI2 raise a probability until it "
+        "suffices, and drop.",
+        own=True,
+    ),
+    Claim(
+        "T10",
+        "Scalable flows wait less than a millisecond in DualPI2's low-latency queue",
+        ["8"],
+        [Statement(f"{flows} flows", WAIT.of(need(DCTCP, "DualPI2", flows)), below(1), MS) for flows in FLOWS],
+        reading="the mean wait of all packets, which are all of DCTCP; RFC 9332, section 1.4, says below 1 ms for the most part",
+        why="Not known. Smallest windows of 1 packet in place of 2 leave 2.8 and 6.4 ms with 60 and 240 flows. With 240 flows the "
+        "queue is in overload and drops; the RFC's promise is made below that.",
+        own=True,
+    ),
+    Claim(
+        "T11",
+        "The better the loss recovery, the less goodput ECN gains",
+        ["9"],
+        order({name: _gain_of(name) for name in RECOVERIES}, PERCENT),
+        reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
+        own=True,
+    ),
+]

@@ -1,0 +1,89 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers import SMALL, Outcome
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def my_file(small_file: Path) -> Path:
+    path = small_file.with_name("my.toml")
+    path.write_text(SMALL.replace("max_p = 0.5", "max_p = 0.1"))
+    return path
+
+
+def test_two_scenarios_are_run_and_compared_with_what_differs_on_top(command: Command, small_file: Path, my_file: Path) -> None:
+    done = command("compare", small_file, my_file, "--seeds", "5")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[:3] == ["small: small", "my: small", "what differs between the scenarios"]
+    assert "│ link.bottleneck.queue.max_p │   0.5 │ 0.1 │" in lines
+    titles = [line.split(",")[0].split(":")[0] for line in lines if line[0].isalpha()]
+    assert titles[3:7] == ["in short", "all flows", "groups", "queues"]
+    assert "my - small" in done.out
+    assert lines[-1].endswith("chance alone gives about 1 in 20; --all shows everything")
+    assert Path("results/store").is_dir()
+    assert command("compare", small_file, my_file, "--seeds", "5").out == done.out
+
+
+def test_ten_seeds_are_run_unless_others_are_named(command: Command, small_file: Path, my_file: Path) -> None:
+    told = json.loads(command("compare", small_file, my_file, "--json").out)
+    assert {row["n"] for row in told["differences"]} == {10}
+    told = json.loads(command("compare", small_file, my_file, "--json", "--seed", "3").out)
+    assert {row["n"] for row in told["differences"]} == {1}
+    assert told["differences"][0]["change_half_width"] is None
+    assert told["notes"] == ["one seed: there are no intervals, and any difference may be chance"]
+
+
+def test_a_quantity_is_shown_whether_it_is_apart_or_not(command: Command, small_file: Path, my_file: Path) -> None:
+    done = command("compare", small_file, my_file, "--seeds", "2", "--quantity", "goodput_bps", "--quantity", "lockouts")
+    rows = [line.split("│") for line in done.out.splitlines() if line.startswith("│") and "max_p" not in line]
+    assert sorted(row[-7].strip() for row in rows) == ["goodput"] * 3 + ["lockouts"] * 3
+    assert command("compare", small_file, my_file, "--seeds", "2", "--quantity", "goodput").code == 2
+
+
+def test_everything_is_shown_when_asked_for(command: Command, small_file: Path, my_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    told = json.loads(command("compare", small_file, my_file, "--seeds", "2", "--json").out)
+    done = command("compare", small_file, my_file, "--seeds", "2", "--all")
+    assert sum(line.startswith("│") for line in done.out.splitlines()) == len(told["differences"]) + 1
+    assert done.out.splitlines()[-1].endswith("chance alone gives about 1 in 20")
+
+
+def test_results_folders_and_sweeps_are_compared(command: Command, small_file: Path, my_file: Path) -> None:
+    for file, out in ((small_file, "a"), (my_file, "b")):
+        assert command("run", file, "--seeds", "3", "--out", out, "--quiet").code == 0
+        vary = ["--vary", "flows.far.count=1,2", "--seeds", "3", "--out", f"sweep-{out}", "--quiet"]
+        assert command("sweep", file, *vary).code == 0
+    done = command("compare", "a", "b")
+    assert done.code == 0, done.err
+    assert "B - A" in done.out
+    done = command("compare", "sweep-a", "sweep-b", "--quantity", "goodput_bps")
+    rows = [line.split("│")[1].strip() for line in done.out.splitlines() if line.startswith("│")]
+    assert sorted(rows) == ["1"] * 3 + ["2"] * 3
+    done = command("compare", "a", "sweep-b")
+    assert (done.code, done.err) == (2, "a sweep can be compared with a sweep only: one of the two is none\n")
+    assert "leave the seeds out" in command("compare", "a", "b", "--seeds", "3").err
+
+
+def test_quiet_and_what_scenarios_warn_of(command: Command, small_file: Path, my_file: Path) -> None:
+    odd = small_file.with_name("odd.toml")
+    odd.write_text(SMALL.replace("ecn = true", "ecn = false", 1))
+    done = command("compare", small_file, odd, "--seeds", "2", "--quiet")
+    assert (done.code, done.out) == (0, "")
+    assert all(line.startswith("warning: ") for line in done.err.splitlines())
+
+
+def test_one_scenario_twice_differs_in_nothing(command: Command, small_file: Path) -> None:
+    done = command("compare", small_file, small_file, "--seeds", "2")
+    assert "note: the two are one scenario: nothing can differ but by chance" in done.out
+    assert "0 of " in done.out.splitlines()[-1]

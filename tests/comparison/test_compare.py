@@ -1,0 +1,171 @@
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab.analysis.stats import paired_difference
+from ecnlab.comparison.model import Changed
+from ecnlab.errors import ResultsError, UnknownName, UsageError
+from helpers import SMALL
+
+MAX_P = "link.bottleneck.queue.max_p"
+
+
+def _pair(small: ecnlab.Scenario, **options: Any) -> ecnlab.Comparison:
+    return ecnlab.compare(small, small.changed({MAX_P: 0.1}), seeds=4, store=None, **options)
+
+
+def test_the_differences_are_those_of_the_two_results_paired_by_seed(small: ecnlab.Scenario) -> None:
+    a, b = ecnlab.run(small, seeds=4), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=4)
+    found = _pair(small)
+    for row in found.rows:
+        named = {"groups": {"group": row.name}, "queues": {"queue": row.name}}.get(row.table, {})
+        expected = paired_difference(b.values(row.quantity, **named), a.values(row.quantity, **named))
+        assert row.difference.change == expected
+        assert row.difference.paired
+    assert {(row.table, row.name) for row in found.rows} == {("total", ""), ("groups", "far"), ("groups", "near"), ("queues", "bottleneck")}
+    assert found.parameters == [Changed(MAX_P, 0.5, 0.1)]
+    assert found.notes == []
+
+
+def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.Scenario) -> None:
+    found = _pair(small)
+    for table in ("total", "groups", "queues"):
+        rows = [row for row in found.rows if row.table == table]
+        apart = [row.difference.is_apart for row in rows]
+        assert apart == sorted(apart, reverse=True)
+        sizes = [abs(row.difference.relative.mean) for row in rows if row.difference.is_apart]
+        assert sizes == sorted(sizes, reverse=True)
+    assert found.apart
+    assert all(row in found.rows for row in found.apart)
+
+
+def test_quantities_may_be_chosen(small: ecnlab.Scenario) -> None:
+    found = _pair(small, quantities=["goodput_bps", "utilisation"])
+    assert [row.quantity for row in found.rows].count("goodput_bps") == 3
+    assert {row.quantity for row in found.rows} == {"goodput_bps", "utilisation"}
+    with pytest.raises(UnknownName, match="did you mean 'goodput_bps'"):
+        _pair(small, quantities=["goodput"])
+
+
+def test_folders_files_and_results_can_stand_on_either_side(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+    stored = ecnlab.run(small, seeds=range(3, 6), out=tmp_path / "r")
+    other = tmp_path / "other.toml"
+    other.write_text(SMALL.replace("max_p = 0.5", "max_p = 0.1"))
+    found = ecnlab.compare(tmp_path / "r", other, store=tmp_path / "store")
+    assert found.frame()["n"].unique().to_list() == [3], "the seeds of the folder"
+    assert found.names == ("A", "B")
+    again = ecnlab.compare(stored, ecnlab.load(other), store=tmp_path / "store")
+    assert again.frame().equals(found.frame())
+    assert ecnlab.compare(small_file, other, seeds=2, store=None).names == ("small", "other")
+
+
+def test_one_scenario_twice_differs_in_nothing(small: ecnlab.Scenario) -> None:
+    found = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=2, store=None)
+    assert found.notes == ["the two are one scenario: nothing can differ but by chance"]
+    assert found.apart == []
+    assert found.parameters == []
+
+
+def test_seeds_that_do_not_go_together_are_told(small: ecnlab.Scenario) -> None:
+    one, other = ecnlab.run(small, seeds=[1, 2, 3]), ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[4, 5])
+    found = ecnlab.compare(one, other)
+    assert found.notes == ["not paired, as the seeds 1..3 of A and 4,5 of B hardly overlap: Welch's intervals, which are wider"]
+    assert not any(row.difference.paired for row in found.rows)
+    partly = ecnlab.compare(one, ecnlab.run(small.changed({MAX_P: 0.1}), seeds=[2, 3, 4]))
+    assert partly.notes == ["seeds 1,4 are in one of the two only and left out"]
+    single = ecnlab.compare(one.only(2), ecnlab.run(small.changed({MAX_P: 0.1}), seed=2))
+    assert single.notes == ["one seed: there are no intervals, and any difference may be chance"]
+
+
+def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_file: Path) -> None:
+    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "linux" }', "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'}
+    scenario = ecnlab.load(small_file, still)
+    found = ecnlab.compare(scenario, scenario.changed({"link.bottleneck.queue.limit": 30}), seeds=3, store=None)
+    assert found.notes == ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]
+    assert found.apart
+    assert all(math.isnan(row.difference.change.half_width) for row in found.rows)
+    mixed = ecnlab.compare(scenario, scenario.changed({"flows.*.access.spread": "1 ms"}), seeds=3, store=None)
+    assert mixed.notes == ["all seeds of A are alike, as nothing in it is random"]
+
+
+def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None:
+    a = ecnlab.run(small, seeds=2)
+    b = ecnlab.run(ecnlab.scenario(_renamed("far", "distant"), {"duration": "8 s"}), seeds=2)
+    b.header["build"] = "another"  # type: ignore[index]
+    found = ecnlab.compare(a, b)
+    assert found.notes == [
+        f"run by unlike builds of the engine ({a.header['build']} and another): differences may be the engine's",
+        "measured over 5 s and 7 s: counts, such as marks and drops, are of unlike times",
+        "group only in A: far",
+        "group only in B: distant",
+    ]
+    assert {row.name for row in found.rows if row.table == "groups"} == {"near"}
+    assert [changed.key for changed in found.parameters if "." not in changed.key] == ["duration"]
+    gone = [changed for changed in found.parameters if changed.key == "flows.far.count"]
+    assert gone == [Changed("flows.far.count", 3, None)]
+
+
+def _renamed(old: str, new: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(SMALL.replace(f'name = "{old}"', f'name = "{new}"'))
+
+
+def test_the_frame_and_the_json_have_every_row(small: ecnlab.Scenario) -> None:
+    found = _pair(small)
+    frame = found.frame()
+    assert frame.height == len(found.rows) == len(found.json()["differences"])
+    goodput = frame.row(by_predicate=(pl.col("table") == "total") & (pl.col("quantity") == "goodput_bps"), named=True)
+    assert goodput["b_mean"] - goodput["a_mean"] == pytest.approx(goodput["change_mean"])
+    assert goodput["relative"] == pytest.approx(goodput["change_mean"] / goodput["a_mean"])
+    assert found.json()["parameters"] == [{"key": MAX_P, "a": 0.5, "b": 0.1}]
+    json.dumps(found.json())
+
+
+def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> None:
+    grid = {"flows.*.count": [1, 2, 3], MAX_P: [0.1, 0.5]}
+    a = ecnlab.sweep(small_file, grid, seeds=3, store=None)
+    b = ecnlab.sweep(
+        ecnlab.load(small_file, {"link.bottleneck.queue.aqm": "red"}), {MAX_P: [0.5, 0.1], "flows.*.count": [2, 3, 4]}, seeds=3, store=None
+    )
+    found = ecnlab.compare(a, b)
+    assert {tuple(row.point.items()) for row in found.rows} == {(("count", n), ("max_p", p)) for n in (2, 3) for p in (0.1, 0.5)}
+    assert found.notes == ["2 points are in A only and left out", "2 points are in B only and left out"]
+    one = next(row for row in found.rows if row.quantity == "marks" and row.table == "total" and row.point == {"count": 3, "max_p": 0.5})
+    scenario = ecnlab.load(small_file, {"flows.*.count": 3})
+    singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
+    assert one.difference.change == paired_difference(singles[1].values("marks"), singles[0].values("marks"))
+    assert found.parameters == [Changed("overrides.link.bottleneck.queue.aqm", None, "red")]
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [({MAX_P: [0.9]}, "have no point in common"), ({"flows.*.count": [2]}, r"vary unlike parameters \(max_p and count\)")],
+)
+def test_sweeps_without_a_common_point_are_refused(small_file: Path, grid: dict[str, Any], message: str) -> None:
+    a = ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=None)
+    with pytest.raises(UsageError, match=message):
+        ecnlab.compare(a, ecnlab.sweep(small_file, grid, store=None))
+
+
+def test_what_cannot_be_compared_is_refused(small: ecnlab.Scenario, small_file: Path, tmp_path: Path) -> None:
+    swept = ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=None)
+    with pytest.raises(UsageError, match="a sweep can be compared with a sweep only"):
+        ecnlab.compare(swept, ecnlab.run(small))
+    with pytest.raises(UsageError, match="both sides have been run; leave the seeds out"):
+        ecnlab.compare(swept, swept, seeds=3)
+    with pytest.raises(UsageError, match="must be a result, a sweep, a scenario, or a path, not int"):
+        ecnlab.compare(small, 3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="cannot read"):
+        ecnlab.compare(small, tmp_path / "nowhere.toml")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ResultsError, match="is no results folder"):
+        ecnlab.compare(small, tmp_path / "empty")
+    (tmp_path / "s.toml").write_text('scenario = "small.toml"\n')
+    with pytest.raises(UsageError, match="is a sweep file: run it with ecnlab sweep"):
+        ecnlab.compare(small, tmp_path / "s.toml")

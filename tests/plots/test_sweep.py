@@ -1,0 +1,124 @@
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab.errors import UnknownName, UsageError
+from ecnlab.plots.style import LINES, MARKERS
+from helpers import SMALL
+
+MAX_P = "link.bottleneck.queue.max_p"
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> ecnlab.Sweep:
+    path = tmp_path_factory.mktemp("plots") / "small.toml"
+    path.write_text(SMALL)
+    schemes = {"RED": {"link.bottleneck.queue.aqm": "red", "flows.*.tcp.ecn": False}, "ECN": {}}
+    grid = {"scheme": schemes, "flows.near.count": [1, 2, 4], MAX_P: [0.1, 0.5]}
+    return ecnlab.sweep(path, grid, seeds=3, store=None)
+
+
+def _curves(axes: Any) -> dict[str, Any]:
+    handles, labels = axes.get_legend_handles_labels()
+    return dict(zip(labels, handles, strict=True))
+
+
+def _points(bars: Any) -> tuple[list[float], list[float]]:
+    return list(bars[0].get_xdata()), list(bars[0].get_ydata())
+
+
+def test_the_first_number_is_along_the_axis_and_there_is_a_line_for_each_value_of_the_others(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("goodput_bps").axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("count", "goodput (Mbit/s)")
+    assert list(_curves(axes)) == ["RED, max_p 0.1", "RED, max_p 0.5", "ECN, max_p 0.1", "ECN, max_p 0.5"]
+    xs, ys = _points(_curves(axes)["ECN, max_p 0.5"])
+    rows = swept.summary().filter(
+        (pl.col("table") == "total") & (pl.col("quantity") == "goodput_bps") & (pl.col("scheme") == "ECN") & (pl.col("max_p") == 0.5)
+    )
+    assert xs == [1.0, 2.0, 4.0]
+    assert ys == pytest.approx([mean / 1e6 for mean in rows["mean"]])
+
+
+def test_lines_are_told_apart_by_marker_and_dash(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("goodput_bps").axes
+    looks = [(bars[0].get_marker(), bars[0].get_linestyle()) for bars in _curves(axes).values()]
+    assert looks == list(zip(MARKERS[:4], LINES, strict=True))
+
+
+def test_groups_and_queues_and_places_are_chosen(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("goodput_bps", x="max_p", by=["scheme", "group"], where={"count": 2}).axes
+    assert list(_curves(axes)) == ["RED, far", "RED, near", "ECN, far", "ECN, near"]
+    (axes,) = swept.plot("goodput_bps", by="scheme", group="far", where={"max_p": "0.1"}).axes
+    rows = swept.groups.filter((pl.col("group") == "far") & (pl.col("scheme") == "RED") & (pl.col("max_p") == 0.1))
+    means = rows.group_by("count").agg(pl.col("goodput_bps").mean() / 1e6).sort("count")["goodput_bps"]
+    assert _points(_curves(axes)["RED"])[1] == pytest.approx(means.to_list())
+    (axes,) = swept.plot("utilisation", where={"scheme": "ECN"}).axes
+    assert axes.get_ylabel() == "utilisation", "the one queue needs no name, and a ratio has no unit"
+    (axes,) = swept.plot("marks", queue="bottleneck", by="max_p", where={"scheme": "ECN"}).axes
+    assert list(_curves(axes)) == ["0.1", "0.5"]
+
+
+def test_words_stand_along_the_axis_in_their_own_order(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("drops", x="scheme", by="count", where={"max_p": 0.5}).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["RED", "ECN"]
+    assert list(_curves(axes)) == ["1", "2", "4"]
+
+
+def test_values_with_units_stand_along_the_axis_as_people_read_them(small_file: Path) -> None:
+    found = ecnlab.sweep(small_file, {"flows.*.access.delay": ["5 ms", "10 ms", "50 ms", "0.2 s"]}, store=None)
+    (axes,) = found.plot("goodput_bps").axes
+    assert axes.get_xlabel() == "delay (ms)"
+    assert axes.get_xscale() == "log", "they span more than a plain scale shows"
+    assert list(axes.get_xticks()) == [5.0, 10.0, 50.0, 200.0]
+
+
+def test_more_than_ten_lines_are_cut_and_that_is_said(small_file: Path) -> None:
+    found = ecnlab.sweep(small_file, {"flows.near.count": [1, 2], MAX_P: "0.1..0.6 step 0.05"}, store=None)
+    (axes,) = found.plot("goodput_bps").axes
+    assert len(_curves(axes)) == 10
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "the first 10 of 11 lines"
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"y": "goodput"}, UnknownName, "did you mean 'goodput_bps'"),
+        ({"y": "goodput_bps", "x": "counts"}, UnknownName, "did you mean 'count'"),
+        ({"y": "goodput_bps", "by": "schema"}, UnknownName, "did you mean 'scheme'"),
+        ({"y": "goodput_bps", "group": "fra"}, UnknownName, "did you mean 'far'"),
+        ({"y": "goodput_bps", "where": {"scheme": "REDD"}}, UnknownName, "did you mean 'RED'"),
+        ({"y": "goodput_bps", "where": {"schem": "RED"}}, UnknownName, "did you mean 'scheme'"),
+        ({"y": "goodput_bps", "where": {"max_p": "many"}}, UnknownName, "value of max_p"),
+        ({"y": "goodput_bps", "by": "scheme"}, UsageError, r"max_p: has several values at each count: add it .*\(by\).*\(where\)"),
+        ({"y": "goodput_bps", "group": "far", "queue": "bottleneck"}, UsageError, "group and queue exclude each other"),
+        ({"y": "utilisation", "group": "far"}, UsageError, "there is no such quantity of a group"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_the_remedy(
+    swept: ecnlab.Sweep, asked: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        swept.plot(**asked)
+
+
+def test_figures_are_written_with_their_data_beside_them_and_equal_ones_have_equal_bytes(swept: ecnlab.Sweep, tmp_path: Path) -> None:
+    drawn = swept.plot.save_all(tmp_path / "a", formats=["svg", "pdf"])
+    assert drawn == [f"{quantity}-count" for quantity in ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")]
+    assert {path.suffix for path in (tmp_path / "a").iterdir()} == {".svg", ".pdf", ".csv"}
+    data = pl.read_csv(tmp_path / "a" / "goodput_bps-count.csv")
+    assert data.columns == ["scheme", "count", "max_p", "quantity", "unit", "mean", "sd", "half_width", "n"]
+    assert data.height == 12
+    swept.plot.save_all(tmp_path / "b", ["marks"], formats=["svg", "pdf"])
+    written = sorted((tmp_path / "b").iterdir())
+    assert [path.name for path in written] == ["marks-count.csv", "marks-count.pdf", "marks-count.svg"]
+    assert [path.read_bytes() for path in written] == [(tmp_path / "a" / path.name).read_bytes() for path in written]
+
+
+def test_a_row_has_its_name_in_the_name_of_the_file(swept: ecnlab.Sweep, tmp_path: Path) -> None:
+    assert swept.plot.save_all(tmp_path, ["goodput_bps"], group="far") == ["goodput_bps-count-far"]
+    assert swept.plot.save_all(tmp_path, ["utilisation"]) == ["utilisation-count-bottleneck"]

@@ -1,0 +1,68 @@
+import math
+import tomllib
+
+import pytest
+
+import ecnlab
+from ecnlab.plots import style
+from ecnlab.studies import panels
+from ecnlab.studies.claims import MBPS, PLAIN
+from ecnlab.studies.model import Results
+from ecnlab.studies.panels import Look, Measure
+from helpers import SMALL
+
+GOODPUT = Measure("goodput", "goodput", panels.column("goodput_bps"), MBPS)
+JAIN = Measure("Jain's index", "jain", panels.column("jain_goodput"), PLAIN, top=1, target=0.5)
+NOTHING = Measure("nothing", "nothing", lambda result: [math.nan for _ in result.seeds], PLAIN)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    result = ecnlab.run(ecnlab.scenario(tomllib.loads(SMALL)), seeds=[1, 2])
+    return {(scheme, case): result for scheme in ("ECN", "AECN") for case in (30.0, 60.0)}
+
+
+def _drawn(results: Results, *measures: Measure) -> panels.Drawing:
+    item = panels.item("1", "title", "caption", {}, measures, Look("flows", ticks=(30, 60)), also=[NOTHING])
+    with style.PLAIN.applied():
+        return item.draw(results)
+
+
+def test_each_measure_has_a_panel_with_its_unit_and_each_scheme_a_curve(results: Results) -> None:
+    drawing = _drawn(results, GOODPUT, JAIN)
+    assert drawing.figure is not None
+    goodput, jain = drawing.figure.axes
+    assert (goodput.get_ylabel(), jain.get_ylabel()) == ("goodput (Mbit/s)", "Jain's index")
+    assert sorted(goodput.get_legend_handles_labels()[1]) == ["AECN", "ECN"]
+    assert jain.get_ylim() == (0, 1)
+
+
+def test_a_table_has_a_column_for_each_measure_and_an_empty_cell_where_there_is_no_value(results: Results) -> None:
+    (table,) = _drawn(results, GOODPUT).tables
+    assert list(table.header) == ["scheme", "flows", "goodput (Mbit/s)", "nothing"]
+    assert [row[:2] for row in table.rows] == [["ECN", "30"], ["ECN", "60"], ["AECN", "30"], ["AECN", "60"]]
+    assert all("±" in row[2] and not row[3] for row in table.rows)
+
+
+def test_the_data_behind_a_figure_say_scheme_case_quantity_and_unit(results: Results) -> None:
+    data = _drawn(results, GOODPUT).data
+    assert data is not None
+    first = data.row(0, named=True)
+    assert (first["scheme"], first["flows"], first["quantity"], first["unit"], first["n"]) == ("ECN", 30.0, "goodput", "Mbit/s", 2)
+    assert first["mean"] == pytest.approx(GOODPUT.estimate(results["ECN", 30.0]).mean)
+
+
+def test_cases_with_names_stand_side_by_side_without_a_line(results: Results) -> None:
+    named = {(scheme, f"{case:g} flows"): result for (scheme, case), result in results.items()}
+    drawing = _drawn(named, GOODPUT)
+    assert drawing.figure is not None
+    (axes,) = (axes for axes in drawing.figure.axes if axes.get_visible())
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["30\nflows", "60\nflows"]
+    ecn, aecn = (container.lines[0] for container in axes.containers)
+    assert ecn.get_linestyle() == "None"
+    assert list(ecn.get_xdata()) < list(aecn.get_xdata())
+
+
+def test_a_ratio_to_nothing_is_no_number() -> None:
+    assert panels.ratio(1, 2) == 0.5
+    assert math.isnan(panels.ratio(1, 0))

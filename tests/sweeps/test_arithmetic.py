@@ -1,0 +1,64 @@
+from typing import Any
+
+import pytest
+
+from ecnlab.errors import UnknownName, UsageError
+from ecnlab.sweeps.arithmetic import evaluated
+
+NAMES = {"flows": 60, "share": 0.5, "delay": "5 ms", "rate": "10 Mbps", "scheme": "RED"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("flows / 3", 20),
+        ("flows // 7", 8),
+        ("flows * share - 1", 29),
+        ("90 Mbps / flows", "1500000 bps"),
+        ("2 * delay", "0.01 s"),
+        ("delay + 1 ms", "0.006 s"),
+        ("rate / 2 Mbps", 5),
+        ("max(10, min(2 * flows, 100))", 100),
+        ("round(flows / 7)", 9),
+        ("ceil(flows / 7) + floor(2.5)", 11),
+        ("-(flows % 7) ** 2", -16),
+        ("1 / 8", 0.125),
+        ("3 min + 1 s", "181 s"),
+        ("64 KB * share", "32000 B"),
+    ],
+)
+def test_arithmetic_keeps_account_of_units(expression: str, value: Any) -> None:
+    assert evaluated(expression, NAMES) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("flows + delay", r"units \(none and s\) do not fit"),
+        ("delay * rate", "do not fit"),
+        ("1 / delay", "do not fit"),
+        ("delay ** 2", "do not fit"),
+        ("max(1, delay)", "do not fit"),
+        ("1 / 0", "division by zero"),
+        ("10 ** 10 ** 10", "has no value"),
+        ("scheme * 2", "'RED' and no number"),
+        ("open('x')", "cannot be read"),
+        ("flows.real", "cannot be read"),
+        ("flows if 1 else 2", "cannot be read"),
+        ("min()", "cannot be read"),
+        ("round(1, 2, 3)", "has no value"),
+        ("flows /", "cannot be read"),
+        ("", "cannot be read"),
+        ("True", "cannot be read"),
+        ("'text'", "cannot be read"),
+        ("(-8) ** 0.5", "cannot be read|no value"),
+    ],
+)
+def test_what_is_no_arithmetic_or_has_no_value_is_refused(expression: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluated(expression, NAMES)
+
+
+def test_a_name_that_no_axis_has_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'flows'"):
+        evaluated("flow / 3", NAMES)

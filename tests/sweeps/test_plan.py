@@ -1,0 +1,153 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ecnlab
+from ecnlab.errors import ScenarioError, UsageError
+from ecnlab.sweeps.plan import Plan, plan
+
+MAX_P = "link.bottleneck.queue.max_p"
+SCHEMES = {"RED": {"link.bottleneck.queue.aqm": "red", "flows.*.tcp.ecn": False}, "ECN": {}}
+
+
+def _planned(base: ecnlab.Scenario, grid: Any = None, points: Any = None, derived: Any = None) -> Plan:
+    return plan(base, grid, points, derived)
+
+
+def _queue(scenario: ecnlab.Scenario) -> dict[str, Any]:
+    return dict(scenario.resolved["link"][0]["queue"])
+
+
+def test_a_grid_has_every_combination_the_last_axis_fastest(small: ecnlab.Scenario) -> None:
+    made = _planned(small, {MAX_P: [0.1, 0.5], "scheme": SCHEMES})
+    assert [point.values for point in made.points] == [{"max_p": p, "scheme": s} for p in (0.1, 0.5) for s in ("RED", "ECN")]
+    assert [(_queue(point.scenario)["aqm"], _queue(point.scenario)["max_p"]) for point in made.points] == [
+        ("red", 0.1),
+        ("ecn", 0.1),
+        ("red", 0.5),
+        ("ecn", 0.5),
+    ]
+    assert {point.scenario.resolved["flows"][0]["tcp"]["ecn"] for point in made.points if point.values["scheme"] == "RED"} == {False}
+
+
+def test_listed_points_follow_the_grid_and_leave_out_what_they_do_not_name(small: ecnlab.Scenario) -> None:
+    points = [{MAX_P: 0.9, "scheme": "RED"}, {"link.bottleneck.queue.limit": 33, "label": "small"}]
+    made = _planned(small, {MAX_P: [0.1], "scheme": SCHEMES}, points)
+    assert [axis.name for axis in made.axes] == ["max_p", "scheme", "limit", "label"]
+    assert made.points[2].values == {"max_p": 0.9, "scheme": "RED", "limit": None, "label": None}
+    assert made.points[3].values == {"max_p": None, "scheme": None, "limit": 33, "label": "small"}
+    assert _queue(made.points[3].scenario) == {**_queue(small), "limit": "33 packets"}
+    assert made.points[3].title == "limit = 33, label = small"
+
+
+def test_values_may_depend_on_a_point_s(small: ecnlab.Scenario) -> None:
+    derived = {"flows.*.count": "flows / 2", "flows.*.access.rate": lambda point: f"{6 / point['flows']} Mbps"}
+    made = _planned(small, {"flows": {"values": "2..6 step 4"}}, derived=derived)
+    groups = [point.scenario.resolved["flows"] for point in made.points]
+    assert [[group["count"] for group in of] for of in groups] == [[1, 1], [3, 3]]
+    assert [[group["access"]["rate"] for group in of] for of in groups] == [[["3000000 bps"]] * 2, [["1000000 bps"]] * 2]
+
+
+def test_one_axis_may_set_several_keys_alike(small: ecnlab.Scenario) -> None:
+    made = _planned(small, {"each": {"keys": ["flows.far.count", "flows.near.count"], "values": np.array([1, 4])}})
+    assert [[group["count"] for group in point.scenario.resolved["flows"]] for point in made.points] == [[1, 1], [4, 4]]
+
+
+def test_a_table_is_written_before_what_stands_in_it_whatever_the_order_of_the_axes(small: ecnlab.Scenario) -> None:
+    queues = {"small": {"link.bottleneck.queue": {"aqm": "ecn", "limit": 20, "min_th": 4, "max_th": 12}}}
+    for grid in ({MAX_P: [0.3], "size": queues}, {"size": queues, MAX_P: [0.3]}):
+        found = _queue(_planned(small, grid).points[0].scenario)
+        assert (found["limit"], found["max_p"]) == ("20 packets", 0.3)
+
+
+def test_a_column_is_called_by_the_end_of_its_key_unless_that_is_taken(small: ecnlab.Scenario) -> None:
+    grid = {"flows.far.count": [1], "flows.near.count": [2], MAX_P: [0.1], "link.bottleneck.queue": [{"aqm": "droptail", "limit": 9}]}
+    made = _planned(small, {key: grid[key] for key in ("flows.far.count", "flows.near.count", MAX_P)})
+    assert [axis.name for axis in made.axes] == ["flows.far.count", "flows.near.count", "max_p"]
+    assert [axis.name for axis in _planned(small, {"link.bottleneck.queue": grid["link.bottleneck.queue"]}).axes] == [
+        "link.bottleneck.queue"
+    ]
+
+
+def test_all_problems_of_all_points_are_told_at_once_with_the_points(small: ecnlab.Scenario) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        _planned(small, {MAX_P: [0.1, 1.5], "flows.far.count": [2, -1]})
+    assert [problem.place for problem in refused.value.problems] == ["flows.far.count", MAX_P]
+    assert [problem.message.split(" (")[1] for problem in refused.value.problems] == [
+        "points 2,4: count = -1)",
+        "points 3,4: max_p = 1.5)",
+    ]
+    assert str(refused.value).count(str(small.source)) == 2
+
+
+def test_a_key_that_is_nowhere_is_told_once(small: ecnlab.Scenario) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        _planned(small, {"link.bottlneck.rate": ["1 Mbps", "2 Mbps"]})
+    assert len(refused.value.problems) == 1
+    assert "point" not in refused.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("grid", "messages"),
+    [
+        ({}, ["nothing is varied"]),
+        ({MAX_P: []}, [f"grid: {MAX_P}: has no value"]),
+        ({MAX_P: 0.1, "a": 3}, [f"grid: {MAX_P}: 0.1 is no list", "grid: a: 3 is no list"]),
+        ({MAX_P: [0.1, 0.1]}, ["0.1 stands there twice"]),
+        ({MAX_P: "0.1..0.5"}, ["needs a step"]),
+        ({"link": {"bottleneck": {"queue": {"max_p": [0.1]}}}}, ['write the whole key in quotes, as in "link.bottleneck.queue.max_p"']),
+        ({"scheme": {"RED": {"flows": {"far": {"count": 3}}}}}, ['"flows.far.count"']),
+        ({"scheme": {"RED": 3}}, ["write it as"]),
+        ({"x": {"values": [1], "kye": "a"}}, ["write it as"]),
+        ({"x": {"values": [1], "keys": [3]}}, ["keys must be texts"]),
+        ({"seed": [1, 2]}, ["grid: seed: is what the tables call a column"]),
+        ({MAX_P: [0.1], "p": {"key": MAX_P, "values": [0.2]}}, [f"both set {MAX_P}"]),
+        ({"a": {"values": range(1000)}, "b": {"values": range(1000)}}, ["1000 x 1000 are 1000000 points"]),
+        ([1], ["must be a dict"]),
+    ],
+)
+def test_a_grid_that_cannot_be_read_is_refused(small: ecnlab.Scenario, grid: Any, messages: list[str]) -> None:
+    with pytest.raises(UsageError) as refused:
+        _planned(small, grid)
+    assert [message for message in messages if message not in str(refused.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("points", "derived", "message"),
+    [
+        ([{}], None, "must be a list of dicts"),
+        ({MAX_P: 0.1}, None, "must be a list of dicts"),
+        (
+            [{"link": {"bottleneck": {"delay": "1 ms"}}}],
+            None,
+            'point 1: link: write the whole key in quotes, as in "link.bottleneck.delay"',
+        ),
+        ([{"scheme": "REDD"}], None, "REDD is none of RED, ECN"),
+        (None, {"flows.*.count": "flow / 2"}, "derived: flows.*.count: there is no parameter of the sweep named 'flow'"),
+        (None, {"flows.*.count": lambda point: point["flow"]}, "derived: flows.*.count: KeyError: 'flow'"),
+        (None, {"flows.*.count": 3}, "3 is no expression"),
+        (None, {"flows.*.tcp.ecn": "1"}, "is set by the axis scheme too"),
+        (None, ["flows"], "must be a dict"),
+    ],
+)
+def test_points_and_rules_that_cannot_be_read_are_refused(small: ecnlab.Scenario, points: Any, derived: Any, message: str) -> None:
+    with pytest.raises((UsageError, ScenarioError)) as refused:
+        _planned(small, {"scheme": SCHEMES}, points, derived)
+    assert message in str(refused.value)
+
+
+def test_a_warning_is_told_once_with_the_points_that_say_it(small: ecnlab.Scenario) -> None:
+    made = _planned(small, {"scheme": {**SCHEMES, "half": {"flows.far.tcp.ecn": False}}, MAX_P: [0.1, 0.5]})
+    odd = [warning for warning in made.warnings if "ecn" in warning.message.lower() and "point" in warning.message]
+    everywhere = [warning for warning in small.warnings if warning in made.warnings]
+    assert everywhere == small.warnings
+    assert len({warning.message for warning in made.warnings}) == len(made.warnings)
+    assert all("points " in warning.message for warning in odd)
+
+
+def test_points_that_are_one_scenario_are_told(small: ecnlab.Scenario) -> None:
+    made = _planned(small, {"alias": {"a": {}, "b": {}}, MAX_P: [0.1, 0.2]})
+    assert [warning.message for warning in made.warnings if warning.place == "points"] == [
+        "points 1,3; points 2,4: these are one scenario each, and share its runs"
+    ]

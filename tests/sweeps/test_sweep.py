@@ -1,0 +1,254 @@
+"""Sweeps run, stopped, extended and read back; equal sweeps have equal bytes."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab import catalog
+from ecnlab.aqm import Arrival, Verdict
+from ecnlab.errors import Interrupted, ResultsError, UnknownName, UsageError
+from ecnlab.sweeps import run
+from helpers import SMALL
+
+MAX_P = "link.bottleneck.queue.max_p"
+GRID: dict[str, Any] = {MAX_P: [0.1, 0.5], "flows.near.count": [1, 3]}
+
+
+class Picky(ecnlab.Aqm):
+    """Fails where the buffer has 61 places."""
+
+    def on_arrival(self, arrival: Arrival) -> Verdict:
+        if arrival.backlog.packets > 2 and self.line.limit_packets == 61:
+            raise ValueError("sixty is enough")
+        return ecnlab.PASS
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def _stored(store: Path) -> int:
+    """How many runs a store holds, counted once for each batch that has them."""
+    told = [json.loads(path.read_text()) for path in store.glob("*/batch-*/batch.json")]
+    return sum(len(part["seeds"]) for batch in told for part in batch["runs"])
+
+
+def test_every_run_of_every_point_is_a_row_with_the_parameters_in_front(swept: ecnlab.Sweep) -> None:
+    assert swept.total.columns[:5] == ["point", "scheme", "max_p", "flows", "seed"]
+    assert swept.total.columns[5:] == [column.name for column in catalog.table("total").columns]
+    assert swept.groups.height == 8 * 3 * 2
+    assert swept.groups.columns[5:8] == ["group", "groups.flows", "throughput_bps"]
+    assert swept.groups.filter(pl.col("flows") == 6)["groups.flows"].unique().to_list() == [3]
+    assert [str(dtype) for dtype in swept.points.dtypes] == ["UInt32", "String", "Float64", "Int64", "String", "UInt32", "Boolean"]
+    assert swept.tables == ["total", "groups", "queues"]
+
+
+def test_the_rows_are_those_of_single_runs(small: ecnlab.Scenario, swept: ecnlab.Sweep) -> None:
+    alone = ecnlab.run(small.changed({MAX_P: 0.1, "flows.*.count": 3}), seeds=3)
+    rows = swept.groups.filter((pl.col("scheme") == "ECN") & (pl.col("max_p") == 0.1) & (pl.col("flows") == 6))
+    shared = ["seed", "group", "throughput_bps", "goodput_bps", "drops", "marks", "delay_p99_s"]
+    assert rows.select(shared).equals(alone.groups.select(shared))
+    point = rows["point"][0]
+    summary = swept.summary().filter(pl.col("point") == point).drop("point", "scheme", "max_p", "flows")
+    assert summary.equals(alone.summary())
+
+
+def test_polars_and_duckdb_read_a_table_as_it_is(swept: ecnlab.Sweep, swept_folder: Path) -> None:
+    by_polars = pl.read_parquet(swept_folder / "groups.parquet")
+    assert by_polars.equals(swept.groups)
+    columns = 'scheme, max_p, flows, "group"'
+    asked = f"SELECT {columns}, avg(goodput_bps) FROM '{swept_folder}/groups.parquet' GROUP BY ALL ORDER BY {columns}"
+    by_duckdb = duckdb.sql(asked).fetchall()
+    names = ["scheme", "max_p", "flows", "group"]
+    means = by_polars.group_by(names).agg(pl.col("goodput_bps").mean()).sort(names)
+    assert [row[:4] for row in by_duckdb] == means.select(names).rows()
+    assert [row[4] for row in by_duckdb] == pytest.approx(means["goodput_bps"].to_list())
+
+
+def test_each_file_says_the_unit_and_the_meaning_of_every_column(swept: ecnlab.Sweep, swept_folder: Path) -> None:
+    for path in swept_folder.glob("*.parquet"):
+        metadata = pl.read_parquet_metadata(path)
+        units, meanings = json.loads(metadata["units"]), json.loads(metadata["meanings"])
+        assert list(units) == list(meanings) == pl.read_parquet(path).columns
+        assert all(meanings.values())
+    groups = json.loads(pl.read_parquet_metadata(swept_folder / "groups.parquet")["units"])
+    assert (groups["goodput_bps"], groups["delay_mean_s"], groups["groups.flows"]) == ("bit/s", "s", "flows")
+
+
+def test_values_with_units_are_numbers_in_the_units_of_results(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    found = ecnlab.sweep(small, {"flows.*.access.delay": "10..30 step 20 ms"}, store=None, out=tmp_path / "out")
+    assert found.points["delay"].to_list() == [0.01, 0.03]
+    assert json.loads(pl.read_parquet_metadata(tmp_path / "out" / "total.parquet")["units"])["delay"] == "s"
+    assert found.parameters[0].values == ("10 ms", "30 ms")
+
+
+def test_the_same_sweep_has_the_same_bytes_whatever_the_threads_and_the_order(small_file: Path, tmp_path: Path) -> None:
+    for name, threads in (("one", 1), ("four", 4)):
+        ecnlab.sweep(small_file, GRID, seeds=4, store=tmp_path / name, out=tmp_path / f"{name}-out", threads=threads)
+    for seeds in ([4, 2], [3, 1]):  # stored beforehand in another order
+        ecnlab.sweep(small_file, {MAX_P: [0.5, 0.1], "flows.near.count": [3, 1]}, seeds=seeds, store=tmp_path / "mixed")
+    ecnlab.sweep(small_file, GRID, seeds=4, store=tmp_path / "mixed", out=tmp_path / "mixed-out", threads=2)
+    expected = _bytes(tmp_path / "one-out")
+    assert set(expected) >= {"sweep.json", "points.parquet", "total.parquet", "groups.parquet", "queues.parquet", "summary.csv"}
+    assert _bytes(tmp_path / "four-out") == expected
+    assert _bytes(tmp_path / "mixed-out") == expected
+
+
+def test_a_sweep_killed_in_the_middle_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
+    long = {"duration": ["200 s", "201 s"], MAX_P: [0.1, 0.5]}
+    code = "import ecnlab, sys; ecnlab.sweep(sys.argv[1], {grid!r}, seeds=8, store=sys.argv[2], out=sys.argv[3], threads=1)"
+    arguments = [sys.executable, "-c", code.format(grid=long), str(small_file), str(tmp_path / "store"), str(tmp_path / "out")]
+    victim = subprocess.Popen(arguments)
+    deadline = time.monotonic() + 60
+    while _stored(tmp_path / "store") < 3 and time.monotonic() < deadline and victim.poll() is None:
+        time.sleep(0.01)
+    assert victim.poll() is None, "it should have been killed while it worked"
+    victim.kill()
+    victim.wait()
+    before = _stored(tmp_path / "store")
+    assert 3 <= before < 32
+    assert not (tmp_path / "out" / "sweep.json").exists()
+    ecnlab.sweep(small_file, long, seeds=8, store=tmp_path / "store", out=tmp_path / "out")
+    assert _stored(tmp_path / "store") == 32
+    ecnlab.sweep(small_file, long, seeds=8, store=None, out=tmp_path / "fresh")
+    assert _bytes(tmp_path / "out") == _bytes(tmp_path / "fresh")
+
+
+def test_a_sweep_that_is_extended_or_overlaps_shares_what_is_stored(small_file: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=store, out=tmp_path / "out")
+    assert _stored(store) == 4
+    wider = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.3, 0.5], "alias": {"a": {}, "b": {}}}, seeds=3, store=store, out=tmp_path / "out")
+    assert _stored(store) == 9
+    assert wider.total.height == 18
+    assert {row["alias"] for row in wider.points.iter_rows(named=True)} == {"a", "b"}
+
+
+def test_tables_besides_the_measures_come_when_they_are_asked_for_and_go_when_not(small_file: Path, tmp_path: Path) -> None:
+    one = {MAX_P: [0.1, 0.5]}
+    found = ecnlab.sweep(small_file, one, store=tmp_path / "s", out=tmp_path / "out", tables=["flows", "series_rate", "total"])
+    assert found.tables == ["total", "groups", "queues", "flows", "series_rate"]
+    assert found.table("series_rate").columns[:5] == ["point", "max_p", "seed", "time_s", "group"]
+    assert found.table("flows").height == 2 * 6
+    ecnlab.sweep(small_file, one, store=tmp_path / "s", out=tmp_path / "out")
+    assert not (tmp_path / "out" / "flows.parquet").exists()
+    with pytest.raises(ResultsError, match=r"has no table 'flows'; it has total, groups, queues"):
+        ecnlab.open_sweep(tmp_path / "out").table("flows")
+    with pytest.raises(UnknownName, match="did you mean 'flows'"):
+        found.table("flow")
+
+
+def test_what_no_point_records_is_refused_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    plain = small.changed({"record": "{}"})
+    with pytest.raises(UsageError, match=r"series_rate is not recorded: ask for it with record\.rates"):
+        ecnlab.sweep(plain, GRID, tables=["series_rate"], store=tmp_path / "store", out=tmp_path / "out")
+    with pytest.raises(UsageError, match="must be a list of names"):
+        ecnlab.sweep(plain, GRID, tables="flows", store=None)
+    assert list(tmp_path.glob("[so]*")) == [path for path in tmp_path.glob("[so]*") if path.suffix == ".toml"]
+
+
+def test_one_point_s_runs_are_a_result_while_the_sweep_is_at_hand(small_file: Path, swept: ecnlab.Sweep) -> None:
+    found = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=None)
+    assert found.result(2).header["parameters"]["link"][0]["queue"]["max_p"] == 0.5
+    assert found.result(2).series.queue.height > 0
+    with pytest.raises(UnknownName, match="there is no point named '3'"):
+        found.result(3)
+    with pytest.raises(ResultsError, match="tables of all points but not their runs"):
+        swept.result(1)
+
+
+def test_seeds_that_are_all_alike_are_told_and_have_no_interval(small_file: Path) -> None:
+    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "linux" }'}
+    scenario = ecnlab.load(small_file, {**still, "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'})
+    found = ecnlab.sweep(scenario, {"link.bottleneck.queue.limit": [20, 30]}, seeds=3, store=None)
+    assert found.points["alike"].to_list() == [True, True]
+    assert found.summary()["half_width"].is_nan().all()
+    assert [warning.place for warning in found.warnings].count("seeds") == 1
+
+
+def test_a_run_that_fails_costs_only_itself(small_file: Path, tmp_path: Path) -> None:
+    scenario = ecnlab.load(small_file, {"link.bottleneck.queue": '{ aqm = "Picky", limit = 60 }'}, aqms=[Picky])
+    found = ecnlab.sweep(scenario, {"link.bottleneck.queue.limit": [60, 61]}, seeds=2, store=tmp_path / "store", out=tmp_path / "out")
+    assert [(failure.point, failure.seed) for failure in found.failures] == [(2, 1), (2, 2)], found.failures
+    assert "sixty is enough" in found.failures[0].message
+    assert found.total["point"].unique().to_list() == [1]
+    assert ecnlab.open_sweep(tmp_path / "out").failures == found.failures
+    assert found.points["seeds"].to_list() == [2, 0]
+
+
+def test_a_folder_that_holds_something_else_is_refused_before_anything_runs(small_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("x")
+    with pytest.raises(ResultsError, match=r"is not empty \(chapter.tex\) and is no sweep's folder"):
+        ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "thesis")
+    assert not (tmp_path / "store").exists()
+    with pytest.raises(ResultsError, match=r"is no sweep's folder: it has no sweep\.json"):
+        ecnlab.open_sweep(tmp_path / "thesis")
+
+
+@pytest.mark.parametrize("damaged", ["groups.parquet", "sweep.json", "missing"])
+def test_a_file_that_is_not_what_was_written_is_refused_with_the_remedy(small_file: Path, tmp_path: Path, damaged: str) -> None:
+    out = tmp_path / "out"
+    ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "store", out=out)
+    if damaged == "missing":
+        (out / "groups.parquet").unlink()
+    else:
+        (out / damaged).write_bytes((out / damaged).read_bytes()[:-9])
+    with pytest.raises(ResultsError, match="run the same sweep again"):
+        _ = ecnlab.open_sweep(out).groups
+    assert ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "store", out=out).groups.equals(ecnlab.open_sweep(out).groups)
+
+
+def test_a_full_disk_leaves_the_folder_before_as_it_was(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ecnlab.sweeps import folder
+
+    whole = folder.write_atomically
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name == "queues.parquet":
+            raise OSError(28, "No space left on device")
+        whole(path, data)
+
+    monkeypatch.setattr(folder, "write_atomically", full)
+    with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored, and the same sweep goes on from there"):
+        ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
+    monkeypatch.undo()
+    assert not (tmp_path / "out" / "sweep.json").exists()
+    assert ecnlab.sweep(small_file, GRID, store=tmp_path / "store").total.height == 4
+
+
+def test_ctrl_c_keeps_what_has_finished(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise Interrupted("interrupted: 1 of 4 runs had finished")
+
+    monkeypatch.setattr(run, "run_all", interrupted)
+    with pytest.raises(Interrupted):
+        ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"base": 3}, "base: must be a scenario, the path of its file, or its dict, not int"),
+        ({"seeds": 0}, "seeds: 0 stands for"),
+        ({"store": 3}, "store: must be the path of a folder"),
+        ({"out": 3}, "out: must be the path of a folder"),
+        ({"threads": 0}, "threads: 0 must be a whole number"),
+    ],
+)
+def test_an_argument_out_of_range_is_refused(arguments: dict[str, Any], message: str) -> None:
+    import tomllib
+
+    given = {"base": tomllib.loads(SMALL), "grid": {MAX_P: [0.1]}, "store": None} | arguments
+    with pytest.raises(UsageError) as refused:
+        ecnlab.sweep(**given)
+    assert message in str(refused.value)
