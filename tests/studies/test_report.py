@@ -108,11 +108,16 @@ def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str
 
 def test_claims_lead_to_their_figures_and_back(html: str) -> None:
     claim = html[html.index('id="claim-T2"') : html.index('id="claim-T3"')]
-    assert '<a href="#figure-1.2">1.2</a>, 9.9.' in claim, "a figure that is not in the report is no link"
+    assert '<a href="#figure-1.2">1.2</a>.' in claim
     figure = html[html.index('id="figure-1.1"') : html.index('id="figure-1.2"')]
     assert '<a href="#claim-T1">T1 ✓ reproduced</a>' in figure
     assert '<a href="#claim-T3">T3 ? undecided</a>' in figure
     assert "claim-T2" not in figure
+
+
+def test_a_figure_that_is_not_in_the_report_is_no_link(tmp_path: Path) -> None:
+    html = run_study(TINY, tmp_path / "s", [1, 2], ["1.1"], ["T2"]).report.read_text()
+    assert "<b>Read from</b> 1.2.</p>" in html
 
 
 def test_findings_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
@@ -159,7 +164,7 @@ HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims --
 
 
 def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
-    claim = Claim("X1", HOSTILE, [HOSTILE], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
+    claim = Claim("X1", HOSTILE, [], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
     item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
     study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
     html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()
