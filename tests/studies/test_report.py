@@ -115,9 +115,9 @@ def test_claims_lead_to_their_figures_and_back(html: str) -> None:
     assert "claim-T2" not in figure
 
 
-def test_findings_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
+def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
     text = _text(html)
-    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper says these")
+    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper asks these")
     assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
 
 
