@@ -120,6 +120,17 @@ def test_ctrl_c_keeps_what_has_finished_and_leaves_the_cluster_to_others(
     assert ecnlab.run(small, 3, workers=ecnlab.Cluster(scheduler)).fingerprints == ecnlab.run(small, 3).fingerprints
 
 
+def test_a_sweep_has_the_same_bytes_on_a_cluster_as_on_one_core(
+    scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, tmp_path: Path
+) -> None:
+    grid = {"link.bottleneck.queue.max_p": [0.1, 0.5], "flows.far.count": [1, 2]}
+    ecnlab.sweep(small_file, grid, seeds=3, store=tmp_path / "far", out=tmp_path / "a", workers=ecnlab.Cluster(scheduler))
+    ecnlab.sweep(small_file, grid, seeds=3, store=tmp_path / "near", out=tmp_path / "b", threads=1)
+    written = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    assert {"sweep.json", "groups.parquet", "summary.csv"} <= set(written)
+    assert written == {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+
+
 def test_two_workers_of_which_one_is_killed_give_what_one_core_gives(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,8 +104,9 @@ def test_the_same_sweep_has_the_same_bytes_whatever_the_threads_and_the_order(sm
 
 def test_a_sweep_killed_in_the_middle_runs_only_what_is_missing(small_file: Path, tmp_path: Path) -> None:
     long = {"duration": ["200 s", "201 s"], MAX_P: [0.1, 0.5]}
-    code = "import ecnlab, sys; ecnlab.sweep(sys.argv[1], {grid!r}, seeds=8, store=sys.argv[2], out=sys.argv[3], threads=1)"
-    arguments = [sys.executable, "-c", code.format(grid=long), str(small_file), str(tmp_path / "store"), str(tmp_path / "out")]
+    often = "import sys, ecnlab; from ecnlab import runner; runner._FLUSH_S = 0.02"
+    code = f"{often}; ecnlab.sweep(sys.argv[1], {long!r}, seeds=8, store=sys.argv[2], out=sys.argv[3], threads=1)"
+    arguments = [sys.executable, "-c", code, str(small_file), str(tmp_path / "store"), str(tmp_path / "out")]
     victim = subprocess.Popen(arguments)
     deadline = time.monotonic() + 60
     while _stored(tmp_path / "store") < 3 and time.monotonic() < deadline and victim.poll() is None:
