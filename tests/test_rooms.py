@@ -19,7 +19,12 @@ FORBIDDEN = {
     "analysis": {"studies", "validate", "cli", "plots", "results"},
     "runner": {"studies", "validate", "cli", "plots", "sweeps", "comparison"},
     "results": {"studies", "validate", "cli", "sweeps", "comparison"},
-    "store": {"studies", "validate", "cli", "plots"},
+    "store": {"studies", "validate", "cli", "plots", "results", "runner"},
+    "batches": {"studies", "validate", "cli", "plots", "results", "runner", "store", "scenarios"},
+    "jobs": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "workers"},
+    "workers": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "cluster"},
+    "cluster": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches"},
+    "atomic": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "scenarios", "tables"},
     "scenarios": {"studies", "validate", "cli", "plots", "results", "runner"},
 }
 

@@ -1,5 +1,4 @@
 import threading
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from ecnlab.batches import Batch
 from ecnlab.progress import Progress
 from ecnlab.runner import Request, run_all
 from ecnlab.store import Folder
+from failing import failing
 from helpers import EXAMPLES
 
 
@@ -139,27 +139,6 @@ def test_progress_grows_within_one_seed(monkeypatch: pytest.MonkeyPatch) -> None
     assert 0 < told[1] < told[2] < told[3] < 1
 
 
-class _Failing:
-    """An engine that fails in some seeds."""
-
-    def __init__(self, core: _core.Scenario, failures: Mapping[int, Exception]) -> None:
-        self._core = core
-        self._failures = failures
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._core, name)
-
-    def run(self, seed: int, watch: Callable[[float], bool]) -> _core.RunResult:
-        if seed in self._failures:
-            raise self._failures[seed]
-        return self._core.run(seed, watch)
-
-
-def _failing(scenario: ecnlab.Scenario, failures: Mapping[int, Exception]) -> ecnlab.Scenario:
-    scenario._core = _Failing(scenario._core, failures)  # type: ignore[assignment]
-    return scenario
-
-
 def _fault(scenario: ecnlab.Scenario, seed: int) -> _core.EngineFault:
     fault = _core.EngineFault("panicked at queue.rs: packets were lost")
     fault.hash, fault.seed = scenario.hash, seed
@@ -168,9 +147,9 @@ def _fault(scenario: ecnlab.Scenario, seed: int) -> _core.EngineFault:
 
 def test_a_fault_of_the_engine_names_the_run_and_costs_no_other(small: ecnlab.Scenario, tmp_path: Path) -> None:
     expected = ecnlab.run(small, [1, 3, 4])
-    failing = _failing(small, {seed: _fault(small, seed) for seed in (2, 5)})
+    faulty = failing(small, {seed: _fault(small, seed) for seed in (2, 5)})
     with pytest.raises(ecnlab.EngineFault, match=rf"seed 2 of the scenario {small.hash}: panicked at queue\.rs") as raised:
-        ecnlab.run(failing, 5, out=tmp_path / "r")
+        ecnlab.run(faulty, 5, out=tmp_path / "r")
     assert sorted(raised.value.runs) == [(small.hash, 2), (small.hash, 5)]
     assert isinstance(raised.value.result, ecnlab.Result)
     assert raised.value.result.fingerprints == expected.fingerprints
@@ -181,7 +160,7 @@ def test_a_recording_that_does_not_fit_is_told_and_costs_no_other_seed(small: ec
     failure = _core.ScenarioError()
     failure.problems = [("record", None, "takes more than 1 GiB: record less")]
     with pytest.raises(ecnlab.ScenarioError, match=r"small\.toml: record: takes more than 1 GiB: record less"):
-        ecnlab.run(_failing(small, {3: failure}), 5, out=tmp_path / "r", threads=1)
+        ecnlab.run(failing(small, {3: failure}), 5, out=tmp_path / "r", threads=1)
     assert {1, 2} <= set(ecnlab.open_result(tmp_path / "r").seeds)
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Thread
 
 _PARTIAL = re.compile(r"\.(?:batch-|.+\.)(\d+)-([0-9a-f]{8})-\d+-([A-Za-z0-9-]+)\.partial")
 _WORD = os.urandom(4).hex()
 _NUMBERS = count(1)
+_AT_ONCE = 16
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -23,6 +26,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     partial = partial_path(path)
     try:
         put(partial, data)
+        flush([partial])
         partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)
@@ -34,6 +38,7 @@ def write_first(path: Path, data: bytes) -> None:
     partial = partial_path(path)
     try:
         put(partial, data)
+        flush([partial])
         try:
             os.link(partial, path)
         except FileExistsError:
@@ -68,29 +73,39 @@ def sweep(path: Path, name: str = "*") -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, which is there whole or not at all for everybody who looks; if another has done it, all the better."""
+    """Remove a folder, which is there whole or not at all for everybody who looks; if another has done it, all the better.
+
+    Its files go in a thread of their own, for a busy disk takes its time.
+    """
     gone = folder.with_name(f".{folder.name}.{writer()}.partial")
     with suppress(OSError):
         folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file through to the disk."""
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    """Write a file, which the disk need not have yet."""
+    path.write_bytes(data)
 
 
-def flush(folder: Path) -> None:
+def flush(files: Sequence[Path]) -> None:
+    """Bring files to the disk, all at once, for a disk takes as long for one as for many. Raises OSError."""
+    with ThreadPoolExecutor(min(_AT_ONCE, max(len(files), 1))) as threads:
+        list(threads.map(_flush, files))
+
+
+def flush_names(folder: Path) -> None:
     """Bring the names in a folder to the disk."""
     with suppress(OSError):  # some file systems cannot flush a folder
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _flush(folder)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def host() -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.atomic import flush, put, remove, writer
+from ecnlab.atomic import flush, flush_names, put, remove, writer
 from ecnlab.errors import ResultsError
 from ecnlab.jobs import Finished
 from ecnlab.seeds import listed_seeds
@@ -206,6 +206,7 @@ class Batches:
 
     def merge(self) -> None:
         """Merge small batches if they are many. A disk that refuses, or another process that is faster, leaves them as they are."""
+        self.remove_merged()
         for many in _many(self.batches):
             try:
                 self._put(_united(many), _all_scenarios(many), [batch.path.name for batch in many])
@@ -227,9 +228,10 @@ class Batches:
         try:
             partial.mkdir()
             _fill(partial, parts, scenarios, merged)
-            flush(partial)
+            flush(sorted(partial.iterdir()))
+            flush_names(partial)
             partial.rename(self.path / name)
-            flush(self.path)
+            flush_names(self.path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecnlab.results import Result
     from ecnlab.scenarios import Scenario
     from ecnlab.tracing import TraceTo
+    from ecnlab.workers import Workers
 
 _NOTHING_TO_DRAW = Problem(
     "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
@@ -29,6 +30,7 @@ _NOTHING_TO_DRAW = Problem(
 @options.seed("1")
 @options.seeds("seed 1 alone")
 @options.threads
+@options.cluster
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
 @click.option(
     "--trace",
@@ -61,6 +63,7 @@ def run(
     seed: str | None,
     seeds: str | None,
     threads: int | None,
+    cluster: str | None,
     out: Path | None,
     trace: str | None,
     trace_links: Sequence[str],
@@ -82,7 +85,7 @@ def run(
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
     trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)
-    result = _run(scenario, chosen_seeds, folder, threads, trace_to, shown=not quiet)
+    result = _run(scenario, chosen_seeds, folder, options.workers(threads, cluster), trace_to, shown=not quiet)
     output.warn([warning for warning in result.warnings if warning not in scenario.warnings], scenario.source)
     if as_json:
         output.say_json(result.summary_json())
@@ -115,11 +118,11 @@ def _trace_to(path: str | None, links: Sequence[str], keep: int | None, ip: str 
     return None
 
 
-def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, threads: int | None, trace: TraceTo | None, *, shown: bool) -> Result:
+def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, workers: Workers, trace: TraceTo | None, *, shown: bool) -> Result:
     from ecnlab import runner
 
     try:
-        return runner.run(scenario, seeds, out=folder, threads=threads, progress=shown, trace=trace)
+        return runner.run(scenario, seeds, out=folder, workers=workers, progress=shown, trace=trace)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
 

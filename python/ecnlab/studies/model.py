@@ -107,10 +107,12 @@ class Study:
         return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
 
     def _find(self, number: str) -> Item:
-        wanted = number.lower().removeprefix("figure").strip()
-        for item in self.items:
-            if wanted in (item.number, item.heading.lower()):
-                return item
+        """The item of that heading; or of that number, a figure before a table."""
+        wanted = number.lower().strip()
+        by_name = {item.number.lower(): item for item in sorted(self.items, key=lambda item: item.kind == "Figure")}
+        by_name |= {item.heading.lower(): item for item in self.items}
+        if wanted in by_name:
+            return by_name[wanted]
         raise UnknownName(f"figure of the study {self.name}", number, [item.number for item in self.items])
 
 

@@ -82,9 +82,14 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 2:
         print("python -m ecnlab.studies.page NAME OUT: the study, and the folder of a full run of it", file=sys.stderr)
         return 2
+    from ecnlab.studies.runner import FULL
+
     name, out = arguments
     studies.find(name)
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
+    if len(told["seeds"]) < FULL:
+        print(f"{out} is of {len(told['seeds'])} seeds, and a page takes {FULL} seeds: run the study in full", file=sys.stderr)
+        return 2
     path = path_of(name)
     path.write_text(with_claims(path.read_text(encoding="utf-8"), told["claims"]), encoding="utf-8")
     return 0

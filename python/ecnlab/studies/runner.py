@@ -147,7 +147,7 @@ def _json(study: Study, decisions: Sequence[Decision], seeds: Sequence[int]) -> 
         "study": study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
-        "seeds": listed_seeds(seeds),
+        "seeds": list(seeds),
         "claims": [verdicts.plain(decision) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -75,3 +75,9 @@ def test_a_change_is_paired_by_seed(results: dict[Need, ecnlab.Result]) -> None:
     a, b = (results[scenarios.need(host, "RED")] for host in (CUBIC_ECN, CUBIC))
     gains = [one / other - 1 for one, other in zip(a.values("goodput_bps"), b.values("goodput_bps"), strict=True)]
     assert measures.change(measures.GOODPUT, a, b).mean == pytest.approx(100 * sum(gains) / len(gains))
+
+
+def test_a_figure_and_a_table_of_one_number_are_told_apart() -> None:
+    assert [item.heading for item in STUDY.choose(["Figure 1"])] == ["Figure 1"]
+    assert [item.heading for item in STUDY.choose(["table 1"])] == ["Table 1"]
+    assert [item.heading for item in STUDY.choose(["1"])] == ["Figure 1"]

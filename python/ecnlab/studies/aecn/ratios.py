@@ -5,7 +5,7 @@ from __future__ import annotations
 from ecnlab.studies.aecn import schemes
 from ecnlab.studies.aecn.published import printed
 from ecnlab.studies.aecn.schemes import GOODPUT, JAIN
-from ecnlab.studies.aecn.sweeps import ALL, OF_PLACES, RATE_RANGE, by_group, scales
+from ecnlab.studies.aecn.sweeps import OF_PLACES, rates, scales
 from ecnlab.studies.claims import Of
 from ecnlab.studies.curves import Panel, figure
 from ecnlab.studies.model import Item
@@ -26,9 +26,9 @@ def _jain(number: str, flows: int) -> Item:
 
 
 def _goodput(number: str, flows: int) -> Item:
-    panel = by_group(ALPHAS, lambda alpha, group: aecn(GOODPUT, flows, alpha, group), published={ALL: _at_1(GOODPUT, flows)})
+    panels = rates(ALPHAS, lambda alpha, group: aecn(GOODPUT, flows, alpha, group), _at_1(GOODPUT, flows))
     title = f"AECN's goodput against alpha = beta, {flows} flows"
-    return figure(number, title, _caption(flows), [panel], scales(_PARAMETER, GOODPUT, y_range=RATE_RANGE), palette=OF_PLACES)
+    return figure(number, title, _caption(flows), panels, scales(_PARAMETER, GOODPUT, own_y=True), palette=OF_PLACES)
 
 
 def _at_1(quantity: str, flows: int) -> dict[float, float]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ecnlab.networks import GROUPS
 from ecnlab.studies.aecn import schemes
 from ecnlab.studies.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
-from ecnlab.studies.aecn.sweeps import DELAY, OF_PLACES, RATE_RANGE, by_group, scales
+from ecnlab.studies.aecn.sweeps import DELAY, OF_PLACES, by_group, rates, scales
 from ecnlab.studies.claims import Of
 from ecnlab.studies.curves import Panel, figure
 from ecnlab.studies.model import Item
@@ -36,9 +35,9 @@ def aecn4(quantity: str, flows: int, max_th: int, group: str | None = None) -> O
 
 
 def _aecn2_goodput() -> Item:
-    panel = by_group(BASES, lambda base, group: aecn2(GOODPUT, base, group))
-    drawn = scales(_BASE, GOODPUT, y_range=RATE_RANGE)
-    return figure("5.32", "AECN2's goodput against the base max_p, 60 flows", "Chapter 5 network.", [panel], drawn, palette=OF_PLACES)
+    panels = rates(BASES, lambda base, group: aecn2(GOODPUT, base, group))
+    drawn = scales(_BASE, GOODPUT, own_y=True)
+    return figure("5.32", "AECN2's goodput against the base max_p, 60 flows", "Chapter 5 network.", panels, drawn, palette=OF_PLACES)
 
 
 def _aecn2_jain() -> Item:
@@ -55,10 +54,10 @@ def _aecn3_jain(number: str, flows: int) -> Item:
 
 
 def _aecn3_rate(number: str, quantity: str, flows: int) -> Item:
-    panel = by_group(ROBUST_MIN_THS, lambda value, group: aecn3(quantity, flows, int(value), group))
-    drawn = scales(_MIN_TH, quantity, y_range=RATE_RANGE)
+    panels = rates(ROBUST_MIN_THS, lambda value, group: aecn3(quantity, flows, int(value), group))
+    drawn = scales(_MIN_TH, quantity, own_y=True)
     title = f"AECN3's {drawn.y} against the robust group's min_th, {flows} flows"
-    return figure(number, title, _AECN3, [panel], drawn, palette=OF_PLACES)
+    return figure(number, title, _AECN3, panels, drawn, palette=OF_PLACES)
 
 
 def _aecn4_jain() -> Item:
@@ -68,13 +67,13 @@ def _aecn4_jain() -> Item:
 
 
 def _aecn4_goodput(number: str, flows: int) -> Item:
-    panel = by_group(MAX_THS, lambda value, group: aecn4(GOODPUT, flows, int(value), group))
-    drawn = scales(_MAX_TH, GOODPUT, y_range=RATE_RANGE)
-    return figure(number, f"AECN4's goodput against max_th, {flows} flows", _aecn4(flows), [panel], drawn, palette=OF_PLACES)
+    panels = rates(MAX_THS, lambda value, group: aecn4(GOODPUT, flows, int(value), group))
+    drawn = scales(_MAX_TH, GOODPUT, own_y=True)
+    return figure(number, f"AECN4's goodput against max_th, {flows} flows", _aecn4(flows), panels, drawn, palette=OF_PLACES)
 
 
 def _aecn4_delay() -> Item:
-    panel = by_group(MAX_THS, lambda value, group: aecn4(DELAY, 120, int(value), group), {group: group for group in GROUPS})
+    panel = by_group(MAX_THS, lambda value, group: aecn4(DELAY, 120, int(value), group))
     title = "AECN4's one-way delay of each group against max_th, 120 flows"
     return figure("5.44", title, _aecn4(120), [panel], scales(_MAX_TH, DELAY), palette=OF_PLACES)
 

@@ -22,8 +22,6 @@ MAX_PS = (0.5, 0.8)
 ALL = "all flows"
 PLACES: Mapping[str, str | None] = {ALL: None, **{group: group for group in GROUPS}}
 OF_PLACES = Palette({ALL: "#000000", **schemes.GROUPS.colours}, {ALL: "D", **schemes.GROUPS.markers}, {ALL: ":", **schemes.GROUPS.dashes})
-# Of the rates of all flows and of each group, in Mbit/s: the bottleneck's is 10.
-RATE_RANGE = (0, 10.5)
 
 _WORDS: Mapping[str, tuple[str, Shown]] = {
     GOODPUT: ("goodput", MBPS),
@@ -44,14 +42,15 @@ def flow_scales(quantity: str, **ranges: Any) -> Scales:
     return scales("number of flows", quantity, x_range=(0, 500), y_range=(0.2, 1.0) if quantity == JAIN else None, **ranges)
 
 
-def by_group(
-    values: Sequence[float],
-    at: Callable[[float, str | None], Of],
-    places: Mapping[str, str | None] = PLACES,
-    published: Mapping[str, Mapping[float, float]] | None = None,
-) -> Panel:
-    """A curve for each group, and one for all flows, along the values of a parameter; `published` is what the thesis prints of a curve."""
-    return Panel("", {place: {value: at(value, group) for value in values} for place, group in places.items()}, published or {})
+def by_group(values: Sequence[float], at: Callable[[float, str | None], Of], title: str = "") -> Panel:
+    """A curve for each group along the values of a parameter."""
+    return Panel(title, {group: {value: at(value, group) for value in values} for group in GROUPS})
+
+
+def rates(values: Sequence[float], at: Callable[[float, str | None], Of], published: Mapping[float, float] | None = None) -> list[Panel]:
+    """A rate of all flows along the values of a parameter, with what the thesis prints of it, and beside it that of each group."""
+    total = Panel(ALL, {ALL: {value: at(value, None) for value in values}}, {ALL: published or {}})
+    return [total, by_group(values, at, "each group")]
 
 
 def smallest_over_largest(of_group: Callable[[str], Measured]) -> Over:

@@ -1,0 +1,100 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ecnlab import studies
+from ecnlab.studies import page, runner
+from ecnlab.studies.runner import run_study
+from tiny_study import TINY
+
+TEXT = """\
+# A study
+
+## What was asked
+
+Whether `<b>` is *bold*, see [the page](https://example.org/x).
+
+| a | b |
+| --- | --- |
+| 1 | 2 |
+
+<!-- claims -->
+| old |
+<!-- /claims -->
+
+It was seen.
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "STUDY.md").write_text(TEXT)
+    monkeypatch.setattr(studies, "folder", lambda _name: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+def test_a_page_is_shown_without_its_title_its_claims_and_its_links() -> None:
+    html = page.html("tiny")
+    assert "<h3>What was asked</h3>" in html
+    assert "<code>&lt;b&gt;</code> is <em>bold</em>, see the page." in html
+    assert "<td>1</td>" in html
+    assert "<p>It was seen.</p>" in html
+    assert not re.search(r"A study|\bold\b|claims|https?:", html)
+
+
+def test_a_study_without_a_page_has_none() -> None:
+    assert page.html("nowhere") == ""
+
+
+@pytest.mark.usefixtures("home")
+def test_the_report_shows_the_page_of_the_study(tmp_path: Path) -> None:
+    html = run_study(TINY, tmp_path / "s", [1]).report.read_text()
+    assert html.index("Figure 1.2: Again") < html.index("<h3>What was asked</h3>") < html.index('id="provenance"')
+
+
+def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "find", lambda _name: TINY)
+    run_study(TINY, tmp_path / "s", range(1, runner.FULL + 1), claims=["T1"])
+    assert page.main(["tiny", str(tmp_path / "s")]) == 0
+    text = (home / "STUDY.md").read_text()
+    assert text.startswith(TEXT[: TEXT.index("| old |")])
+    assert text.endswith("<!-- /claims -->\n\nIt was seen.\n")
+    assert "| **T1** | Something is delivered. | | | | **reproduced** |" in text
+    assert re.search(
+        r"\| \| goodput \(above 0\.5 Mbit/s\) \| 1\.75 Mbit/s \| 1\.\d{3} ± 0\.\d{3} Mbit/s \| 1\.900 Mbit/s \| supported \|", text
+    )
+    assert "| old |" not in text
+    assert page.main(["tiny", str(tmp_path / "s")]) == 0
+    assert (home / "STUDY.md").read_text() == text
+
+
+@pytest.mark.usefixtures("home")
+def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(studies, "find", lambda _name: TINY)
+    run_study(TINY, tmp_path / "s", [1, 2], claims=["T1"])
+    assert page.main(["tiny", str(tmp_path / "s")]) == 2
+    assert "20 seeds" in capsys.readouterr().err
+    assert (tmp_path / "STUDY.md").read_text() == TEXT
+
+
+def test_a_page_without_a_place_for_claims_is_told() -> None:
+    with pytest.raises(ValueError, match="has no line <!-- claims -->"):
+        page.with_claims("# A study\n", [])
+
+
+def test_what_was_not_published_or_measured_is_an_empty_cell(home: Path) -> None:
+    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "statements": [_statement()]}
+    text = page.with_claims(TEXT, json.loads(json.dumps([told])))
+    assert "a \\| b" in text
+    assert "| | s (above 0 %) |  | 1.2 ± 0.3 % |  | spanned |" in text
+    assert home.is_dir()
+
+
+def _statement() -> dict[str, object]:
+    numbers = {"published": None, "ours": 1.23, "half_width": 0.32, "ns2": None, "digits": 1}
+    return {"statement": "s", "range": "above 0", "unit": "%", "standing": "spanned", **numbers}

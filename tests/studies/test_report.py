@@ -1,0 +1,223 @@
+import dataclasses
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ecnlab
+from ecnlab import _core
+from ecnlab.jobs import ENGINE, Failure
+from ecnlab.studies import runner, verdicts
+from ecnlab.studies.claims import Claim, Statement, Verdict, above
+from ecnlab.studies.model import Table
+from ecnlab.studies.runner import run_study
+from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY
+
+SEEDS = [1, 2, 3]
+_VOID = {"meta", "img", "br", "hr", "link", "input", "col"}
+
+
+class Page(HTMLParser):
+    """A page that is read tag by tag: what is open, which ids there are, and where links lead."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if len(told) != len(attrs):
+            self.faults.append(f"<{tag}> says an attribute twice")
+        self.ids.update([value for key, value in attrs if key == "id" and value])
+        self.links += [value for key, value in attrs if key == "href" and value]
+        self.sources += [value for key, value in attrs if key in ("src", "data", "xlink:href") and value]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes what is not open (line {self.getpos()[0]})")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    run_study(TINY, folder / "out", SEEDS)
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def html(out: Path) -> str:
+    return (out / "report.html").read_text()
+
+
+def _text(html: str) -> str:
+    """What a reader sees of it."""
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL))
+
+
+def test_the_page_is_sound_html(html: str) -> None:
+    page = Page(html)
+    assert (page.faults, page.open) == ([], [])
+    assert [name for name, count in page.ids.items() if count > 1] == []
+
+
+def test_every_link_leads_somewhere_within_the_page_or_to_a_file_beside_it(html: str, out: Path) -> None:
+    page = Page(html)
+    within = {link[1:] for link in page.links if link.startswith("#")}
+    beside = [link for link in page.links if not link.startswith("#")]
+    assert within <= set(page.ids)
+    assert beside
+    assert all((out / link).is_file() for link in beside)
+
+
+def test_the_page_stands_alone(html: str) -> None:
+    assert not re.search(r"https?://|<script|<link|<iframe|url\(|@import", html)
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in Page(html).sources)
+
+
+def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: str) -> None:
+    text = _text(html)
+    assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
+    assert re.search(r"T1 Something is delivered\. 1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced", text)
+    assert text.index("T1 Something") < text.index("Figure 1.1: Goodput")
+
+
+def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str) -> None:
+    text = _text(html)
+    assert re.search(r"T2 Nothing is marked &amp; dropped\. shown: marks – [\d.]+ ± [\d.]+ – ✗ not reproduced", text)
+    assert "Why. A queue that marks, marks." in text
+    assert "2 statements: 1 supported, 1 contradicted" in text
+    assert "How it is read. Nothing is less than 1." in text
+
+
+def test_claims_lead_to_their_figures_and_back(html: str) -> None:
+    claim = html[html.index('id="claim-T2"') : html.index('id="claim-T3"')]
+    assert '<a href="#figure-1.2">1.2</a>, 9.9.' in claim, "a figure that is not in the report is no link"
+    figure = html[html.index('id="figure-1.1"') : html.index('id="figure-1.2"')]
+    assert '<a href="#claim-T1">T1 ✓ reproduced</a>' in figure
+    assert '<a href="#claim-T3">T3 ? undecided</a>' in figure
+    assert "claim-T2" not in figure
+
+
+def test_findings_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
+    text = _text(html)
+    assert text.index("Figure 1.2: Again") < text.index("Findings of our own No paper says these")
+    assert "1 claim: 1 reproduced." in text[text.index("Findings of our own No paper") :]
+
+
+def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
+    assert f"ecnlab {_core.VERSION}, engine build <code>{_core.BUILD}</code>, seeds 1..3." in html
+    assert "<pre>ecnlab study run tiny --seeds 1..3</pre>" in html
+    assert '<th scope="row"><code>link.queue.max_p</code></th><td>0.1 | 0.5</td>' in html
+    result = ecnlab.run(ecnlab.scenario(LOW.scenario), seed=1)
+    row = rf"<code>{result.hash[:16]}</code></td><td>1\.\.3</td><td></td><td><code>{result.fingerprints[1][:16]}</code>"
+    assert re.search(row, html)
+
+
+def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
+    told = json.loads((out / "claims.json").read_text())
+    assert (told["study"], told["build"], told["seeds"]) == ("tiny", _core.BUILD, SEEDS)
+    assert [claim["verdict"] for claim in told["claims"]] == ["reproduced", "not reproduced", "undecided", "reproduced"]
+    saved = pl.read_csv(out / "claims.csv")
+    assert saved["claim"].to_list() == ["T1", "T2", "T2", "T3", "F1"]
+    marks = ecnlab.run(ecnlab.scenario(LOW.scenario), SEEDS).estimate("marks")
+    row = saved.row(2, named=True)
+    assert (row["statement"], row["range"], row["standing"]) == ("marks", "below 1", "contradicted")
+    assert (row["ours"], row["half_width"], row["n"]) == (pytest.approx(marks.mean), pytest.approx(marks.half_width), 3)
+
+
+def test_a_long_table_is_folded_and_a_short_one_is_not(tmp_path: Path) -> None:
+    def draw(rows: int) -> object:
+        return lambda _results: dataclasses.replace(
+            ITEMS[0].draw(_results), tables=[Table("numbers", ["n"], [[str(n)] for n in range(rows)])]
+        )
+
+    items = [dataclasses.replace(ITEMS[0], draw=draw(rows), number=str(rows)) for rows in (8, 9)]
+    html = run_study(dataclasses.replace(TINY, items=items, claims=[]), tmp_path / "s", [1]).report.read_text()
+    assert html.count("<summary>numbers (9 rows)</summary>") == 1
+    assert html.count("<caption>numbers</caption>") == 1
+    assert "What the paper claims" not in html
+
+
+HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims -->'
+
+
+def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
+    claim = Claim("X1", HOSTILE, [HOSTILE], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
+    item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
+    study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
+    html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()
+    assert "<script" not in html
+    page = Page(html)
+    assert (page.faults, page.open) == ([], [])
+    assert html.count("&lt;script&gt;") >= 9
+
+
+def test_a_report_is_the_same_bytes_whatever_else_the_store_has(tmp_path: Path) -> None:
+    fresh = run_study(TINY, tmp_path / "a", SEEDS, store=tmp_path / "fresh")
+    ecnlab.run_all([ecnlab.Request(ecnlab.scenario(LOW.scenario | {"record": {"rates": True}}), [1, 2, 3, 4])], store=tmp_path / "full")
+    again = run_study(TINY, tmp_path / "b", SEEDS, store=tmp_path / "full", processes=1)
+    assert fresh.report.read_bytes() == again.report.read_bytes()
+    for path in sorted((tmp_path / "a").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path
+
+
+def test_what_depends_on_a_run_that_failed_is_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = ecnlab.scenario(LOW.scenario).hash
+    run_all = ecnlab.run_all
+
+    def failing(requests: list[ecnlab.Request], **rest: object) -> ecnlab.Outcome:
+        kept = [
+            dataclasses.replace(request, seeds=[seed for seed in request.seeds if (request.scenario.hash, seed) != (bad, 2)])
+            for request in requests
+        ]
+        return ecnlab.Outcome(run_all(kept, **rest).results, [Failure(bad, "small", 2, ENGINE, "out of <luck>")])
+
+    monkeypatch.setattr("ecnlab.studies.plan.run_all", failing)
+    outcome = run_study(TINY, tmp_path / "s", [1, 2])
+    assert outcome.left_out == ["Figure 1.1", "Figure 1.2", "T2", "T3"]
+    assert [decision.claim.id for decision in outcome.decisions] == ["T1", "F1"]
+    text = _text(outcome.report.read_text())
+    assert "Not in this report, since they depend on them: Figure 1.1, Figure 1.2, T2, T3." in text
+    assert "seed 2: out of &lt;luck&gt;" in text
+
+
+def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+    outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], store=tmp_path / "store")
+    batches = ecnlab.Store(tmp_path / "store").batches
+    (key,) = batches.keys
+    assert key == ecnlab.scenario(GOODPUT.need.scenario).hash
+    assert [(d.claim.id, d.verdict) for d in outcome.decisions] == [("T1", Verdict.REPRODUCED)]
+    assert not (tmp_path / "s" / "figures").exists()
+
+
+def test_a_figure_comes_with_the_claims_that_its_runs_decide(tmp_path: Path) -> None:
+    none = runner.choose(TINY, SEEDS, ["1.2"])
+    assert [claim.id for claim in none.claims] == []
+    one = runner.choose(TINY, [1], ["1.1"])
+    assert [claim.id for claim in one.claims] == [claim.id for claim in CLAIMS], "with one seed the first one is every seed"
+    outcome = run_study(TINY, tmp_path / "s", SEEDS, ["1.1"], store=tmp_path / "store")
+    assert outcome.decisions == [], "seed 1 alone decides no claim"
+
+
+def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -> None:
+    chosen = runner.choose(TINY, SEEDS)
+    results, _ = chosen.plan.run(None)
+    shown = [verdicts.deciding(runner.decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
+    assert shown == ["goodput", "marks", "one over the other", "twice"]

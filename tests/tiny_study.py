@@ -1,0 +1,53 @@
+"""A study that runs within milliseconds: two scenarios, two figures, and claims of each verdict."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from ecnlab.plots import style
+from ecnlab.studies.claims import COUNT, MBPS, PERCENT, Change, Claim, Gap, Of, Statement, above, below
+from ecnlab.studies.model import Drawing, Item, Need, Results, Study, Table, with_interval
+from helpers import SMALL
+
+
+def tree(max_p: float = 0.5, **rest: Any) -> Mapping[str, Any]:
+    """The small scenario without what it records."""
+    made = {key: value for key, value in tomllib.loads(SMALL).items() if key != "record"} | rest
+    made["link"][0]["queue"]["max_p"] = max_p
+    return made
+
+
+def draw(results: Results) -> Drawing:
+    """A table of goodputs, and some figure."""
+    cells = [[str(key[0]), with_interval(result.estimate("goodput_bps").scaled(1e-6))] for key, result in results.items()]
+    figure, (axes,) = style.panels()
+    axes.plot([1, 2], [1, 2])
+    return Drawing(figure, [Table("goodput (Mbit/s)", ["max_p", "goodput"], cells)])
+
+
+LOW, HIGH = Need(tree(0.1)), Need(tree())
+FIRST = Need(tree(), every_seed=False)
+ITEMS = [
+    Item("1.1", "Goodput <here>", "A caption.", {(0.1,): LOW, (0.5,): FIRST}, draw, part="Chapter 1"),
+    Item("1.2", "Again", "Same runs.", {(0.1,): LOW}, draw, part="Chapter 2"),
+]
+GOODPUT = Of(HIGH, "goodput_bps", known=1.9e6)
+CLAIMS = [
+    Claim("T1", "Something is delivered.", ["1.1"], [Statement("goodput", GOODPUT, above(0.5), MBPS, published=1.75)]),
+    Claim(
+        "T2",
+        "Nothing is marked & dropped.",
+        ["1.2", "9.9"],
+        [
+            Statement("goodput", GOODPUT, above(0.5), MBPS),
+            Statement("marks", Of(LOW, "marks"), below(1), COUNT),
+        ],
+        reading="Nothing is less than 1.",
+        why="A queue that marks, marks.",
+    ),
+    Claim("T3", "Both are alike.", ["1.1"], [Statement("one over the other", Change(Of(LOW, "goodput_bps"), GOODPUT), above(0), PERCENT)]),
+    Claim("F1", "It is our own.", ["1.1"], [Statement("twice", Gap(GOODPUT, GOODPUT), below(1), MBPS)], own=True),
+]
+TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, demo=["1.2"])
