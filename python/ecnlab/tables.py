@@ -150,8 +150,12 @@ def frame(parts: Sequence[tuple[Part, Sequence[int]]], table: str) -> pl.DataFra
     """One table over seeds as a polars frame, its rows in ascending order of the seeds."""
     import polars as pl
 
-    frames = [_frame(part.table(table)).filter(pl.col("seed").is_in(seeds)) for part, seeds in parts]
-    return pl.concat(frames).sort("seed", maintain_order=True)
+    frames = [
+        whole if len(seeds) == len(part.records) else whole.filter(pl.col("seed").is_in(seeds))
+        for part, seeds in parts
+        for whole in [_frame(part.table(table))]
+    ]
+    return frames[0] if len(frames) == 1 else pl.concat(frames).sort("seed", maintain_order=True)
 
 
 def _frame(table: _core.Table) -> pl.DataFrame:

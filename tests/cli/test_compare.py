@@ -1,10 +1,11 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from helpers import SMALL, Outcome
+from helpers import EXAMPLES, SMALL, Outcome
 
 Command = Callable[..., Outcome]
 
@@ -33,6 +34,26 @@ def test_two_scenarios_are_run_and_compared_with_what_differs_on_top(command: Co
     assert lines[-1].endswith("chance alone gives about 1 in 20; --all shows everything")
     assert Path("results/store").is_dir()
     assert command("compare", small_file, my_file, "--seeds", "5").out == done.out
+
+
+def test_b_may_be_a_with_a_change(command: Command, small_file: Path, my_file: Path) -> None:
+    expected = json.loads(command("compare", small_file, my_file, "--seeds", "2", "--json").out)
+    found = json.loads(command("compare", small_file, "--set", "link.bottleneck.queue.max_p=0.1", "--seeds", "2", "--json").out)
+    assert found["differences"] == expected["differences"]
+    of_b = command("compare", small_file, my_file, "--set", "link.bottleneck.rate=3 Mbps", "--seeds", "2")
+    assert re.search(r"link\.bottleneck\.rate +│ 2 Mbit/s │ 3 Mbit/s", of_b.out)
+    alone = command("compare", small_file)
+    assert (alone.code, "Name another, or change something of it" in alone.err) == (2, True)
+    assert command("run", small_file, "--quiet", "--out", "r").code == 0
+    stored = command("compare", small_file, "r", "--set", "duration=3 s")
+    assert (stored.code, "r has been run already" in stored.err) == (2, True)
+
+
+def test_an_aqm_of_one_s_own_is_compared(command: Command, small_file: Path) -> None:
+    brought = ["--aqm", f"{EXAMPLES / 'threshold.py'}:Threshold"]
+    done = command("compare", small_file, *brought, "--set", 'link.bottleneck.queue={ aqm = "Threshold", limit = 60 }', "--seeds", "2")
+    assert done.code == 0, done.err
+    assert "│ link.bottleneck.queue.aqm " in done.out
 
 
 def test_ten_seeds_are_run_unless_others_are_named(command: Command, small_file: Path, my_file: Path) -> None:

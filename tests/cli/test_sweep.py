@@ -115,6 +115,17 @@ def test_what_cannot_be_swept_is_refused_and_nothing_is_written(command: Command
     assert not Path("results").exists()
 
 
+def test_what_is_wrong_in_a_sweep_file_is_told_with_its_name(command: Command, sweep_file: Path) -> None:
+    sweep_file.write_text(
+        FILE.replace("[0.1, 0.5]", '"0.1..0.5"').replace("[grid.scheme]", "flows = { far = { count = [1] } }\n\n[grid.scheme]")
+    )
+    done = command("sweep", sweep_file)
+    assert done.code == 2
+    range_, key = done.err.splitlines()
+    assert range_.startswith(f"{sweep_file}: grid: {MAX_P}: range '0.1..0.5' needs a step")
+    assert key == f'{sweep_file}: grid: flows: write the whole key in quotes, as in "flows.far.count" = ...'
+
+
 def test_runs_that_fail_are_listed_at_the_end_with_exit_code_1(command: Command, small_file: Path) -> None:
     Path("picky.py").write_text(
         "import ecnlab as lab\n\n\nclass Picky(lab.Aqm):\n"

@@ -105,15 +105,24 @@ def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None
         "group only in B: distant",
     ]
     assert {row.name for row in found.rows if row.table == "groups"} == {"near"}
-    assert [changed.key for changed in found.parameters if "." not in changed.key] == ["duration"]
-    gone = [changed for changed in found.parameters if changed.key == "flows.far.count"]
-    assert gone == [Changed("flows.far.count", 3, None)]
+    assert found.parameters == [
+        Changed("flows.far", "there", None),
+        Changed("flows.distant", None, "there"),
+        Changed("duration", "6 s", "8 s"),
+    ]
 
 
 def _renamed(old: str, new: str) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads(SMALL.replace(f'name = "{old}"', f'name = "{new}"'))
+
+
+def test_what_chooses_an_algorithm_stands_first(small: ecnlab.Scenario) -> None:
+    other = small.changed({"link.bottleneck.rate": "3 Mbps", "link.bottleneck.queue": '{ aqm = "pie", limit = 60 }'})
+    keys = [changed.key for changed in ecnlab.compare(small, other, seeds=1, store=None).parameters]
+    assert keys[:2] == ["link.bottleneck.queue.aqm", "link.bottleneck.queue.ecn"]
+    assert keys.index("link.bottleneck.rate") < keys.index("link.bottleneck.queue.max_p")
 
 
 def test_the_frame_and_the_json_have_every_row(small: ecnlab.Scenario) -> None:

@@ -61,6 +61,20 @@ def test_groups_and_queues_and_places_are_chosen(swept: ecnlab.Sweep) -> None:
     assert list(_curves(axes)) == ["0.1", "0.5"]
 
 
+def test_tables_that_the_summary_leaves_out_are_drawn_row_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.replace('delay = "5 ms"\n', 'delay = "5 ms"\nimpair = [{ kind = "loss", rate = 0.01 }]\n', 1))
+    rates = [{"kind": "loss", "rate": rate} for rate in (0.01, 0.05)]
+    grid = {"loss": {str(one["rate"]): {"link.bottleneck.impair": [one]} for one in rates}}
+    found = ecnlab.sweep(path, grid, seeds=3, store=None, tables=["flows"])
+    (axes,) = found.plot("lost").axes
+    means = found.table("impairments").group_by("point", maintain_order=True).agg(pl.col("lost").mean())["lost"]
+    assert next(iter(axes.containers))[0].get_ydata() == pytest.approx(means.to_list())
+    (axes,) = found.plot("goodput_bps", by="flow").axes
+    assert list(_curves(axes)) == [f"{flow}.{group}" for flow, group in enumerate(["far"] * 3 + ["near"] * 3)]
+    assert found.plot.view("sent", flow="4.near").data["flow"].to_list() == ["4.near"] * 2
+
+
 def test_words_stand_along_the_axis_in_their_own_order(swept: ecnlab.Sweep) -> None:
     (axes,) = swept.plot("drops", x="scheme", by="count", where={"max_p": 0.5}).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["RED", "ECN"]
@@ -97,6 +111,7 @@ def test_more_than_ten_lines_are_cut_and_that_is_said(small_file: Path) -> None:
         ({"y": "goodput_bps", "by": "scheme"}, UsageError, r"max_p: has several values at each count: add it .*\(by\).*\(where\)"),
         ({"y": "goodput_bps", "group": "far", "queue": "bottleneck"}, UsageError, "group and queue exclude each other"),
         ({"y": "utilisation", "group": "far"}, UsageError, "there is no such quantity of a group"),
+        ({"y": "goodput_bps", "groups": "far"}, UnknownName, "did you mean 'group'"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_the_remedy(

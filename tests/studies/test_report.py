@@ -120,9 +120,9 @@ def test_a_figure_that_is_not_in_the_report_is_no_link(tmp_path: Path) -> None:
     assert "<b>Read from</b> 1.2.</p>" in html
 
 
-def test_findings_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
+def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
     text = _text(html)
-    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper says these")
+    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper asks these")
     assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
 
 

@@ -36,6 +36,7 @@ def test_a_sweep_file_says_all_that_a_sweep_is(tmp_path: Path) -> None:
     path.write_text(WHOLE)
     assert is_sweep_file(path)
     assert read(path) == SweepFile(
+        path,
         name="schemes",
         scenario=tmp_path / "../small.toml",
         seeds=[1, 2, 3, 7],
@@ -55,7 +56,7 @@ def test_a_sweep_file_says_all_that_a_sweep_is(tmp_path: Path) -> None:
 def test_what_a_sweep_file_leaves_out_is_as_its_name_says(tmp_path: Path) -> None:
     path = tmp_path / "load.toml"
     path.write_text('scenario = "small.toml"\nseeds = 2\n')
-    assert read(path) == SweepFile("load", tmp_path / "small.toml", [1, 2], aqms=[])
+    assert read(path) == SweepFile(path, "load", tmp_path / "small.toml", [1, 2], aqms=[])
 
 
 def test_a_scenario_is_no_sweep_file(small_file: Path, tmp_path: Path) -> None:

@@ -41,6 +41,13 @@ def test_listed_points_follow_the_grid_and_leave_out_what_they_do_not_name(small
     assert made.points[3].title == "limit = 33, label = small"
 
 
+def test_values_of_numpy_are_as_python_s_own(small: ecnlab.Scenario) -> None:
+    made = _planned(small, {MAX_P: np.array([0.1, 0.3, 0.5])}, [{MAX_P: np.float64(0.7), "flows.far.count": np.int64(2)}])
+    assert [axis.values for axis in made.axes] == [(0.1, 0.3, 0.5, 0.7), (2,)]
+    assert {type(value) for axis in made.axes for value in axis.values} == {float, int}
+    assert made.points[3].scenario.resolved["flows"][0]["count"] == 2
+
+
 def test_values_may_depend_on_a_point_s(small: ecnlab.Scenario) -> None:
     derived = {"flows.*.count": "flows / 2", "flows.*.access.rate": lambda point: f"{6 / point['flows']} Mbps"}
     made = _planned(small, {"flows": {"values": "2..6 step 4"}}, derived=derived)

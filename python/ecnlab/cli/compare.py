@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ecnlab.cli import options
-from ecnlab.errors import Interrupted
+from ecnlab.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios import Scenario
 
 
 @click.command()
 @click.argument("a")
-@click.argument("b")
+@click.argument("b", required=False)
+@click.option(
+    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter of B, which is A unless named; repeatable."
+)
+@options.aqms
 @options.seed("those of a folder, else --seeds 10")
 @options.seeds("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
@@ -25,7 +33,9 @@ from ecnlab.errors import Interrupted
 @options.quiet
 def compare(
     a: str,
-    b: str,
+    b: str | None,
+    changes: Sequence[str],
+    aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
     quantities: Sequence[str],
@@ -44,10 +54,18 @@ def compare(
     from ecnlab.cli import comparison, output
     from ecnlab.comparison import compare as comparing
 
+    other = _changed(a, b, options.overrides(changes), aqms)
     chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1..10")
     try:
         found = comparing.compare(
-            a, b, seeds=chosen, quantities=quantities, store=store, workers=options.workers(threads, cluster), progress=not quiet
+            a,
+            other,
+            aqms=aqms,
+            seeds=chosen,
+            quantities=quantities,
+            store=store,
+            workers=options.workers(threads, cluster),
+            progress=not quiet,
         )
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
@@ -57,3 +75,17 @@ def compare(
         output.say_json(found.json())
     elif not quiet:
         comparison.say(found, everything=everything or bool(quantities))
+
+
+def _changed(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str]) -> str | Scenario:
+    """B, or A where it is left out, with what is to be changed of it. Raises UsageError."""
+    from ecnlab import scenarios
+
+    if b is None and not changes:
+        raise UsageError(f"what is {a} to be compared with? Name another, or change something of it, as in --set flows.far.count=40")
+    side = a if b is None else b
+    if not changes:
+        return side
+    if Path(side).is_dir():
+        raise UsageError(f"--set: {side} has been run already; name the scenario's file to change something of it")
+    return scenarios.load(side, changes, aqms=aqms)

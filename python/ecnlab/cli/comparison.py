@@ -11,8 +11,8 @@ from ecnlab.cli import output
 from ecnlab.cli.summary import name_of, number
 from ecnlab.cli.sweep_summary import QUANTITIES
 from ecnlab.cli.table import Table
-from ecnlab.sweeps.values import shown
-from ecnlab.units import shown_unit
+from ecnlab.sweeps.values import quantity, shown
+from ecnlab.units import shown_as, shown_unit
 
 if TYPE_CHECKING:
     from ecnlab.comparison.model import Comparison, Row
@@ -92,7 +92,12 @@ def _percent(relative: Estimate) -> str:
 
 
 def _value(value: Any) -> str:
-    return "-" if value is None else shown(value)
+    """A parameter in force as people write it: 10 Mbit/s in place of 10000000 bps."""
+    found = quantity(value) if isinstance(value, str) else None
+    if found is None or not found[1]:
+        return "-" if value is None else shown(value)
+    factor, unit = shown_as(found[1])
+    return f"{found[0] * factor:.12g} {unit}"
 
 
 def _ending(found: Comparison, *, everything: bool) -> str:

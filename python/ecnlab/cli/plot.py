@@ -28,7 +28,7 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
     "--by",
     metavar="PARAMETER",
     multiple=True,
-    help="Of a sweep: a line for each value; also group, queue or band (default: all other parameters); repeatable.",
+    help="Of a sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others); repeatable.",
 )
 @click.option("--group", metavar="NAME", help="Of a sweep: the quantity of this group.")
 @click.option("--queue", metavar="NAME", help="Of a sweep: the quantity of this queue.")

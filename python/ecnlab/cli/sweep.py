@@ -95,7 +95,7 @@ def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
                 else f"cannot read {str(file)!r}: there is no such file"
             )
         ends = [key.rsplit(".", 1)[-1] for key in grid]
-        return files.SweepFile(file_name("-".join([file.stem, *ends])), file, grid=grid)
+        return files.SweepFile(None, file_name("-".join([file.stem, *ends])), file, grid=grid)
     asked = files.read(file)
     twice = sorted(set(asked.grid) & set(grid))
     if twice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ecnlab import scenarios
 from ecnlab.analysis.stats import CONFIDENCE
@@ -22,6 +23,9 @@ from ecnlab.sweeps.run import STORE
 from ecnlab.sweeps.sweep import Sweep
 from ecnlab.workers import Workers
 
+if TYPE_CHECKING:
+    from ecnlab.aqm import Aqm
+
 SEEDS = 10
 
 Side = Result | Sweep
@@ -32,6 +36,7 @@ def compare(
     b: Result | Sweep | Scenario | str | Path,
     *,
     seeds: int | Iterable[int] | None = None,
+    aqms: Iterable[type[Aqm] | str] = (),
     quantities: Sequence[str] = (),
     confidence: float = CONFIDENCE,
     store: Store | str | Path | None = STORE,
@@ -47,6 +52,8 @@ def compare(
         Two results or two sweeps, or their folders; a scenario or its file is run.
     seeds : int or iterable of int, optional
         The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
+    aqms : iterable of classes, optional
+        AQMs of your own that scenario files may name, as for `load`.
     quantities : sequence of str, optional
         Only these quantities, e.g. "goodput_bps"; all unless named.
     confidence : float
@@ -66,7 +73,7 @@ def compare(
         Some run failed.
     """
     names = _names(a, b)
-    opened = [_opened(side) for side in (a, b)]
+    opened = [_opened(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
         raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
     wanted = [side for side in opened if isinstance(side, Scenario)]
@@ -82,7 +89,7 @@ def compare(
     return _only(made, quantities)
 
 
-def _opened(side: object) -> Side | Scenario:
+def _opened(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
     """A side as a result, a sweep, or a scenario that is yet to be run. Raises UsageError."""
     if isinstance(side, (Result, Sweep, Scenario)):
         return side
@@ -93,7 +100,7 @@ def _opened(side: object) -> Side | Scenario:
         return open_sweep(path) if is_sweep(path) else open_result(path)
     if is_sweep_file(path):
         raise UsageError(f"{path} is a sweep file: run it with ecnlab sweep, and compare the folders of two sweeps")
-    return scenarios.load(path)
+    return scenarios.load(path, aqms=aqms)
 
 
 def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:

@@ -22,6 +22,11 @@ from ecnlab.units import unit_of
 # The tables that are compared, and the columns that name a row of each.
 TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 
+# Sections of a scenario that are lists of members with names, and keys that choose an algorithm.
+_LISTS = ("link.", "flows.")
+_CHOICES = ("aqm", "discipline", "profile", "congestion", "recovery", "response", "kind", "shape", "ecn")
+_THERE = "there"
+
 Cell = tuple[str, str, str]  # table, name of the row, quantity
 Samples = Mapping[Cell, Sample]
 Values = Mapping[str, Any]
@@ -31,7 +36,7 @@ def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) 
     """How result B differs from result A."""
     of_a, of_b = _of_result(a), _of_result(b)
     notes = [*_of_seeds(a.seeds, b.seeds, names), *_of_engines(a, b), *_alike(a.alike, b.alike, names), *_rows_of_one(of_a, of_b, names)]
-    changed = list(_changed(a.header["parameters"], b.header["parameters"]))
+    changed = _changed(a.header["parameters"], b.header["parameters"])
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
     rows = _sorted(_rows({}, of_a, of_b, confidence))
@@ -56,7 +61,7 @@ def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> 
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
         rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    changed = list(_changed(_asked(a), _asked(b)))
+    changed = _changed(_asked(a), _asked(b))
     return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), _sorted(rows))
 
 
@@ -178,13 +183,24 @@ def _asked(sweep: Sweep) -> dict[str, Any]:
     return {"overrides": sweep.about["scenario"]["overrides"], "derived": sweep.about["derived"]}
 
 
-def _changed(a: Values, b: Values) -> Iterator[Changed]:
-    """The parameters in force in which two scenarios differ, in their order; not their titles nor what they record."""
+def _changed(a: Values, b: Values) -> list[Changed]:
+    """The parameters in force in which two scenarios differ, but for titles and what is recorded.
+
+    First stands what chooses an algorithm, for most of the rest follows from that. A link or a group that only one has is one row.
+    """
     flat = [dict(_leaves({key: value for key, value in tree.items() if key not in ("name", "record")})) for tree in (a, b)]
-    for key in dict.fromkeys([*flat[0], *flat[1]]):
-        values = [tree.get(key) for tree in flat]
-        if values[0] != values[1]:
-            yield Changed(key, *values)
+    keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
+    alone = [_alone(flat[0], flat[1]), _alone(flat[1], flat[0])]
+    rows = [Changed(member, _THERE if own is alone[0] else None, None if own is alone[0] else _THERE) for own in alone for member in own]
+    left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
+    left.sort(key=lambda key: key.rsplit(".", 1)[-1] not in _CHOICES)
+    return [*rows, *(Changed(key, flat[0].get(key), flat[1].get(key)) for key in left)]
+
+
+def _alone(own: Values, other: Values) -> list[str]:
+    """The links and groups, as in `flows.far`, that only one of two scenarios has."""
+    members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_LISTS)) for tree in (own, other)]
+    return [member for member in members[0] if member not in members[1]]
 
 
 def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:

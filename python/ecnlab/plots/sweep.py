@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ecnlab.analysis.stats import Estimate
-from ecnlab.errors import ResultsError, UnknownName, UsageError
+from ecnlab.errors import UnknownName, UsageError
 from ecnlab.names import file_name
 from ecnlab.plots import lines, style
 from ecnlab.plots.result import MOST_CURVES
 from ecnlab.plots.style import Palette, Style
+from ecnlab.sweeps.estimates import estimates, tables_with
 from ecnlab.sweeps.values import shown, value
 from ecnlab.units import shown_as, shown_unit
 
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
 QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 
 # The tables by which row of a run they have, and what a line for each of those rows is asked for by.
-_ROWS = {"total": None, "queues": "queue", "groups": "group", "bands": "band"}
+_ROWS = {
+    "total": None,
+    "queues": "queue",
+    "groups": "group",
+    "bands": "band",
+    "impairments": "impairment",
+    "completions": "size",
+    "flows": "flow",
+}
+_KINDS = tuple(filter(None, _ROWS.values()))
 _FEWEST_ON_LOG, _SPAN_OF_LOG = 4, 16.0
 
 
@@ -52,7 +62,7 @@ class View:
         """The numbers behind it: the parameters, the row's name, mean, sd, half_width and n, in the quantity's own unit."""
         row = _ROWS[self.table]
         named = self.rows.rename({"name": row}) if row else self.rows.drop("name")
-        return named.drop("point", "table").sort([*self.by, self.x.name], maintain_order=True)
+        return named.drop("point").sort([*self.by, self.x.name], maintain_order=True)
 
 
 class SweepPlots:
@@ -77,25 +87,24 @@ class SweepPlots:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         *,
-        group: str | None = None,
-        queue: str | None = None,
-        band: str | None = None,
         where: Mapping[str, Any] | None = None,
+        **row: str | None,
     ) -> Drawn:
         """A quantity against a parameter: means over the seeds and their 95 % intervals.
 
         Parameters
         ----------
         y : str
-            The quantity, e.g. "goodput_bps": a column of `total`, or of `groups`, `queues` or `bands`.
+            The quantity, e.g. "goodput_bps": a column of `total`, or of another table of the measures.
         x : str, optional
             The parameter along the axis; the first that is a number unless named.
         by : str or sequence of str, optional
-            What there is a line for each of: parameters, and "group", "queue" or "band"; all other parameters unless named.
-        group, queue, band : str, optional
-            The row whose quantity it is; a band is written QUEUE.BAND.
+            What there is a line for each of: parameters, and one of "group", "queue", "band" (QUEUE.BAND), "impairment"
+            (LINK.PART.KIND), "size" (GROUP.FROM.TO, of transactions) and "flow" (FLOW.GROUP); all other parameters unless named.
         where : Mapping, optional
             Only the points at which parameters have these values.
+        row : str, optional
+            The one row of the table whose quantity it is, as in group="far" or queue="bottleneck".
 
         Raises
         ------
@@ -104,7 +113,7 @@ class SweepPlots:
         UsageError
             What is asked for cannot be drawn in one figure.
         """
-        return self.drawn(self.view(y, x, by, group=group, queue=queue, band=band, where=where))
+        return self.drawn(self.view(y, x, by, where=where, **row))
 
     def view(
         self,
@@ -112,16 +121,13 @@ class SweepPlots:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         *,
-        group: str | None = None,
-        queue: str | None = None,
-        band: str | None = None,
         where: Mapping[str, Any] | None = None,
+        **row: str | None,
     ) -> View:
         """What such a figure shows; arguments and errors as for the figure itself."""
         named = None if by is None else [by] if isinstance(by, str) else list(by)
-        table, name = _table({"group": group, "queue": queue, "band": band}, named or (), self._tables_with(y))
-        rows = self._sweep.summary().filter((pl.col("table") == table) & (pl.col("quantity") == y))
-        rows = _of_row(_at(rows, self._sweep.parameters, where or {}), _ROWS[table], name)
+        table, name = _table(row, named or (), tables_with(self._sweep, y))
+        rows = _of_row(_at(estimates(self._sweep, table, y), self._sweep.parameters, where or {}), _ROWS[table], name)
         along, split = self._axes(rows, x, named, _ROWS[table])
         return View(y, table, along, split, rows.filter(pl.col(along.name).is_not_null()))
 
@@ -164,7 +170,7 @@ class SweepPlots:
     ) -> list[str]:
         """Write figures into `folder`, each with its data as CSV beside it: of the quantities named, else of the usual ones.
 
-        `rows` are `group`, `queue`, `band` and `where`, as for a figure. Returns the names of what was written.
+        `rows` are `where` and a row, as for a figure. Returns the names of what was written.
         Raises what a figure raises, and ResultsError if the disk refuses.
         """
         from ecnlab.plots.drawn import checked_formats, write
@@ -179,19 +185,8 @@ class SweepPlots:
 
     def _usual(self, **rows: Any) -> Sequence[str]:
         """The usual quantities, as far as the table that is asked of has them."""
-        asked = [kind for kind in ("group", "queue", "band") if rows.get(kind) is not None]
-        tables = [table for table, row in _ROWS.items() if row in asked] or ["total"]
-        return [quantity for quantity in QUANTITIES if set(tables) & set(self._tables_with(quantity))]
-
-    def _tables_with(self, quantity: str) -> list[str]:
-        """The tables that have a quantity, that of all flows first. Raises UnknownName, and ResultsError if there is no run."""
-        summary = self._sweep.summary()
-        if not summary.height:
-            raise ResultsError(f"the sweep {self._sweep.name} has no finished run")
-        found = set(summary.filter(pl.col("quantity") == quantity)["table"])
-        if not found:
-            raise UnknownName("quantity", quantity, summary["quantity"].unique())
-        return [table for table in _ROWS if table in found]
+        tables = [table for table, row in _ROWS.items() if rows.get(row or "") is not None] or ["total"]
+        return [quantity for quantity in QUANTITIES if set(tables) & set(tables_with(self._sweep, quantity))]
 
     def _axes(self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, row: str | None) -> tuple[Parameter, Sequence[str]]:
         """The parameter along the axis, and what there is a line for each of."""
@@ -216,7 +211,10 @@ class SweepPlots:
 
 def _table(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
     """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
-    kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in asked if kind in by]
+    for kind in asked:
+        if kind not in _KINDS:
+            raise UnknownName("kind of row", kind, _KINDS)
+    kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _KINDS if kind in by]
     if len(kinds) > 1:
         raise UsageError(f"{' and '.join(kinds)} exclude each other: a quantity belongs to one of them")
     if not kinds:
@@ -224,7 +222,7 @@ def _table(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[
     table = next(table for table, row in _ROWS.items() if row == kinds[0])
     if table not in having:
         raise UsageError(f"there is no such quantity of a {kinds[0]}: it is one of {', '.join(having)}")
-    return table, asked[kinds[0]]
+    return table, asked.get(kinds[0])
 
 
 def _at(rows: pl.DataFrame, parameters: Sequence[Parameter], where: Mapping[str, Any]) -> pl.DataFrame:

@@ -143,13 +143,18 @@ def _values(given: Any) -> tuple[Any, ...]:
     values = listed(given) if isinstance(given, str) else list(given) if _is_list(given) else None
     if values is None:
         raise UsageError(f'{given!r} is no list of values: write [0.1, 0.5] or "0.1..1.0 step 0.1"')
-    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    plain = list(map(plain_value, values))
     if not plain:
         raise UsageError("has no value")
     twice = [value for value in unlike(plain) if plain.count(value) > 1]
     if twice:
         raise UsageError(f"{shown(twice[0])} stands there twice")
     return tuple(plain)
+
+
+def plain_value(given: Any) -> Any:
+    """A value of numpy as Python's own."""
+    return given.tolist() if hasattr(given, "tolist") else given
 
 
 def _is_list(given: Any) -> bool:

@@ -33,10 +33,12 @@ _WORDS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (int, 
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What a sweep file asks for.
+    """What a sweep file, or the command in place of one, asks for.
 
     Attributes
     ----------
+    path : Path or None
+        The file.
     name : str
         What the sweep is called: as the file unless it says so.
     scenario : Path
@@ -49,6 +51,7 @@ class SweepFile:
         The sections [set], [grid], [derived], and each [[point]].
     """
 
+    path: Path | None
     name: str
     scenario: Path
     seeds: list[int] | None = None
@@ -83,6 +86,7 @@ def read(path: Path) -> SweepFile:
     if problems:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in problems))
     return SweepFile(
+        path,
         name=tree.get("name", path.stem),
         scenario=path.parent / tree["scenario"],
         seeds=seeds,

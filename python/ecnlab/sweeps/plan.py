@@ -16,7 +16,7 @@ from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.arithmetic import evaluated
-from ecnlab.sweeps.axes import Axis, checked_key, grid_axes, short_names, with_listed
+from ecnlab.sweeps.axes import Axis, checked_key, grid_axes, plain_value, short_names, with_listed
 from ecnlab.sweeps.values import shown
 
 MOST_POINTS = 100_000
@@ -182,7 +182,7 @@ def _list_of_points(points: Sequence[Values] | None) -> list[Values]:
         return []
     if isinstance(points, (str, Mapping)) or not all(isinstance(point, Mapping) and point for point in points):
         raise UsageError("points: must be a list of dicts from keys to values, as in [{'link.bottleneck.queue.max_p': 0.1}]")
-    return list(points)
+    return [{name: plain_value(value) for name, value in point.items()} for point in points]
 
 
 def _grid_points(axes: Sequence[Axis]) -> Iterable[Values]:

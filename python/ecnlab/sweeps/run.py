@@ -94,8 +94,13 @@ def sweep(
 def plan_of(asked: SweepFile) -> Plan:
     """The plan that a sweep file asks for. Raises UsageError, ScenarioError."""
     base = scenarios.load(asked.scenario, asked.changes, aqms=asked.aqms)
-    made = plan(base, asked.grid, asked.points, asked.derived)
-    _checked_tables(asked.tables, made)
+    try:
+        made = plan(base, asked.grid, asked.points, asked.derived)
+        _checked_tables(asked.tables, made)
+    except UsageError as error:
+        if asked.path is None:
+            raise
+        raise UsageError("\n".join(f"{asked.path}: {line}" for line in str(error).splitlines())) from None
     return made
 
 

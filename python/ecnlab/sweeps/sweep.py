@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from ecnlab.plots.sweep import SweepPlots
     from ecnlab.results import Result
-    from ecnlab.sweeps.plan import Plan, Point
+    from ecnlab.sweeps.plan import Plan
 
 # Tables that every sweep has, where a run gives rows for them.
 MEASURES = ("total", "groups", "queues", "bands", "impairments", "completions")
@@ -208,13 +209,14 @@ class RunTables:
         self._parameters = parameters
         self._results = results
         self._more = more
+        self._frames: dict[str, pl.DataFrame] = {}
 
-    @property
+    @cached_property
     def names(self) -> Sequence[str]:
         """The tables that have rows, and those that were asked for besides."""
         there = {name for result in self._results.values() for name in result.tables}
-        full = [name for name in MEASURES if name in there and any(self._has_rows(result, name) for result in self._results.values())]
-        return [*full, *(name for name in self._more if name in there and name not in full)]
+        full = [name for name in MEASURES if name in there and self.table(name).height]
+        return [*full, *(name for name in self._more if name in there)]
 
     def points(self) -> pl.DataFrame:
         """A row for each point."""
@@ -233,33 +235,31 @@ class RunTables:
 
     def table(self, name: str) -> pl.DataFrame:
         """One table over all points that have it."""
-        frames = [(point, self._results[point.scenario.hash]) for point in self._points]
-        taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
-        return self._joined([(point, result.table(name).rename(taken, strict=False)) for point, result in frames if result.has(name)])
+        if name not in self._frames:
+            taken = {one.name: f"{name}.{one.name}" for one in self._parameters}
+            self._frames[name] = self._joined({key: found.table(name) for key, found in self._results.items() if found.has(name)}, taken)
+        return self._frames[name]
 
     def summary(self, confidence: float) -> pl.DataFrame:
         """Every quantity at every point, over its seeds."""
-        summaries = {key: result.summary(confidence) for key, result in self._results.items() if result.seeds}
-        there = [point for point in self._points if point.scenario.hash in summaries]
-        return self._joined([(point, summaries[point.scenario.hash]) for point in there])
+        return self._joined({key: result.summary(confidence) for key, result in self._results.items() if result.seeds}, {})
 
     def result(self, point: int) -> Result:
         """The runs of one point."""
         return self._results[self._points[point - 1].scenario.hash]
 
-    def _has_rows(self, result: Result, name: str) -> bool:
-        return result.has(name) and result.table(name).height > 0
-
-    def _joined(self, frames: Sequence[tuple[Point, pl.DataFrame]]) -> pl.DataFrame:
-        """Frames below each other, the number and the parameters of their points in front."""
+    def _joined(self, frames: Mapping[str, pl.DataFrame], renamed: Mapping[str, str]) -> pl.DataFrame:
+        """The frames of all points below each other, the number and the parameters of each point in front."""
+        import numpy as np
         import polars as pl
 
-        front = {one.name: _dtype(one.kind) for one in self._parameters}
-        made = []
-        for point, frame in frames:
-            cells = [pl.lit(one.cell(point.values[one.name]), dtype=front[one.name]).alias(one.name) for one in self._parameters]
-            made.append(frame.select(pl.lit(point.number, dtype=pl.UInt32).alias("point"), *cells, pl.all()))
-        return pl.concat(made) if made else pl.DataFrame()
+        there = [at for at, point in enumerate(self._points) if point.scenario.hash in frames]
+        if not there:
+            return pl.DataFrame()
+        of_points = [frames[self._points[at].scenario.hash] for at in there]
+        front = self.points().select("point", *(one.name for one in self._parameters))
+        rows = np.repeat(there, [frame.height for frame in of_points])
+        return pl.concat([front[rows], pl.concat(of_points).rename(dict(renamed), strict=False)], how="horizontal")
 
     def _column(self, one: Parameter) -> pl.Series:
         import polars as pl
