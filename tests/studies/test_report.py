@@ -100,7 +100,9 @@ def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: st
 
 def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str) -> None:
     text = _text(html)
-    assert re.search(r"T2 Nothing is marked &amp; dropped\. shown: marks – [\d.]+ ± [\d.]+ – ✗ not reproduced", text)
+    assert re.search(
+        r"T2 Nothing is marked &amp; dropped\. shown: marks, which should be below 1 – [\d.]+ ± [\d.]+ – ✗ not reproduced", text
+    )
     assert "Why. A queue that marks, marks." in text
     assert "2 statements: 1 supported, 1 contradicted" in text
     assert "How it is read. Nothing is less than 1." in text
