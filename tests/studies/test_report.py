@@ -2,6 +2,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ecnlab import _core
 from ecnlab.jobs import ENGINE, Failure
 from ecnlab.studies import runner, verdicts
 from ecnlab.studies.claims import Claim, Statement, Verdict, above
-from ecnlab.studies.model import Table
+from ecnlab.studies.model import Drawing, Results, Table
 from ecnlab.studies.runner import run_study
 from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY
 
@@ -149,16 +150,14 @@ def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
     assert (row["ours"], row["half_width"], row["n"]) == (pytest.approx(marks.mean), pytest.approx(marks.half_width), 3)
 
 
-def test_a_long_table_is_folded_and_a_short_one_is_not(tmp_path: Path) -> None:
-    def draw(rows: int) -> object:
-        return lambda _results: dataclasses.replace(
-            ITEMS[0].draw(_results), tables=[Table("numbers", ["n"], [[str(n)] for n in range(rows)])]
-        )
+def test_long_tables_are_folded_and_short_ones_are_not(tmp_path: Path) -> None:
+    def drawing(rows: int) -> Callable[[Results], Drawing]:
+        return lambda _results: Drawing(tables=[Table(name, ["n"], [[str(n)] for n in range(rows)]) for name in ("one", "other")])
 
-    items = [dataclasses.replace(ITEMS[0], draw=draw(rows), number=str(rows)) for rows in (8, 9)]
+    items = [dataclasses.replace(ITEMS[0], draw=drawing(rows), number=str(rows)) for rows in (4, 5)]
     html = run_study(dataclasses.replace(TINY, items=items, claims=[]), tmp_path / "s", [1]).report.read_text()
-    assert html.count("<summary>numbers (9 rows)</summary>") == 1
-    assert html.count("<caption>numbers</caption>") == 1
+    assert [html.count(f"<summary>{name} (5 rows)</summary>") for name in ("one", "other")] == [1, 1]
+    assert [html.count(f"<caption>{name}</caption>") for name in ("one", "other")] == [1, 1]
     assert "What the paper claims" not in html
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-_LONGEST_OPEN = 8  # rows of a table that is not folded away
+_MOST_OPEN = 8  # rows of an item's tables; more are folded away
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,12 @@ def _statement(weighed: Weighed) -> dict[str, Any]:
 def _sections(made: Made, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
     """Each item as the report shows it, with the claims that are read from it: `stems` has the items of each claim."""
     for drawn in made.drawn:
+        folded = sum(len(table.rows) for table in drawn.tables) > _MOST_OPEN
         yield {
             "item": drawn.item,
             "image": "" if drawn.svg is None else b64encode(drawn.svg).decode(),
-            "tables": [{"table": table, "folded": len(table.rows) > _LONGEST_OPEN} for table in drawn.tables],
+            "tables": drawn.tables,
+            "folded": folded,
             "files": [(ending.upper(), f"figures/{drawn.item.stem}.{ending}") for ending in drawn.files],
             "claims": [(d.claim, verdicts.SIGNS[d.verdict], d.verdict) for d in made.decisions if drawn.item.stem in stems[d.claim.id]],
         }
