@@ -1,11 +1,19 @@
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from helpers import Outcome
+import ecnlab
+from ecnlab.cli import catalog, study
+from ecnlab.jobs import ENGINE, Failure
+from ecnlab.studies import runner
+from ecnlab.studies.aecn import STUDY
+from ecnlab.studies.runner import Outcome
+from helpers import Outcome as Done
 
-Command = Callable[..., Outcome]
+Command = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +31,76 @@ def test_study_show_lists_its_figures(command: Command) -> None:
 def test_study_run_prints_where_the_report_is(command: Command, tmp_path: Path) -> None:
     done = command("study", "run", "aecn", "--quick", "--figure", "5.28", "--out", tmp_path / "s")
     assert done.code == 0, done.err
-    assert done.out == f"report: {tmp_path / 's' / 'report.html'}\n"
+    assert done.out.endswith(f"report: {tmp_path / 's' / 'report.html'}\n")
 
 
-@pytest.mark.parametrize("arguments", [["aecm"], ["aecn", "--figure", "99"]])
+def test_study_show_says_what_the_paper_claims_and_how_long_all_takes(command: Command) -> None:
+    done = command("study", "show", "aecn")
+    assert "A11  Mark-front alone" in done.out
+    assert re.search(r"in full: \d+ scenarios, (\d+) runs, about \d+ (s|min) on \d+ cores of ", done.out)
+    full, quick = (int(runs) for runs in re.findall(r"scenarios, (\d+) runs", done.out))
+    assert 3 * quick < full < 4 * quick or full == 4 * quick, "a few scenarios are run with one seed only"
+
+
+def test_study_show_says_what_exactly_is_run_for_a_claim(command: Command) -> None:
+    done = command("study", "show", "aecn", "--claim", "a11")
+    assert "A11: Mark-front alone" in done.out
+    assert "60 flows: goodput, AECN with alpha 1 over ECN: above 0 Mbit/s" in done.out
+    assert len(re.findall(r"│ (?:AECN|ECN), .*chapter 5, (?:60|120) flows, max_p 0.5 +│ [0-9a-f]{16} │ +│ +20 │", done.out)) == 4
+    assert "in full: 4 scenarios, 80 runs" in done.out
+
+
+def test_the_verdicts_stand_in_a_table_and_are_counted(command: Command, tmp_path: Path) -> None:
+    done = command("study", "run", "aecn", "--seeds", "2", "--claim", "A7", "--out", tmp_path / "s")
+    assert done.code == 0, done.err
+    assert re.search(r"│ A7 +│ (✓|✗|\?)\xa0(not\xa0)?(reproduced|undecided) +│ From 120 flows on", done.out)
+    assert "\n1 claim: 1 " in done.out
+
+
+def test_the_verdicts_are_told_as_json(command: Command, tmp_path: Path) -> None:
+    done = command("study", "run", "aecn", "--seeds", "2", "--claim", "A7", "--json", "--out", tmp_path / "s")
+    told = json.loads(done.out)
+    assert told["report"] == str(tmp_path / "s" / "report.html")
+    assert told["claims"] == json.loads((tmp_path / "s" / "claims.json").read_text())["claims"]
+
+
+def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: Command, tmp_path: Path) -> None:
+    assert command("study", "run", "aecn", "--demo", "--claim", "A1", "--out", tmp_path / "s").code == 2
+    chosen = runner.choose(STUDY, range(1, 6), STUDY.demo)
+    assert 0 < len(chosen.items) < 15
+    assert len({claim.id for claim in chosen.claims if not claim.own}) >= 8
+
+
+def test_a_run_that_failed_is_told_with_exit_code_1(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Outcome(tmp_path / "report.html", [], [Failure("0" * 64, "a title", 3, ENGINE, "out of luck")], ["Figure 5.29", "A14"])
+    monkeypatch.setattr(runner, "run_study", lambda *_, **__: failed)
+    done = command("study", "run", "aecn")
+    assert done.code == 1
+    assert done.err == (
+        "failed: a title (key 000000000000), seed 3: out of luck\nleft out, since they depend on what failed: Figure 5.29, A14\n"
+    )
+
+
+def test_an_interrupted_study_says_how_to_go_on(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise ecnlab.Interrupted("interrupted: 3 of 9 runs had finished")
+
+    monkeypatch.setattr(runner, "run_study", interrupted)
+    done = command("study", "run", "aecn", "--store", tmp_path / "kept")
+    assert done.code == 130
+    assert (
+        done.err
+        == f"interrupted: 3 of 9 runs had finished; they are kept in {tmp_path / 'kept'}, and the same command goes on from there\n"
+    )
+
+
+def test_claims_and_figures_are_completed_of_the_study_on_the_line() -> None:
+    command = study.run.make_context("run", ["amecn"], resilient_parsing=True)
+    assert [item.value for item in catalog.complete_claim(command, study.run.params[0], "M")] == ["M1", "M2", "M3", "M4", "M5"]
+    assert "5.29" not in [item.value for item in catalog.complete_figure(command, study.run.params[0], "5")]
+
+
+@pytest.mark.parametrize("arguments", [["aecm"], ["aecn", "--figure", "99"], ["aecn", "--claim", "B1"]])
 def test_an_unknown_study_or_figure_writes_nothing(command: Command, tmp_path: Path, arguments: list[str]) -> None:
     done = command("study", "run", *arguments, "--out", tmp_path / "s")
     assert done.code == 2

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+import ecnlab
 from ecnlab import studies
-from ecnlab.studies import page, runner
+from ecnlab.studies import cost, page, runner
 from ecnlab.studies.runner import run_study
 from tiny_study import TINY
 
@@ -57,8 +58,14 @@ def test_the_report_shows_the_page_of_the_study(tmp_path: Path) -> None:
 
 def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "find", lambda _name: TINY)
-    run_study(TINY, tmp_path / "s", range(1, runner.FULL + 1), claims=["T1"])
-    assert page.main(["tiny", str(tmp_path / "s")]) == 0
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"item_s": 1.0, "machine": "a machine", "run_s": {}}')
+    monkeypatch.setattr(cost, "COSTS", costs)
+    monkeypatch.setattr(cost, "cores", lambda: 2)
+    arguments = ["tiny", str(tmp_path / "s"), str(tmp_path / "store")]
+    run_study(TINY, tmp_path / "s", range(1, runner.FULL + 1), claims=["T1"], store=tmp_path / "store")
+    assert cost.told(TINY, 1000, 10) == "", "it was never measured"
+    assert page.main(arguments) == 0
     text = (home / "STUDY.md").read_text()
     assert text.startswith(TEXT[: TEXT.index("| old |")])
     assert text.endswith("<!-- /claims -->\n\nIt was seen.\n")
@@ -67,8 +74,12 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
         r"\| \| goodput \(above 0\.5 Mbit/s\) \| 1\.75 Mbit/s \| 1\.\d{3} ± 0\.\d{3} Mbit/s \| 1\.900 Mbit/s \| supported \|", text
     )
     assert "| old |" not in text
-    assert page.main(["tiny", str(tmp_path / "s")]) == 0
+    assert page.main(arguments) == 0
     assert (home / "STUDY.md").read_text() == text
+    batches = ecnlab.Store(tmp_path / "store").batches
+    took = [record.cpu_s for key in batches.keys for part in batches.parts(key) for record in part.records.values()]
+    assert json.loads(costs.read_text())["run_s"] == {"tiny": round(sum(took) / len(took), 4)}
+    assert re.fullmatch(r", about \d+ (s|min) on 2 cores of a machine", cost.told(TINY, 1000, 10))
 
 
 @pytest.mark.usefixtures("home")
@@ -77,7 +88,7 @@ def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
 ) -> None:
     monkeypatch.setattr(studies, "find", lambda _name: TINY)
     run_study(TINY, tmp_path / "s", [1, 2], claims=["T1"])
-    assert page.main(["tiny", str(tmp_path / "s")]) == 2
+    assert page.main(["tiny", str(tmp_path / "s"), str(tmp_path / "store")]) == 2
     assert "20 seeds" in capsys.readouterr().err
     assert (tmp_path / "STUDY.md").read_text() == TEXT
 

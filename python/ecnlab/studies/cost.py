@@ -16,26 +16,25 @@ from ecnlab.workers import cores
 if TYPE_CHECKING:
     from ecnlab.results import Result
 
-_COSTS = Path(__file__).parent / "costs.json"
+COSTS = Path(__file__).parent / "costs.json"
 
 
 def told(study: Study, runs: int, items: int) -> str:
-    """How long so many runs and items take on this machine's number of cores; empty if the study was never measured."""
-    costs = json.loads(_COSTS.read_text(encoding="utf-8"))
-    measured = costs["studies"].get(study.name)
-    if measured is None:
+    """About how long so many runs and items take on as many cores as there are here; empty if the study was never measured."""
+    costs = json.loads(COSTS.read_text(encoding="utf-8"))
+    if study.name not in costs["run_s"]:
         return ""
-    seconds = (runs * measured["run_s"] + items * costs["figure_s"]) / cores()
-    return f", about {_words(seconds)} on {cores()} cores ({costs['machine']})"
+    seconds = runs * costs["run_s"][study.name] + items * costs["item_s"]
+    return f", about {_words(seconds / cores())} on {cores()} cores of {costs['machine']}"
 
 
-def measure(study: str, results: Iterable[Result]) -> None:
-    """Note what the runs of a study took, in the mean."""
-    took = [record.cpu_s for result in results for record in result.records]
-    costs: dict[str, Any] = json.loads(_COSTS.read_text(encoding="utf-8"))
-    costs["studies"][study] = {"run_s": round(sum(took) / len(took), 4)}
-    _COSTS.write_text(json.dumps(costs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+def note(study: Study, results: Iterable[Result]) -> None:
+    """Note what a run of a study takes of the processor in the mean."""
+    took = {(result.hash, record.seed): record.cpu_s for result in results for record in result.records}
+    costs: dict[str, Any] = json.loads(COSTS.read_text(encoding="utf-8"))
+    costs["run_s"][study.name] = round(sum(took.values()) / len(took), 4)
+    COSTS.write_text(json.dumps(costs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"{max(seconds, 1):.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

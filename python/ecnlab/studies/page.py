@@ -1,7 +1,8 @@
 """The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
 
 The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs.
-`python -m ecnlab.studies.page NAME OUT` writes that piece from the claims.json of a full run in the folder OUT.
+`python -m ecnlab.studies.page NAME OUT STORE` writes that piece from the claims.json of a full run in the folder OUT, and what its runs
+took, which the store has, into costs.json.
 """
 
 from __future__ import annotations
@@ -78,20 +79,22 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the claims of a full run into the page of a study; returns the exit code."""
-    if len(arguments) != 2:
-        print("python -m ecnlab.studies.page NAME OUT: the study, and the folder of a full run of it", file=sys.stderr)
-        return 2
-    from ecnlab.studies.runner import FULL
+    """Write what came of a full run into the page of a study, and what it took; returns the exit code."""
+    from ecnlab.studies import cost, runner
 
-    name, out = arguments
-    studies.find(name)
+    if len(arguments) != 3:
+        print("python -m ecnlab.studies.page NAME OUT STORE: a study, and the report and the store of a full run of it", file=sys.stderr)
+        return 2
+    name, out, store = arguments
+    study = studies.find(name)
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    if len(told["seeds"]) < FULL:
-        print(f"{out} is of {len(told['seeds'])} seeds, and a page takes {FULL} seeds: run the study in full", file=sys.stderr)
+    if len(told["seeds"]) < runner.FULL:
+        print(f"{out} is of {len(told['seeds'])} seeds, and a page takes {runner.FULL} seeds: run the study in full", file=sys.stderr)
         return 2
     path = path_of(name)
     path.write_text(with_claims(path.read_text(encoding="utf-8"), told["claims"]), encoding="utf-8")
+    results, _ = runner.choose(study, told["seeds"]).plan.run(Path(store), progress=True)
+    cost.note(study, results.values())
     return 0
 
 
