@@ -187,6 +187,12 @@ def test_threads_out_of_range_are_refused(small: ecnlab.Scenario, threads: Any) 
         ecnlab.run(small, threads=threads)
 
 
+def test_threads_are_one_kind_of_workers(small: ecnlab.Scenario) -> None:
+    assert ecnlab.run(small, 2, workers=ecnlab.Threads(1)).fingerprints == ecnlab.run(small, 2, threads=1).fingerprints
+    with pytest.raises(ecnlab.UsageError, match="threads: leave it away where workers are given"):
+        ecnlab.run(small, workers=ecnlab.Threads(2), threads=2)
+
+
 def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> None:
     with pytest.raises(ecnlab.UsageError, match="scenario: must be made by load"):
         ecnlab.run("small.toml")  # type: ignore[arg-type]

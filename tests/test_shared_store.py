@@ -229,7 +229,7 @@ def test_a_merge_that_is_interrupted_loses_nothing(
     assert before <= {path.name for path in folder.glob("batch-*")}
     result = ecnlab.run_all([ecnlab.Request(small, range(1, 22))], store=tmp_path / "s").results[0]
     assert result.fingerprints == ecnlab.run(small, 21).fingerprints
-    assert len(list(folder.glob("*"))) <= 2
+    assert len(list(folder.glob("batch-*"))) <= 2
     assert sorted(seed for part in Batches(folder).parts(small.hash) for seed in part.records) == list(range(1, 22))
 
 
@@ -403,3 +403,22 @@ def test_failures_are_told_and_cost_no_other_run(small: ecnlab.Scenario, small_f
         outcome.whole()
     assert raised.value.failures == outcome.failures
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+@pytest.mark.parametrize("damage", ["a row group too many", "a row group too few", "no extent", "a table without a file"])
+def test_a_journal_that_does_not_fit_its_files_is_told(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
+    ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")
+    (path,) = (tmp_path / "s" / _core.BUILD).glob("batch-*/batch.json")
+    told = json.loads(path.read_text())
+    total = told["files"]["total"]
+    if damage == "a row group too many":
+        total["row_groups"] *= 2
+    elif damage == "a row group too few":
+        total["row_groups"] = []
+    elif damage == "no extent":
+        total["footer"] = ["0", 1, "x"]
+    else:
+        del told["files"]["total"]
+    path.write_text(json.dumps(told))
+    with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged; delete the folder"):
+        ecnlab.Store(tmp_path / "s")

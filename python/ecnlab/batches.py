@@ -324,7 +324,14 @@ def _digest(data: bytes, begin: int, size: int) -> str:
 
 
 def _table_file(told: Mapping[str, Any]) -> TableFile:
-    return TableFile([tuple(extent) for extent in told["row_groups"]], tuple(told["footer"]))
+    return TableFile([_extent(*extent) for extent in told["row_groups"]], _extent(*told["footer"]))
+
+
+def _extent(begin: Any, size: Any, digest: Any) -> _Extent:
+    """An extent, if it is one. Raises ValueError."""
+    if not (isinstance(begin, int) and isinstance(size, int) and isinstance(digest, str) and begin >= 0 and size >= 0):
+        raise ValueError("no extent")
+    return begin, size, digest
 
 
 def _parts(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, TableFile]) -> Iterable[StoredPart]:
@@ -335,6 +342,8 @@ def _parts(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, Ta
         row_groups = {table: next_one[table] for table in told["tables"]}
         next_one.update({table: at + 1 for table, at in row_groups.items()})
         yield StoredPart(path, told["key"], told["record"], records, row_groups, files)
+    if any(next_one[table] != len(file.row_groups) for table, file in files.items()):
+        raise ValueError("row groups that are nobody's")
 
 
 def _by_key(batches: Iterable[Batch]) -> dict[str, list[StoredPart]]:

@@ -61,8 +61,8 @@ class Folder:
         """Open an existing folder. Raises ResultsError if it is none of ours or of another format."""
         header = _read_header(path)
         if header.get("format") != _core.FORMAT:
-            theirs, remedy = header.get("format"), "run the scenario into another folder"
-            raise ResultsError(f"{path} has results of format {theirs}, this ecnlab reads {_core.FORMAT}; {remedy}")
+            theirs, ours = header.get("format"), f"this ecnlab reads {_core.FORMAT}"
+            raise ResultsError(f"{path} has results of format {theirs}, {ours}; run the scenario into another folder")
         if not header.keys() >= set(_DESCRIBED):
             raise ResultsError(f"{path / _HEADER} is damaged; delete the folder {path}, or run the scenario into another folder")
         return Folder(path, header)

@@ -12,7 +12,14 @@ from helpers import Outcome
 
 Command = Callable[..., Outcome]
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 HEADER = "era,mode,n,maxp,seeds,throughput_mbps,throughput_mbps_sd,jain_goodput,jain_goodput_sd"
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -29,6 +36,14 @@ def test_a_disagreement_is_listed_and_the_exit_code_is_1(command: Command, wrong
     assert "1.25" in done.out
     assert "open" in done.out
     assert "jain_goodput" not in done.out
+
+
+def test_runs_are_shared_through_the_store(command: Command, wrong_table: Path, tmp_path: Path) -> None:
+    asked = ("validate", "tables", wrong_table, "--seeds", "2", "--store", tmp_path / "s")
+    first, before = command(*asked), sorted((tmp_path / "s").rglob("*"))
+    assert any(path.name == "batch.json" for path in before)
+    assert command(*asked).out == first.out
+    assert sorted((tmp_path / "s").rglob("*")) == before
 
 
 def test_all_lists_what_agrees_as_well(command: Command, wrong_table: Path) -> None:

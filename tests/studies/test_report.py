@@ -115,10 +115,10 @@ def test_claims_lead_to_their_figures_and_back(html: str) -> None:
     assert "claim-T2" not in figure
 
 
-def test_findings_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
+def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
     text = _text(html)
-    assert text.index("Figure 1.2: Again") < text.index("Findings of our own No paper says these")
-    assert "1 claim: 1 reproduced." in text[text.index("Findings of our own No paper") :]
+    assert text.index("Figure 1.2: Again") < text.index("Questions of our own No paper asks these")
+    assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
 
 
 def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
@@ -133,7 +133,7 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
 def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
     told = json.loads((out / "claims.json").read_text())
     assert (told["study"], told["build"], told["seeds"]) == ("tiny", _core.BUILD, SEEDS)
-    assert [claim["verdict"] for claim in told["claims"]] == ["reproduced", "not reproduced", "undecided", "reproduced"]
+    assert [claim["verdict"] for claim in told["claims"]] == ["reproduced", "not reproduced", "undecided", "holds"]
     saved = pl.read_csv(out / "claims.csv")
     assert saved["claim"].to_list() == ["T1", "T2", "T2", "T3", "F1"]
     marks = ecnlab.run(ecnlab.scenario(LOW.scenario), SEEDS).estimate("marks")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ecnlab.errors import UsageError
+from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.store import Store
     from ecnlab.workers import Workers
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -59,6 +61,20 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
     if threads is not None and cluster is not None:
         raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
     return Threads(threads) if cluster is None else Cluster(cluster)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Store]:
+    """The store that `--store` names; says what there is to say of it, and where runs are kept if Ctrl-C ends the work."""
+    from ecnlab.cli import output
+    from ecnlab.store import Store
+
+    store = Store(path)
+    output.warn(store.warnings, None)
+    try:
+        yield store
+    except Interrupted as error:
+        raise Interrupted(f"{error}; they are kept in {path}, and the same command goes on from there", error.result) from None
 
 
 def overrides(changes: Sequence[str]) -> dict[str, str]:

@@ -55,13 +55,24 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
 @options.seeds("20")
 @click.option("--all", "every", is_flag=True, help="List what agrees as well.")
 @options.threads
+@options.cluster
+@options.store
 @options.as_json
 @options.quiet
-def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int | None, as_json: bool, quiet: bool) -> None:
+def tables(
+    files: Sequence[Path],
+    seeds: str | None,
+    every: bool,
+    threads: int | None,
+    cluster: str | None,
+    store: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Compare means over seeds with ns-2's.
 
     FILE is a table of ns-2's measurements; without it the package's own are compared. What has a known cause is explained and
-    is no disagreement.
+    is no disagreement. Runs that the store has are not run again.
     """
     from ecnlab.cli import output
     from ecnlab.validate.tables import OWN_TABLES, compare_files, totals
@@ -69,7 +80,9 @@ def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int |
     chosen_seeds = options.chosen_seeds(None, seeds, "20")
     if len(chosen_seeds) < 2:
         raise UsageError(f"--seeds {seeds!r}: an interval needs 2 seeds or more")
-    comparisons = compare_files(files or OWN_TABLES, chosen_seeds, progress=not quiet, threads=threads)
+    workers = options.workers(threads, cluster)
+    with options.opened(store) as kept:
+        comparisons = compare_files(files or OWN_TABLES, chosen_seeds, store=kept, progress=not quiet, workers=workers)
     totalled = totals(comparisons)
     if as_json:
         output.say_json({"totals": totalled, "comparisons": [comparison.plain() for comparison in comparisons]})
@@ -82,10 +95,15 @@ def tables(files: Sequence[Path], seeds: str | None, every: bool, threads: int |
 @click.option("--quick", is_flag=True, help="Only the checks that take seconds.")
 @click.option("--write", type=click.Path(path_type=Path), metavar="FILE", help="Write the page of formulas with the measured values.")
 @options.threads
+@options.cluster
+@options.store
 @options.as_json
 @options.quiet
-def formulas(quick: bool, write: Path | None, threads: int | None, as_json: bool, quiet: bool) -> None:
-    """Compare throughput, windows and queues with formulas."""
+def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str | None, store: Path, as_json: bool, quiet: bool) -> None:
+    """Compare throughput, windows and queues with formulas.
+
+    Runs that the store has are not run again.
+    """
     from ecnlab.cli import output
     from ecnlab.validate import formula_page
     from ecnlab.validate.formula_checks import checks
@@ -95,7 +113,9 @@ def formulas(quick: bool, write: Path | None, threads: int | None, as_json: bool
         raise UsageError("--write needs all checks: leave out --quick")
     if write is not None and not write.parent.is_dir():
         raise UsageError(f"cannot write {write}: there is no folder {write.parent}")
-    outcomes = run_checks(checks(quick=quick), progress=not quiet, threads=threads)
+    workers = options.workers(threads, cluster)
+    with options.opened(store) as kept:
+        outcomes = run_checks(checks(quick=quick), store=kept, progress=not quiet, workers=workers)
     failed = sum(outcome.verdict != AGREES for outcome in outcomes)
     if write is not None:
         write.write_text(formula_page.page(outcomes), encoding="utf-8")

@@ -254,9 +254,9 @@ class Claim:
     reading : str
         How its words were made ranges, where that is a choice.
     why : str
-        Why it does not hold, or not clearly, if that is known; shown unless it is reproduced.
+        Why it does not hold, or not clearly, if that is known; shown unless all its statements are supported.
     own : bool
-        Whether it is a finding of the laboratory's own and no paper says it.
+        Whether the laboratory itself asks it and no paper says it.
     """
 
     id: str
@@ -274,10 +274,12 @@ class Claim:
 
 
 class Verdict(StrEnum):
-    """What becomes of a claim."""
+    """What becomes of a claim. What a paper says is reproduced or not; what the laboratory itself asks holds or does not."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"
 
 
@@ -307,15 +309,20 @@ class Decision:
     verdict: Verdict
     weighed: Sequence[Weighed]
 
+    @property
+    def stands(self) -> bool:
+        """Whether all its statements are supported."""
+        return self.verdict in (Verdict.REPRODUCED, Verdict.HOLDS)
+
 
 def decide(claim: Claim, runs: Runs) -> Decision:
     """The verdict on a claim from the results of its scenarios. This is the only place where a verdict is made."""
     weighed = [_weigh(statement, runs) for statement in claim.statements]
     standings = {each.standing for each in weighed}
     if Standing.CONTRADICTED in standings:
-        verdict = Verdict.NOT_REPRODUCED
+        verdict = Verdict.DOES_NOT_HOLD if claim.own else Verdict.NOT_REPRODUCED
     elif standings == {Standing.SUPPORTED}:
-        verdict = Verdict.REPRODUCED
+        verdict = Verdict.HOLDS if claim.own else Verdict.REPRODUCED
     else:
         verdict = Verdict.UNDECIDED
     return Decision(claim, verdict, weighed)

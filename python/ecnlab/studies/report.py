@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import page, verdicts
-from ecnlab.studies.claims import Decision, Verdict, Weighed
+from ecnlab.studies.claims import Decision, Weighed
 from ecnlab.studies.model import Item, Study
 from ecnlab.studies.strip import strip
 
@@ -88,7 +88,7 @@ def _claim(decision: Decision, places: Mapping[str, str]) -> dict[str, Any]:
         "statements": [_statement(weighed) for weighed in decision.weighed],
         "standings": verdicts.standings(decision),
         "figures": [(number, places.get(number, "")) for number in claim.figures],
-        "why": claim.why if decision.verdict != Verdict.REPRODUCED else "",
+        "why": "" if decision.stands else claim.why,
     }
 
 

@@ -13,17 +13,28 @@ from ecnlab.studies.claims import Decision, Standing, Verdict, Weighed
 from ecnlab.studies.model import with_interval
 
 # Told apart without colour, and beside a word.
-SIGNS = {Verdict.REPRODUCED: "✓", Verdict.NOT_REPRODUCED: "✗", Verdict.UNDECIDED: "?"}
+SIGNS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.HOLDS: "✓",
+    Verdict.DOES_NOT_HOLD: "✗",
+    Verdict.UNDECIDED: "?",
+}
 STANDING_SIGNS = {Standing.SUPPORTED: "✓", Standing.CONTRADICTED: "✗", Standing.SPANNED: "?"}
 
 _COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "standing")
 
 
 def counted(decisions: Sequence[Decision]) -> str:
-    """How many claims there are of each verdict, e.g. "19 claims: 12 reproduced, 4 not reproduced, 3 undecided"."""
+    """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 2 questions of our own: 1 holds, 1 undecided"."""
+    papers, own = ([decision for decision in decisions if decision.claim.own is ours] for ours in (False, True))
+    return "; ".join(_counted(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found)
+
+
+def _counted(decisions: Sequence[Decision], noun: str) -> str:
     counts = Counter(decision.verdict for decision in decisions)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-    return f"{len(decisions)} claim{'s' * (len(decisions) != 1)}: {told}"
+    return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
 
 
 def deciding(decision: Decision) -> Weighed:

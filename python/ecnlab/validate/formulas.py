@@ -11,7 +11,9 @@ from ecnlab.networks import Tree
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import scenario
+from ecnlab.store import Store
 from ecnlab.validate.samples import CONFIDENCE, Sample, allowed_difference, over_seeds
+from ecnlab.workers import Workers
 
 AGREES, FAILS = "agrees", "fails"
 
@@ -69,14 +71,17 @@ class Outcome:
         }
 
 
-def run_checks(checks: Sequence[Check], *, progress: bool = False, threads: int | None = None) -> list[Outcome]:
-    """Run every scenario once and judge. Raises Interrupted (Ctrl-C)."""
+def run_checks(
+    checks: Sequence[Check], *, store: Store | None = None, progress: bool = False, workers: Workers | None = None
+) -> list[Outcome]:
+    """Run every scenario once and judge. Raises ResultsError (store), ClusterError, RunsFailed, Interrupted (Ctrl-C)."""
     scenarios = [scenario(check.tree) for check in checks]
     keys = [(chosen.hash, check.seeds) for check, chosen in zip(checks, scenarios, strict=True)]
     needed = dict(zip(keys, scenarios, strict=True))
     # The longest first, so that no core waits for a late one.
     order = sorted(needed, key=lambda key: needed[key].duration_s, reverse=True)
-    results = run_all([Request(needed[key], range(1, key[1] + 1)) for key in order], progress=progress, threads=threads).whole()
+    requests = [Request(needed[key], range(1, key[1] + 1)) for key in order]
+    results = run_all(requests, store=store, progress=progress, workers=workers).whole()
     found = dict(zip(order, results, strict=True))
     return [judge(check, check.quantity(found[key])) for check, key in zip(checks, keys, strict=True)]
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from ecnlab.errors import UsageError
 from ecnlab.runner import Request, run_all
+from ecnlab.store import Store
 from ecnlab.validate import explained, more_seeds
 from ecnlab.validate.explained import Explanation, reason_for
 from ecnlab.validate.more_seeds import MoreSeeds
 from ecnlab.validate.rows import Row, Table, read_tables
 from ecnlab.validate.samples import Sample, agree, allowed_difference, from_row, over_seeds
 from ecnlab.validate.sheets import Line
+from ecnlab.workers import Workers
 
 AGREES, EXPLAINED, OPEN = "agrees", "explained", "open"
 
@@ -54,10 +56,14 @@ def compare_files(
     explanations: Sequence[Explanation] | None = None,
     further: MoreSeeds | None = None,
     *,
+    store: Store | None = None,
     progress: bool = False,
-    threads: int | None = None,
+    workers: Workers | None = None,
 ) -> list[Comparison]:
-    """Run every row of every file over `seeds` and compare. Raises UsageError (files, with all that is wrong; seeds), Interrupted."""
+    """Run every row of every file over `seeds` and compare.
+
+    Raises UsageError (files, with all that is wrong; seeds), ResultsError (store), ClusterError, RunsFailed, Interrupted.
+    """
     if len(seeds) < 2:
         raise UsageError(f"{len(seeds)} seeds are too few: an interval needs 2 or more")
     tables = read_tables(paths)
@@ -66,7 +72,7 @@ def compare_files(
     found: list[Comparison] = []
     for table in tables:
         fresh = {row.scenario.hash: row.scenario for row in table.rows if row.scenario.hash not in cache}
-        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], progress=progress, threads=threads).whole()
+        results = run_all([Request(chosen, seeds) for chosen in fresh.values()], store=store, progress=progress, workers=workers).whole()
         cache |= {hash_: table.columns.values(result) for hash_, result in zip(fresh, results, strict=True)}
         for row in table.rows:
             found.extend(_compare_row(table, row, cache[row.scenario.hash], known))

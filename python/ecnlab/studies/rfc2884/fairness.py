@@ -30,6 +30,7 @@ AVERAGE = figure(
     ],
     Scales("max_p", "average queue", _PACKETS, y_range=(0, 30), ticks=MAX_PS),
     part=REGION,
+    palette=testbed.PALETTE,
 )
 FORCED = figure(
     "4.4.1",
@@ -49,6 +50,7 @@ FORCED = figure(
     ],
     Scales("max_p", "forced drops", PERCENT, y_range=(0, 100), ticks=MAX_PS),
     part=REGION,
+    palette=testbed.PALETTE,
 )
 
 
@@ -81,10 +83,10 @@ TABLE = Item(
 SIGNALS = figure(
     "5.1.1",
     "Marks to ECN flows and drops of the others",
-    "As many flows of each kind, two and two: signals of RED to a kind as a share of the packets that it sent, and signals as such.",
+    "As many flows of each kind, two and two: signals of RED to a kind as a share of the packets that it sent.",
     [
         Panel(
-            "share of what was sent",
+            "",
             {
                 WITH: {max_p: share(testbed.halves(max_p), ("marks",), ("sent",), testbed.kind(WITH)) for max_p in _MAX_PS},
                 WITHOUT: {max_p: share(testbed.halves(max_p), ("drops",), ("sent",), testbed.kind(WITHOUT)) for max_p in _MAX_PS},

@@ -35,11 +35,9 @@ SHAPER = "bottleneck"
 # Whose row of a result: {"group": NAME} or {"queue": NAME}.
 Place = Mapping[str, str]
 
-PALETTE = Palette(
-    {WITH: "#0072B2", WITHOUT: "#D55E00", "Reno": "#0072B2", "SACK": "#D55E00", "NewReno": "#009E73"},
-    {WITH: "o", WITHOUT: "s", "Reno": "o", "SACK": "s", "NewReno": "^"},
-    {WITH: "-", WITHOUT: "--", "Reno": "-", "SACK": "--", "NewReno": "-."},
-)
+# Curves of one figure, as they follow each other; names by position have the palette's colours and markers.
+_CURVES = ((WITH, WITHOUT), tuple(HOSTS), tuple(f"{level} congestion" for level in LOADS), tuple(f"{kb} KB" for kb in RESPONSES_KB))
+PALETTE = Palette(dashes={name: dash for names in _CURVES for name, dash in zip(names, ("-", "--", "-."), strict=False)})
 
 _FILE_BYTES = 20_000_000
 _START_S = 20

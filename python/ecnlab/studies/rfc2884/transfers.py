@@ -68,6 +68,7 @@ def _bulk_items() -> list[Item]:
             [Panel("", {f"{level} congestion": {max_p: bulk_gain(load, max_p) for max_p in MAX_PS} for level, load in LOADS.items()})],
             Scales(_MAX_P, "gain", PERCENT, ticks=MAX_PS),
             part=BULK,
+            palette=testbed.PALETTE,
         ),
         _item(
             "5.2.5",
@@ -129,6 +130,7 @@ def _short_items() -> list[Item]:
             [Panel("", {f"{level} congestion": {kb: short_gain(kb, load, 0.1) for kb in RESPONSES_KB} for level, load in LOADS.items()})],
             Scales("response (KB)", "gain", PERCENT, ticks=RESPONSES_KB),
             part=SHORT,
+            palette=testbed.PALETTE,
         ),
         figure(
             "5.3.6",
@@ -145,6 +147,7 @@ def _short_items() -> list[Item]:
             ],
             Scales("response (KB)", "after a timeout", PERCENT, y_range=(0, 105), ticks=RESPONSES_KB),
             part=SHORT,
+            palette=testbed.PALETTE,
         ),
         figure(
             "5.3.7",
@@ -153,6 +156,7 @@ def _short_items() -> list[Item]:
             [Panel("", {f"{kb} KB": {max_p: short_gain(kb, _HIGH, max_p) for max_p in MAX_PS} for kb in RESPONSES_KB})],
             Scales(_MAX_P, "gain", PERCENT, ticks=MAX_PS),
             part=SHORT,
+            palette=testbed.PALETTE,
         ),
     ]
 
