@@ -68,8 +68,8 @@ def test_a_shell_gets_a_script_that_asks_ecnlab(command: Command, shell: str) ->
         ("ecnlab show linux-", {"linux-2.0", "linux-2.2", "linux-red"}),
         ("ecnlab list a", {"aqm", "app"}),
         ("ecnlab show flows", {"flows", "flows.access", "flows.exit", "flows.udp"}),
-        ("ecnlab study run a", {"aecn"}),
-        ("ecnlab study run aecn --figure 4", {"4.14", "4.15"}),
+        ("ecnlab study run a", {"aecn", "amecn"}),
+        ("ecnlab study run aecn --figure 5.4", {"5.4", "5.40", "5.41", "5.42", "5.43", "5.44"}),
         ("ecnlab run x.toml --see", {"--seed", "--seeds"}),
     ],
 )
