@@ -39,7 +39,7 @@ CLAIMS = [
     Claim(
         "T2",
         "Nothing is marked & dropped.",
-        ["1.2", "9.9"],
+        ["1.2"],
         [
             Statement("goodput", GOODPUT, above(0.5), MBPS),
             Statement("marks", Of(LOW, "marks"), below(1), COUNT),

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ecnlab import _core
 from ecnlab.jobs import ENGINE, Failure
 from ecnlab.studies import runner, verdicts
 from ecnlab.studies.claims import Claim, Statement, Verdict, above
-from ecnlab.studies.model import Table
+from ecnlab.studies.model import Drawing, Results, Table
 from ecnlab.studies.runner import run_study
 from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY
 
@@ -100,7 +101,9 @@ def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: st
 
 def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str) -> None:
     text = _text(html)
-    assert re.search(r"T2 Nothing is marked &amp; dropped\. shown: marks – [\d.]+ ± [\d.]+ – ✗ not reproduced", text)
+    assert re.search(
+        r"T2 Nothing is marked &amp; dropped\. shown: marks, which should be below 1 – [\d.]+ ± [\d.]+ – ✗ not reproduced", text
+    )
     assert "Why. A queue that marks, marks." in text
     assert "2 statements: 1 supported, 1 contradicted" in text
     assert "How it is read. Nothing is less than 1." in text
@@ -108,11 +111,16 @@ def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str
 
 def test_claims_lead_to_their_figures_and_back(html: str) -> None:
     claim = html[html.index('id="claim-T2"') : html.index('id="claim-T3"')]
-    assert '<a href="#figure-1.2">1.2</a>, 9.9.' in claim, "a figure that is not in the report is no link"
+    assert '<a href="#figure-1.2">1.2</a>.' in claim
     figure = html[html.index('id="figure-1.1"') : html.index('id="figure-1.2"')]
     assert '<a href="#claim-T1">T1 ✓ reproduced</a>' in figure
     assert '<a href="#claim-T3">T3 ? undecided</a>' in figure
     assert "claim-T2" not in figure
+
+
+def test_a_figure_that_is_not_in_the_report_is_no_link(tmp_path: Path) -> None:
+    html = run_study(TINY, tmp_path / "s", [1, 2], ["1.1"], ["T2"]).report.read_text()
+    assert "<b>Read from</b> 1.2.</p>" in html
 
 
 def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> None:
@@ -142,16 +150,14 @@ def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
     assert (row["ours"], row["half_width"], row["n"]) == (pytest.approx(marks.mean), pytest.approx(marks.half_width), 3)
 
 
-def test_a_long_table_is_folded_and_a_short_one_is_not(tmp_path: Path) -> None:
-    def draw(rows: int) -> object:
-        return lambda _results: dataclasses.replace(
-            ITEMS[0].draw(_results), tables=[Table("numbers", ["n"], [[str(n)] for n in range(rows)])]
-        )
+def test_long_tables_are_folded_and_short_ones_are_not(tmp_path: Path) -> None:
+    def drawing(rows: int) -> Callable[[Results], Drawing]:
+        return lambda _results: Drawing(tables=[Table(name, ["n"], [[str(n)] for n in range(rows)]) for name in ("one", "other")])
 
-    items = [dataclasses.replace(ITEMS[0], draw=draw(rows), number=str(rows)) for rows in (8, 9)]
+    items = [dataclasses.replace(ITEMS[0], draw=drawing(rows), number=str(rows)) for rows in (4, 5)]
     html = run_study(dataclasses.replace(TINY, items=items, claims=[]), tmp_path / "s", [1]).report.read_text()
-    assert html.count("<summary>numbers (9 rows)</summary>") == 1
-    assert html.count("<caption>numbers</caption>") == 1
+    assert [html.count(f"<summary>{name} (5 rows)</summary>") for name in ("one", "other")] == [1, 1]
+    assert [html.count(f"<caption>{name}</caption>") for name in ("one", "other")] == [1, 1]
     assert "What the paper claims" not in html
 
 
@@ -159,7 +165,7 @@ HOSTILE = '<script>alert("x")</script> & </style> ‮ {{ title }} <!-- claims --
 
 
 def test_hostile_words_are_nothing_but_words(tmp_path: Path) -> None:
-    claim = Claim("X1", HOSTILE, [HOSTILE], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
+    claim = Claim("X1", HOSTILE, [], [Statement(HOSTILE, GOODPUT, above(99))], reading=HOSTILE, why=HOSTILE)
     item = dataclasses.replace(ITEMS[0], title=HOSTILE, caption=HOSTILE, part=HOSTILE)
     study = dataclasses.replace(TINY, title=HOSTILE, summary=HOSTILE, source=HOSTILE, items=[item], claims=[claim])
     html = run_study(study, tmp_path / "s", [1, 2]).report.read_text()

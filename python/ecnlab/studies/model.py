@@ -94,7 +94,7 @@ class Study:
 
     def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""
-        chosen = {self._find(number).heading for number in numbers}
+        chosen = {self.find(number).heading for number in numbers}
         return [item for item in self.items if not numbers or item.heading in chosen]
 
     def choose_claims(self, ids: Sequence[str] = ()) -> Sequence[Claim]:
@@ -106,8 +106,8 @@ class Study:
         wanted = {id_.lower() for id_ in ids}
         return [claim for claim in self.claims if not ids or claim.id.lower() in wanted]
 
-    def _find(self, number: str) -> Item:
-        """The item of that heading; or of that number, a figure before a table."""
+    def find(self, number: str) -> Item:
+        """The item of that heading; or of that number, a figure before a table. Raises UnknownName."""
         wanted = number.lower().strip()
         by_name = {item.number.lower(): item for item in sorted(self.items, key=lambda item: item.kind == "Figure")}
         by_name |= {item.heading.lower(): item for item in self.items}

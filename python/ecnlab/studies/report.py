@@ -17,7 +17,7 @@ from ecnlab import _core
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import page, verdicts
 from ecnlab.studies.claims import Decision, Weighed
-from ecnlab.studies.model import Item, Study
+from ecnlab.studies.model import Study
 from ecnlab.studies.strip import strip
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-_LONGEST_OPEN = 8  # rows of a table that is not folded away
+_MOST_OPEN = 8  # rows of an item's tables; more are folded away
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ def render(study: Study, made: Made) -> str:
     from markupsafe import Markup
 
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    places = {number: drawn.item.stem for drawn in made.drawn for number in (drawn.item.number, drawn.item.heading)}
     scenarios = made.plan.scenarios
-    rows = [_claim(decision, places) for decision in made.decisions]
+    shown = {drawn.item.stem for drawn in made.drawn}
+    stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
+    rows = [_claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]]) for decision in made.decisions]
     return environment.get_template("report.html.j2").render(
         study=study,
         version=_core.VERSION,
@@ -62,7 +63,7 @@ def render(study: Study, made: Made) -> str:
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
-        parts=[(part, list(sections)) for part, sections in groupby(_sections(made), key=lambda section: section["item"].part)],
+        parts=[(part, list(sections)) for part, sections in groupby(_sections(made, stems), key=lambda section: section["item"].part)],
         page=Markup(page.html(study.name)),
         runs=[_run(planned, made.fingerprints) for planned in scenarios],
         settings=_settings(scenarios),
@@ -77,8 +78,8 @@ class _Claims:
         self.counted = verdicts.counted([row["decision"] for row in rows])
 
 
-def _claim(decision: Decision, places: Mapping[str, str]) -> dict[str, Any]:
-    """A claim as the report's table shows it."""
+def _claim(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
+    """A claim as the report's table shows it; `stems` are those of its figures, empty for what the report does not show."""
     claim, first = decision.claim, verdicts.deciding(decision)
     return {
         "decision": decision,
@@ -87,7 +88,7 @@ def _claim(decision: Decision, places: Mapping[str, str]) -> dict[str, Any]:
         "first": _statement(first),
         "statements": [_statement(weighed) for weighed in decision.weighed],
         "standings": verdicts.standings(decision),
-        "figures": [(number, places.get(number, "")) for number in claim.figures],
+        "figures": list(zip(claim.figures, stems, strict=True)),
         "why": "" if decision.stands else claim.why,
     }
 
@@ -108,20 +109,18 @@ def _statement(weighed: Weighed) -> dict[str, Any]:
     }
 
 
-def _sections(made: Made) -> Iterator[dict[str, Any]]:
-    """Each item as the report shows it."""
+def _sections(made: Made, stems: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+    """Each item as the report shows it, with the claims that are read from it: `stems` has the items of each claim."""
     for drawn in made.drawn:
+        folded = sum(len(table.rows) for table in drawn.tables) > _MOST_OPEN
         yield {
             "item": drawn.item,
             "image": "" if drawn.svg is None else b64encode(drawn.svg).decode(),
-            "tables": [{"table": table, "folded": len(table.rows) > _LONGEST_OPEN} for table in drawn.tables],
+            "tables": drawn.tables,
+            "folded": folded,
             "files": [(ending.upper(), f"figures/{drawn.item.stem}.{ending}") for ending in drawn.files],
-            "claims": [(d.claim, verdicts.SIGNS[d.verdict], d.verdict) for d in made.decisions if _is_read_from(d, drawn.item)],
+            "claims": [(d.claim, verdicts.SIGNS[d.verdict], d.verdict) for d in made.decisions if drawn.item.stem in stems[d.claim.id]],
         }
-
-
-def _is_read_from(decision: Decision, item: Item) -> bool:
-    return any(number in (item.number, item.heading) for number in decision.claim.figures)
 
 
 def _run(planned: Planned, fingerprints: Mapping[str, str]) -> dict[str, Any]:

@@ -20,20 +20,22 @@ SIGNS = {
     Verdict.DOES_NOT_HOLD: "✗",
     Verdict.UNDECIDED: "?",
 }
+_OF_SEVERAL = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
 STANDING_SIGNS = {Standing.SUPPORTED: "✓", Standing.CONTRADICTED: "✗", Standing.SPANNED: "?"}
 
 _COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "standing")
 
 
 def counted(decisions: Sequence[Decision]) -> str:
-    """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 2 questions of our own: 1 holds, 1 undecided"."""
+    """How many there are of each verdict: "19 claims: 12 reproduced, 7 not reproduced; 3 questions of our own: 2 hold, 1 undecided"."""
     papers, own = ([decision for decision in decisions if decision.claim.own is ours] for ours in (False, True))
     return "; ".join(_counted(found, noun) for found, noun in ((papers, "claim{}"), (own, "question{} of our own")) if found)
 
 
 def _counted(decisions: Sequence[Decision], noun: str) -> str:
     counts = Counter(decision.verdict for decision in decisions)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    words = {verdict: _OF_SEVERAL.get(verdict, verdict) if counts[verdict] > 1 else verdict for verdict in Verdict if counts[verdict]}
+    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
     return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
 
 

@@ -1,0 +1,48 @@
+"""What holds for every study that can be run by its name."""
+
+import re
+
+import pytest
+
+from ecnlab import studies
+from ecnlab.studies import page
+from ecnlab.studies.model import Study
+
+CHOSEN = [studies.find(name) for name in studies.TITLES]
+each = pytest.mark.parametrize("study", CHOSEN, ids=lambda study: study.name)
+
+
+@each
+def test_it_is_found_by_its_name_and_title(study: Study) -> None:
+    assert studies.TITLES[study.name] == study.title
+
+
+@each
+def test_its_items_and_claims_have_names_of_their_own(study: Study) -> None:
+    stems = [item.stem for item in study.items]
+    ids = [claim.id.lower() for claim in study.claims]
+    assert len(set(stems)) == len(stems)
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in (*stems, *ids)), "they are parts of addresses and of file names"
+
+
+@each
+def test_a_claim_makes_statements_and_is_read_from_items_of_the_study(study: Study) -> None:
+    assert study.claims
+    for claim in study.claims:
+        assert claim.statements, claim.id
+        assert [study.find(number) for number in claim.figures], claim.id
+
+
+@each
+def test_its_demo_is_made_of_its_items(study: Study) -> None:
+    assert len(study.choose(study.demo)) == (len(study.demo) or len(study.items))
+
+
+@each
+def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Study) -> None:
+    text = page.path_of(study.name).read_text()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings[0] == "What was asked"
+    assert "What came out" in headings
+    assert page.with_claims(text, [])
