@@ -41,6 +41,8 @@ SHORTER = {
     ("sweep",): ["--set", "duration=3 s", "--set", "measure_from=0 s", "--seeds", "2"],
     ("study", "run"): ["--figure", "5.29"],
 }
+# Commands whose output later ones of a page need.
+MAKES = {"run", "sweep"}
 # What finds something that is to be found exits with 1.
 FINDS = {("trace", "check"), ("validate", "tables")}
 
@@ -84,13 +86,16 @@ def _substituted(words: list[str]) -> list[str]:
 
 
 def to_run(pages: dict[Path, Commands]) -> dict[Path, Commands]:
-    """Those of each page that can be run as they stand, or with something in place of what stands for it; but for runs each once."""
+    """Those of each page that can be run as they stand, or with something in place of what stands for it.
+
+    Each is run once, where it first stands, but for those of MAKES.
+    """
     found: dict[Path, Commands] = {}
     seen = set()
     for path, commands in pages.items():
         found[path] = []
         for words in map(_substituted, commands):
-            if ELSEWHERE.isdisjoint(words) and not _is_mention(words) and (words[0] == "run" or tuple(words) not in seen):
+            if ELSEWHERE.isdisjoint(words) and not _is_mention(words) and (words[0] in MAKES or tuple(words) not in seen):
                 found[path].append(words)
                 seen.add(tuple(words))
     return found

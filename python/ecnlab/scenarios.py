@@ -212,9 +212,13 @@ def _brought(aqms: Iterable[type[Aqm] | str]) -> tuple[tuple[type[Aqm], ...], li
 def _unused(scenario: Scenario, entries: Iterable[_core.BroughtAqm]) -> list[Problem]:
     """Warnings of AQMs that were brought and stand in no queue."""
     used = set(scenario.aqm_digests)
-    remedy = "name it where a queue is, as in --set link.NAME.queue.aqm={0}"
-    told = "the scenario has no queue with the AQM {0}: " + remedy
-    return [Problem("", None, told.format(entry.name)) for entry in entries if entry.name not in used]
+    return [unused_aqm(entry.name) for entry in entries if entry.name not in used]
+
+
+def unused_aqm(name: str) -> Problem:
+    """The warning that an AQM was brought and stands in no queue."""
+    remedy = f"name it where a queue is, as in --set link.NAME.queue.aqm={name}"
+    return Problem("", None, f"the scenario has no queue with the AQM {name}: {remedy}")
 
 
 def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:

@@ -54,6 +54,8 @@ def test_an_aqm_of_one_s_own_is_compared(command: Command, small_file: Path) -> 
     done = command("compare", small_file, *brought, "--set", 'link.bottleneck.queue={ aqm = "Threshold", limit = 60 }', "--seeds", "2")
     assert done.code == 0, done.err
     assert "│ link.bottleneck.queue.aqm " in done.out
+    assert "no queue with the AQM" not in done.err
+    assert "no queue with the AQM Threshold" in command("compare", small_file, *brought, "--set", "duration=3 s", "--seeds", "2").err
 
 
 def test_ten_seeds_are_run_unless_others_are_named(command: Command, small_file: Path, my_file: Path) -> None:

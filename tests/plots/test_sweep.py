@@ -33,6 +33,7 @@ def _points(bars: Any) -> tuple[list[float], list[float]]:
 def test_the_first_number_is_along_the_axis_and_there_is_a_line_for_each_value_of_the_others(swept: ecnlab.Sweep) -> None:
     (axes,) = swept.plot("goodput_bps").axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("count", "goodput (Mbit/s)")
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
     assert list(_curves(axes)) == ["RED, max_p 0.1", "RED, max_p 0.5", "ECN, max_p 0.1", "ECN, max_p 0.5"]
     xs, ys = _points(_curves(axes)["ECN, max_p 0.5"])
     rows = swept.summary().filter(

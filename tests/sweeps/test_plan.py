@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 import ecnlab
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.sweeps.plan import Plan, plan
+from helpers import EXAMPLES
 
 MAX_P = "link.bottleneck.queue.max_p"
 SCHEMES = {"RED": {"link.bottleneck.queue.aqm": "red", "flows.*.tcp.ecn": False}, "ECN": {}}
@@ -151,6 +153,13 @@ def test_a_warning_is_told_once_with_the_points_that_say_it(small: ecnlab.Scenar
     assert everywhere == small.warnings
     assert len({warning.message for warning in made.warnings}) == len(made.warnings)
     assert all("points " in warning.message for warning in odd)
+
+
+def test_an_aqm_of_one_s_own_need_stand_in_a_queue_at_one_point_only(small_file: Path) -> None:
+    brought = ecnlab.load(small_file, aqms=[f"{EXAMPLES / 'threshold.py'}:Threshold"])
+    own = {"link.bottleneck.queue": {"aqm": "Threshold", "limit": 60}}
+    assert any("no queue with the AQM" in warning.message for warning in _planned(brought, {MAX_P: [0.1, 0.2]}).warnings)
+    assert not any("no queue with the AQM" in warning.message for warning in _planned(brought, {"aqm": {"own": own, "ecn": {}}}).warnings)
 
 
 def test_points_that_are_one_scenario_are_told(small: ecnlab.Scenario) -> None:

@@ -208,7 +208,9 @@ def test_a_file_that_is_not_what_was_written_is_refused_with_the_remedy(small_fi
     assert ecnlab.sweep(small_file, {MAX_P: [0.1]}, store=tmp_path / "store", out=out).groups.equals(ecnlab.open_sweep(out).groups)
 
 
-def test_a_full_disk_leaves_the_folder_before_as_it_was(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_with_the_way_on_and_nothing_half_written_is_read(
+    small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ecnlab.sweeps import folder
 
     whole = folder.write_atomically
@@ -222,8 +224,30 @@ def test_a_full_disk_leaves_the_folder_before_as_it_was(small_file: Path, tmp_pa
     with pytest.raises(ResultsError, match=r"No space left on device; the runs are stored, and the same sweep goes on from there"):
         ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=tmp_path / "out")
     monkeypatch.undo()
-    assert not (tmp_path / "out" / "sweep.json").exists()
+    with pytest.raises(ResultsError, match="run the same sweep again"):
+        _ = ecnlab.open_sweep(tmp_path / "out").points
     assert ecnlab.sweep(small_file, GRID, store=tmp_path / "store").total.height == 4
+
+
+def test_a_folder_that_was_killed_while_it_was_written_is_written_anew(small_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code = (
+        "import os, signal, sys, ecnlab; from ecnlab.sweeps import folder; whole = folder.write_atomically\n"
+        "def die(path, data):\n"
+        "    path.name == 'queues.parquet' and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    whole(path, data)\n"
+        "folder.write_atomically = die\n"
+        f"ecnlab.sweep(sys.argv[1], {GRID!r}, store=sys.argv[2], out=sys.argv[3])"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code, str(small_file), str(tmp_path / "store"), str(out)], check=False)
+        assert done.returncode == -9
+        assert {path.name for path in out.iterdir()} == {"points.parquet", "total.parquet", "groups.parquet", "sweep.json"}
+        with pytest.raises(ResultsError, match="run the same sweep again"):
+            _ = ecnlab.open_sweep(out).points
+    ecnlab.sweep(small_file, GRID, store=tmp_path / "store", out=out)
+    ecnlab.sweep(small_file, GRID, store=None, out=tmp_path / "fresh")
+    assert _bytes(out) == _bytes(tmp_path / "fresh")
 
 
 def test_ctrl_c_keeps_what_has_finished(small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

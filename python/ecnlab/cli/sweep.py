@@ -59,6 +59,7 @@ def sweep(
     the store already is not run again: the same command goes on where it was stopped, and a longer one adds what is missing.
     """
     from ecnlab.cli import output
+    from ecnlab.names import file_name
     from ecnlab.store import Store
     from ecnlab.sweeps import run
     from ecnlab.sweeps.folder import prepared
@@ -69,7 +70,7 @@ def sweep(
     chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
     made = run.plan_of(asked)
     output.warn(made.warnings, str(asked.scenario))
-    folder = prepared(out or Path("results") / f"sweep-{asked.name}")
+    folder = prepared(out or Path("results") / f"sweep-{file_name(asked.name)}")
     kept = Store(store)
     output.warn(kept.warnings, None)
     if not (quiet or as_json):
@@ -83,7 +84,6 @@ def sweep(
 
 def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
     """What the file and the options ask for. Raises UsageError."""
-    from ecnlab.names import file_name
     from ecnlab.sweeps import file as files
 
     grid = _varied(vary)
@@ -95,7 +95,7 @@ def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
                 else f"cannot read {str(file)!r}: there is no such file"
             )
         ends = [key.rsplit(".", 1)[-1] for key in grid]
-        return files.SweepFile(None, file_name("-".join([file.stem, *ends])), file, grid=grid)
+        return files.SweepFile(None, "-".join([file.stem, *ends]), file, grid=grid)
     asked = files.read(file)
     twice = sorted(set(asked.grid) & set(grid))
     if twice:

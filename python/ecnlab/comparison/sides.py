@@ -15,6 +15,7 @@ from ecnlab.analysis.compare import Sample, difference, is_paired
 from ecnlab.comparison.model import Changed, Comparison, Row
 from ecnlab.errors import Problem, UsageError
 from ecnlab.results import Result
+from ecnlab.scenarios import unused_aqm
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.sweep import Sweep
 from ecnlab.units import unit_of
@@ -174,8 +175,10 @@ def _rows_of_one(a: Samples, b: Samples, names: tuple[str, str]) -> list[str]:
 
 
 def _warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> list[tuple[str, Problem]]:
-    """What both say that was hardly meant; that seeds are alike stands in the notes."""
-    return [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings if warning.place != "seeds"]
+    """What both say that was hardly meant; that seeds are alike stands in the notes, and an AQM need stand in one of the two only."""
+    used = {unused_aqm(aqm) for side in (a, b) for aqm in (side.header if isinstance(side, Result) else side.about)["aqms"]}
+    told = [(name, warning) for name, side in zip(names, (a, b), strict=True) for warning in side.warnings]
+    return [(name, warning) for name, warning in told if warning.place != "seeds" and warning not in used]
 
 
 def _asked(sweep: Sweep) -> dict[str, Any]:

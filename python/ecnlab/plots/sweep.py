@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ _ROWS = {
 }
 _KINDS = tuple(filter(None, _ROWS.values()))
 _FEWEST_ON_LOG, _SPAN_OF_LOG = 4, 16.0
+_GAP = 0.06  # of the axis, between two ticks
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ class SweepPlots:
             if view.x.kind in ("name", "flag"):
                 names = _places(view)
                 axes.set_xticks(range(len(names)), [style.label(axes, shown(one)) for one in names])
+            elif _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
+                axes.set_xticks(xs, [f"{x:g}" for x in xs])
             if len(curves) > 1:
                 note = f"the first {MOST_CURVES} of {len(curves)} lines" if len(curves) > MOST_CURVES else ", ".join(view.by)
                 style.legend_above(axes, note)
@@ -293,8 +297,18 @@ def _ticks(view: View) -> Sequence[float]:
     """The values along a log scale, where they span so much that they would crowd on a plain one."""
     if view.x.kind in ("name", "flag"):
         return ()
-    xs = sorted({_x(view, cell) for cell in view.rows[view.x.name]})
+    xs = _xs(view)
     return xs if len(xs) >= _FEWEST_ON_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _SPAN_OF_LOG else ()
+
+
+def _xs(view: View) -> list[float]:
+    """The values along the axis, ascending."""
+    return sorted({_x(view, cell) for cell in view.rows[view.x.name]})
+
+
+def _stand_apart(xs: Sequence[float]) -> bool:
+    """Whether there is room for a tick at each value."""
+    return all(after - before >= _GAP * (xs[-1] - xs[0]) for before, after in pairwise(xs))
 
 
 def _words(quantity: str) -> str:

@@ -1,6 +1,6 @@
 """A sweep's folder: what was asked, its points, and one Parquet file for each table over all points.
 
-DIR/sweep.json         what was asked for, and what each file's digest is; written last
+DIR/sweep.json         what was asked for; once the others are there, what the digest of each is
 DIR/points.parquet     a row for each point
 DIR/TABLE.parquet      total, groups, queues, ...: point, the parameters, seed, the table's own columns
 DIR/summary.parquet    every quantity at every point with its interval; summary.csv has the same
@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import catalog
+from ecnlab import atomic, catalog
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.atomic import write_atomically
 from ecnlab.errors import ResultsError
@@ -52,10 +52,15 @@ _SUMMARY = {
 
 
 def prepared(path: Path) -> Path:
-    """The folder, made if needed. Raises ResultsError if it cannot be, or if it holds what is no sweep's."""
+    """The folder, made if needed, without what a killed process left half written.
+
+    Raises ResultsError if it cannot be made, or if it holds what is no sweep's.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        strange = [] if (path / HEADER).exists() else sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+        atomic.sweep(path)
+        there = [] if is_sweep(path) else sorted(entry.name for entry in path.iterdir())
+        strange = [name for name in there if not name.endswith(".partial")]
     except OSError as error:
         raise ResultsError(f"cannot write to {path}: {error.strerror or error}") from None
     if strange:
@@ -67,6 +72,8 @@ def write(sweep: Sweep, path: Path) -> Sweep:
     """Write a sweep's files; the sweep with its folder. Raises ResultsError if the disk refuses."""
     digests: dict[str, dict[str, Any]] = {}
     try:
+        if not is_sweep(path):
+            write_atomically(path / HEADER, _json({**sweep.about, "files": {}}))
         for name, data in _files(sweep):
             digests[name] = {"size": len(data), "sha256": sha256(data).hexdigest()}
             write_atomically(path / name, data)

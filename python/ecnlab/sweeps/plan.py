@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
-from ecnlab.scenarios import Scenario
+from ecnlab.scenarios import Scenario, unused_aqm
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.arithmetic import evaluated
 from ecnlab.sweeps.axes import Axis, checked_key, grid_axes, plain_value, short_names, with_listed
@@ -60,8 +60,13 @@ class Plan:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What scenarios say that the user hardly meant, each once; and which points are alike."""
-        return [*self._alike(), *self.gathered((warning, point) for point in self.points for warning in point.scenario.warnings)]
+        """What scenarios say that the user hardly meant, each once; and which points are alike.
+
+        An AQM of the user's own need not stand in a queue at every point.
+        """
+        used = {unused_aqm(name) for point in self.points for name in point.scenario.aqm_digests}
+        told = [(warning, point) for point in self.points for warning in point.scenario.warnings if warning not in used]
+        return [*self._alike(), *self.gathered(told)]
 
     def gathered(self, told: Iterable[tuple[Problem, Point]]) -> list[Problem]:
         """Each problem once, with the points that it is told of unless these are all."""
