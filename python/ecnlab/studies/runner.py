@@ -15,9 +15,10 @@ from shlex import quote
 
 from ecnlab import _core
 from ecnlab.atomic import write_atomically
-from ecnlab.errors import ResultsError
+from ecnlab.errors import Interrupted, ResultsError
 from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
+from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import drawing, report, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
@@ -115,17 +116,34 @@ def run_study(
     """
     chosen = choose(study, seeds, numbers, claims)
     results, failures = chosen.plan.run(store, workers, progress=progress)
+    try:
+        return _finish(chosen, results, failures, out, _command(study, seeds, numbers, claims), processes or cores(), progress=progress)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: all runs had finished") from None
+
+
+def _finish(
+    chosen: Chosen,
+    results: Mapping[Need, Result],
+    failures: Sequence[Failure],
+    out: Path,
+    command: str,
+    processes: int,
+    *,
+    progress: bool,
+) -> Outcome:
+    """Draw, decide, and write the report of what all runs are there for."""
     items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
-    asked = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    claims = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
     with Progress(len(items), shown=progress, verb="drawing") as bar:
-        drawn = drawing.draw_all(study, items, results, out / "figures", processes or cores(), bar)
-    decisions = [decide(claim, results.__getitem__) for claim in asked]
-    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in asked]
+        drawn = drawing.draw_all(chosen.study, items, results, out / "figures", processes, bar)
+    decisions = [decide(claim, results.__getitem__) for claim in claims]
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
-    command = _command(study, seeds, numbers, claims)
     made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
-    page = report.render(study, made)
-    _write(out, {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(study, decisions, seeds)})
+    page = report.render(chosen.study, made)
+    told = {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(chosen, decisions)}
+    _write(out, told)
     return Outcome(out / "report.html", decisions, failures, left_out)
 
 
@@ -142,12 +160,12 @@ def _command(study: Study, seeds: Sequence[int], numbers: Sequence[str], claims:
     return " ".join(["ecnlab study run", quote(study.name), "--seeds", listed_seeds(seeds), *options])
 
 
-def _json(study: Study, decisions: Sequence[Decision], seeds: Sequence[int]) -> str:
+def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
     told = {
-        "study": study.name,
+        "study": chosen.study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
-        "seeds": list(seeds),
+        "seeds": list(chosen.plan.seeds),
         "claims": [verdicts.plain(decision) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
