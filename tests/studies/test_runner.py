@@ -99,8 +99,9 @@ def test_the_aecn_study_draws(number: str, tmp_path: Path) -> None:
     assert not re.search(r"\bnan\b", re.sub(r"base64,[^\"]*", "", html), re.IGNORECASE)
 
 
-def test_processes_draw_what_one_draws(tmp_path: Path) -> None:
-    numbers = ["4.3", "4.4", "5.24", "5.25", "5.28", "4.14"]
+def test_processes_draw_what_one_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ecnlab.studies.drawing._WORTH_A_PROCESS", 1)
+    numbers = ["4.3", "5.25"]
     one, two = (run_study(STUDY, tmp_path / str(n), [1], numbers, store=tmp_path / "store", processes=n).report for n in (1, 2))
     assert one.read_bytes() == two.read_bytes()
     assert one.read_text().count("data:image/svg+xml;base64,") == len(numbers)
