@@ -57,7 +57,7 @@ class Outcome:
     ----------
     results : list of Result
         One for each request, in order, with those of its seeds that have finished.
-    failures : list of Failure
+    failures : list of Failure, by title and seed
         The runs that failed.
     """
 
@@ -190,7 +190,8 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
         done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
         outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
-    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], work.failures)
+    failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
+    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
 
 
 def _raise_any(outcome: Outcome) -> None:
