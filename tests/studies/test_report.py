@@ -204,6 +204,17 @@ def test_what_depends_on_a_run_that_failed_is_left_out_by_name(tmp_path: Path, m
     assert "seed 2: out of &lt;luck&gt;" in text
 
 
+def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: Path) -> None:
+    def interrupted(_results: Results) -> Drawing:
+        raise KeyboardInterrupt
+
+    study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=interrupted)])
+    with pytest.raises(ecnlab.Interrupted, match="all runs had finished"):
+        run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store")
+    assert not (tmp_path / "s" / "report.html").exists()
+    assert len(ecnlab.Store(tmp_path / "store").batches.keys) == 2
+
+
 def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
     outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], store=tmp_path / "store")
     batches = ecnlab.Store(tmp_path / "store").batches

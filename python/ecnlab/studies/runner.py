@@ -15,10 +15,12 @@ from shlex import quote
 
 from ecnlab import _core
 from ecnlab.atomic import write_atomically
-from ecnlab.errors import ResultsError
+from ecnlab.errors import Interrupted, ResultsError
 from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
+from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
+from ecnlab.store import Store
 from ecnlab.studies import drawing, report, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
@@ -82,7 +84,7 @@ def run_study(
     numbers: Sequence[str] = (),
     claims: Sequence[str] = (),
     *,
-    store: Path | None = None,
+    store: Store | str | Path | None = None,
     workers: Workers | None = None,
     processes: int | None = None,
     progress: bool = False,
@@ -95,7 +97,7 @@ def run_study(
         What is run, over which seeds, and where the report goes.
     numbers, claims
         The figures and tables, and the claims, that are wanted; all if none is named.
-    store : Path, optional
+    store : Store, str or Path, optional
         Where runs are kept and taken from; in memory only unless given.
     workers : Threads or Cluster, optional
         Who does the runs; the cores of this machine unless given.
@@ -114,18 +116,36 @@ def run_study(
         Ctrl-C; runs that have finished are in the store.
     """
     chosen = choose(study, seeds, numbers, claims)
+    _make(out)
     results, failures = chosen.plan.run(store, workers, progress=progress)
+    try:
+        return _finish(chosen, results, failures, out, _command(study, seeds, numbers, claims), processes or cores(), progress=progress)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted: all runs had finished") from None
+
+
+def _finish(
+    chosen: Chosen,
+    results: Mapping[Need, Result],
+    failures: Sequence[Failure],
+    out: Path,
+    command: str,
+    processes: int,
+    *,
+    progress: bool,
+) -> Outcome:
+    """Draw, decide, and write the report of what all runs are there for."""
     items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
-    asked = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    claims = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
     with Progress(len(items), shown=progress, verb="drawing") as bar:
-        drawn = drawing.draw_all(study, items, results, out / "figures", processes or cores(), bar)
-    decisions = [decide(claim, results.__getitem__) for claim in asked]
-    left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in asked]
+        drawn = drawing.draw_all(chosen.study, items, results, out / "figures", processes, bar)
+    decisions = [decide(claim, results.__getitem__) for claim in claims]
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
-    command = _command(study, seeds, numbers, claims)
     made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
-    page = report.render(study, made)
-    _write(out, {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(study, decisions, seeds)})
+    page = report.render(chosen.study, made)
+    told = {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(chosen, decisions)}
+    _write(out, told)
     return Outcome(out / "report.html", decisions, failures, left_out)
 
 
@@ -142,22 +162,29 @@ def _command(study: Study, seeds: Sequence[int], numbers: Sequence[str], claims:
     return " ".join(["ecnlab study run", quote(study.name), "--seeds", listed_seeds(seeds), *options])
 
 
-def _json(study: Study, decisions: Sequence[Decision], seeds: Sequence[int]) -> str:
+def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
     told = {
-        "study": study.name,
+        "study": chosen.study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
-        "seeds": list(seeds),
+        "seeds": list(chosen.plan.seeds),
         "claims": [verdicts.plain(decision) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _make(out: Path) -> None:
+    """Make the folder of the report, before hours of runs go toward it. Raises ResultsError if that cannot be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"cannot write to {out}: {error.strerror or error}") from None
 
 
 def _write(out: Path, files: Mapping[str, str]) -> None:
     """Put files into the folder, each whole or not at all. Raises ResultsError if the disk refuses."""
     for name, text in files.items():
         try:
-            out.mkdir(parents=True, exist_ok=True)
             write_atomically(out / name, text.encode())
         except OSError as error:
             raise ResultsError(f"cannot write the report {out / name}: {error.strerror or error}") from None
