@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -76,8 +77,8 @@ class StoredPart:
         """One table of all its seeds. Raises ResultsError if the file is not the one that was stored."""
         try:
             return self.read(name)
-        except FileNotFoundError:  # merged meanwhile
-            return self._elsewhere(name).read(name)
+        except FileNotFoundError:  # merged meanwhile, with seeds that are not this part's
+            return _core.join(self.key, self._elsewhere(name).runs(sorted(self.records)))
 
     def read(self, name: str) -> _core.Table:
         """As `table`; raises FileNotFoundError if the batch is gone."""
@@ -91,14 +92,21 @@ class StoredPart:
             what = "is damaged: it is not what was stored" if error.errno is None else f"cannot be read: {error.strerror}"
             raise ResultsError(f"{path} {what}; {remedy(self.batch)}") from None
 
-    def _elsewhere(self, name: str) -> StoredPart:
+    def _elsewhere(self, name: str) -> _core.Table:
+        """The table in the batch that stands for this one, of all its seeds."""
         batches = _looked_at(self.batch.parent)
-        batches.refresh()
-        for part in batches.parts(self.key):
-            same = part.batch != self.batch and name in part.tables and as_text(part.recording) == as_text(self.recording)
-            if same and part.records.keys() >= self.records.keys():
-                return part
+        for _ in range(_MOST_LOOKS):
+            batches.refresh()
+            found = next((part for part in batches.parts(self.key) if self._is_within(part, name)), None)
+            if found is None:
+                break
+            with suppress(FileNotFoundError):  # merged in its turn
+                return found.read(name)
         raise ResultsError(f"cannot read {self.batch / name}.parquet: it is not there; {remedy(self.batch)}")
+
+    def _is_within(self, other: StoredPart, name: str) -> bool:
+        same = other.batch != self.batch and name in other.tables and as_text(other.recording) == as_text(self.recording)
+        return same and other.records.keys() >= self.records.keys()
 
 
 @dataclass(frozen=True)
