@@ -48,6 +48,14 @@ window = "100 ms"
 events = true
 """
 
+# Nothing in it is random.
+FIXED = {
+    "name": "fixed",
+    "duration": "4 s",
+    "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 10}}],
+    "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}],
+}
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -8,14 +8,9 @@ import pytest
 import ecnlab
 from ecnlab.analysis.stats import estimate
 from ecnlab.results import Series
+from helpers import FIXED
 
 # One flow without a draw: drop-tail queue, no spread, one start.
-_FIXED = {
-    "name": "fixed",
-    "duration": "4 s",
-    "link": [{"name": "l", "from": "a", "to": "b", "rate": "1 Mbps", "delay": "1 ms", "queue": {"aqm": "droptail", "limit": 10}}],
-    "flows": [{"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc"}}],
-}
 
 
 def test_every_frame_begins_with_the_seed_and_uses_names(small_result: ecnlab.Result) -> None:
@@ -158,7 +153,7 @@ def test_a_confidence_out_of_range_is_refused(small_result: ecnlab.Result, confi
 
 
 def test_seeds_that_are_all_alike_have_no_interval_and_a_warning() -> None:
-    result = ecnlab.run(ecnlab.scenario(_FIXED), 3)
+    result = ecnlab.run(ecnlab.scenario(FIXED), 3)
     found = result.estimate("goodput_bps")
     assert result.alike
     assert (found.n, found.sd) == (3, 0.0)

@@ -405,15 +405,6 @@ def test_failures_are_told_and_cost_no_other_run(small: ecnlab.Scenario, small_f
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
-def test_failures_are_in_the_order_of_the_requests_in_whatever_order_runs_end(small_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_ordered", lambda tasks, _before: tasks[::-1])
-    faults = {seed: _core.EngineFault(f"fault {seed}") for seed in (1, 2, 3)}
-    requests = [ecnlab.Request(failing(ecnlab.load(small_file, {"duration": text}), faults), [1, 2, 3]) for text in ("7 s", "6 s")]
-    outcome = ecnlab.run_all(requests, threads=1)
-    wanted = [(request.scenario.hash, seed) for request in requests for seed in (1, 2, 3)]
-    assert [(failure.key, failure.seed) for failure in outcome.failures] == wanted
-
-
 @pytest.mark.parametrize("damage", ["a row group too many", "a row group too few", "no extent", "a table without a file"])
 def test_a_journal_that_does_not_fit_its_files_is_told(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
     ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")

@@ -58,7 +58,7 @@ class Outcome:
     results : list of Result
         One for each request, in order, with those of its seeds that have finished.
     failures : list of Failure
-        The runs that failed, in the order of the requests too.
+        The runs that failed, by title, key and seed.
     """
 
     results: list[Result]
@@ -188,17 +188,10 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
     except KeyboardInterrupt:
         results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
         done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
-        outcome = Outcome(results, _in_order(work.failures, requests)) if len(results) == len(requests) else None
+        outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
-    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], _in_order(work.failures, requests))
-
-
-def _in_order(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
-    """Failures in the order of the requests and their seeds, in whatever order the runs ended."""
-    if not failures:
-        return []
-    places = {(request.scenario.hash, seed): (at, seed) for at, request in enumerate(requests) for seed in request.seeds}
-    return sorted(failures, key=lambda failure: places[failure.key, failure.seed])
+    failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
+    return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
 
 
 def _raise_any(outcome: Outcome) -> None:

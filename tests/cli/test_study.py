@@ -71,6 +71,12 @@ def test_a_demo_is_some_figures_with_the_claims_that_their_runs_decide(command: 
     assert len({claim.id for claim in chosen.claims if not claim.own}) >= 8
 
 
+def test_a_study_that_names_no_figures_for_a_demo_says_so(command: Command, tmp_path: Path) -> None:
+    done = command("study", "run", "red-ecn", "--demo")
+    assert (done.code, done.err) == (2, "the study red-ecn names no figures for a demo: leave out --demo\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_that_failed_is_told_with_exit_code_1(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Outcome(tmp_path / "report.html", [], [Failure("0" * 64, "a title", 3, ENGINE, "out of luck")], ["Figure 5.29", "A14"])
     monkeypatch.setattr(runner, "run_study", lambda *_, **__: failed)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ecnlab
 from ecnlab.studies.claims import (
     PERCENT,
     PLAIN,
@@ -15,6 +16,7 @@ from ecnlab.studies.claims import (
     Change,
     Claim,
     Gap,
+    Of,
     Over,
     Range,
     Runs,
@@ -33,6 +35,7 @@ from ecnlab.studies.claims import (
     peak,
 )
 from ecnlab.studies.model import Need
+from helpers import FIXED
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,15 @@ def test_seeds_of_one_value_have_that_value_for_an_interval(value: float, wanted
 def test_what_has_no_interval_says_nothing(values: Sequence[float]) -> None:
     assert standing(values, above(0)) == Standing.SPANNED
     assert standing(values, below(0)) == Standing.SPANNED
+
+
+def test_seeds_that_are_alike_because_nothing_is_random_decide_nothing() -> None:
+    need = Need(FIXED)
+    result = ecnlab.run(ecnlab.scenario(FIXED), [1, 2])
+    assert result.alike
+    (weighed,) = decide(claim(Statement("goodput", Of(need, "goodput_bps"), above(0))), lambda _: result).weighed
+    assert weighed.standing == Standing.SPANNED
+    assert math.isnan(weighed.ours.half_width)
 
 
 def test_a_quantity_is_compared_in_the_unit_in_which_it_is_shown() -> None:

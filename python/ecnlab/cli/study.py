@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ecnlab.cli import DISAGREES, catalog, options
-from ecnlab.errors import Interrupted, UsageError
+from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.studies.runner import Outcome
@@ -100,15 +100,24 @@ def run(
         raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
     chosen = studies.find(name)
     chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{runner.QUICK if quick else runner.FULL}")
+    if demo and not chosen.demo:
+        raise UsageError(f"the study {name} names no figures for a demo: leave out --demo")
     numbers = chosen.demo if demo else figures
+    chosen.choose(numbers)
+    chosen.choose_claims(claims)
     workers = options.workers(threads, cluster)
-    folder = out or Path(f"study-{name}")
-    try:
+    with options.opened(store) as kept:
         outcome = runner.run_study(
-            chosen, folder, chosen_seeds, numbers, claims, store=store, workers=workers, processes=threads, progress=not quiet
+            chosen,
+            out or Path(f"study-{name}"),
+            chosen_seeds,
+            numbers,
+            claims,
+            store=kept,
+            workers=workers,
+            processes=threads,
+            progress=not quiet,
         )
-    except Interrupted as error:
-        raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
     _tell(outcome, as_json=as_json, quiet=quiet)
     sys.exit(DISAGREES if outcome.failures else 0)
 

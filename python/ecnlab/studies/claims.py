@@ -154,21 +154,29 @@ class Over:
 
 @dataclass(frozen=True)
 class Range:
-    """Where a quantity lies if the statement holds, both ends included, in the unit in which it is shown; `words` say it."""
+    """Where a quantity lies if the statement holds, in the unit in which it is shown; `words` say it.
+
+    Both ends are included, unless the range is `open` at them.
+    """
 
     low: float
     high: float
     words: str
+    open: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in it."""
+        return self.low < value < self.high if self.open else self.low <= value <= self.high
 
 
 def above(limit: float) -> Range:
     """More than `limit`."""
-    return Range(math.nextafter(limit, math.inf), math.inf, f"above {limit:g}")
+    return Range(limit, math.inf, f"above {limit:g}", open=True)
 
 
 def below(limit: float) -> Range:
     """Less than `limit`."""
-    return Range(-math.inf, math.nextafter(limit, -math.inf), f"below {limit:g}")
+    return Range(-math.inf, limit, f"below {limit:g}", open=True)
 
 
 def at_least(limit: float) -> Range:
@@ -332,14 +340,24 @@ def decide(claim: Claim, runs: Runs) -> Decision:
 def _weigh(statement: Statement, runs: Runs) -> Weighed:
     factor = statement.shown.factor
     ours = estimate(list(statement.measured.values(runs).values())).scaled(factor)
+    if _alike(statement.measured, runs):
+        ours = ours.without_interval()
     known = statement.measured.ns2()
     return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
 
 
+def _alike(measured: Measured, runs: Runs) -> bool:
+    """Whether nothing is random in any scenario of it, so that its seeds say nothing of how it varies."""
+    needs = list(measured.needs())
+    return bool(needs) and all(runs(need).alike for need in needs)
+
+
 def _standing(ours: Estimate, wanted: Range) -> Standing:
     """What an interval says of a range; without an interval, or with NaN, nothing."""
-    if wanted.low <= ours.low and ours.high <= wanted.high:
+    if wanted.holds(ours.low) and wanted.holds(ours.high):
         return Standing.SUPPORTED
     if ours.high < wanted.low or wanted.high < ours.low:
+        return Standing.CONTRADICTED
+    if wanted.open and (ours.high == wanted.low or ours.low == wanted.high):
         return Standing.CONTRADICTED
     return Standing.SPANNED

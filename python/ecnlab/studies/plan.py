@@ -12,6 +12,7 @@ from ecnlab.jobs import Failure
 from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
+from ecnlab.store import Store
 from ecnlab.studies.model import Need
 from ecnlab.workers import Workers
 
@@ -81,7 +82,7 @@ class Plan:
         return [_planned(asking) for asking in self._by_key().values()]
 
     def run(
-        self, store: Path | None, workers: Workers | None = None, *, progress: bool = False
+        self, store: Store | str | Path | None, workers: Workers | None = None, *, progress: bool = False
     ) -> tuple[dict[Need, Result], list[Failure]]:
         """Run what the store does not have yet.
 

@@ -20,6 +20,7 @@ from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
+from ecnlab.store import Store
 from ecnlab.studies import drawing, report, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
@@ -83,7 +84,7 @@ def run_study(
     numbers: Sequence[str] = (),
     claims: Sequence[str] = (),
     *,
-    store: Path | None = None,
+    store: Store | str | Path | None = None,
     workers: Workers | None = None,
     processes: int | None = None,
     progress: bool = False,
@@ -96,7 +97,7 @@ def run_study(
         What is run, over which seeds, and where the report goes.
     numbers, claims
         The figures and tables, and the claims, that are wanted; all if none is named.
-    store : Path, optional
+    store : Store, str or Path, optional
         Where runs are kept and taken from; in memory only unless given.
     workers : Threads or Cluster, optional
         Who does the runs; the cores of this machine unless given.
@@ -115,6 +116,7 @@ def run_study(
         Ctrl-C; runs that have finished are in the store.
     """
     chosen = choose(study, seeds, numbers, claims)
+    _make(out)
     results, failures = chosen.plan.run(store, workers, progress=progress)
     try:
         return _finish(chosen, results, failures, out, _command(study, seeds, numbers, claims), processes or cores(), progress=progress)
@@ -171,11 +173,18 @@ def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
+def _make(out: Path) -> None:
+    """Make the folder of the report, before hours of runs go toward it. Raises ResultsError if that cannot be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"cannot write to {out}: {error.strerror or error}") from None
+
+
 def _write(out: Path, files: Mapping[str, str]) -> None:
     """Put files into the folder, each whole or not at all. Raises ResultsError if the disk refuses."""
     for name, text in files.items():
         try:
-            out.mkdir(parents=True, exist_ok=True)
             write_atomically(out / name, text.encode())
         except OSError as error:
             raise ResultsError(f"cannot write the report {out / name}: {error.strerror or error}") from None

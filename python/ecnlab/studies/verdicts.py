@@ -96,6 +96,7 @@ def _plain_statement(weighed: Weighed) -> dict[str, Any]:
         "range": statement.range.words,
         "low": _finite(statement.range.low),
         "high": _finite(statement.range.high),
+        "open": statement.range.open,
         "unit": statement.shown.unit,
         "digits": statement.shown.digits,
         "published": statement.published,
