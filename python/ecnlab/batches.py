@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -77,8 +76,8 @@ class StoredPart:
         """One table of all its seeds. Raises ResultsError if the file is not the one that was stored."""
         try:
             return self.read(name)
-        except FileNotFoundError:  # merged meanwhile, with seeds that are not this part's
-            return _core.join(self.key, self._elsewhere(name).runs(sorted(self.records)))
+        except FileNotFoundError:  # merged meanwhile
+            return self._elsewhere(name).read(name)
 
     def read(self, name: str) -> _core.Table:
         """As `table`; raises FileNotFoundError if the batch is gone."""
@@ -92,21 +91,14 @@ class StoredPart:
             what = "is damaged: it is not what was stored" if error.errno is None else f"cannot be read: {error.strerror}"
             raise ResultsError(f"{path} {what}; {remedy(self.batch)}") from None
 
-    def _elsewhere(self, name: str) -> _core.Table:
-        """The table in the batch that stands for this one, of all its seeds."""
+    def _elsewhere(self, name: str) -> StoredPart:
         batches = _looked_at(self.batch.parent)
-        for _ in range(_MOST_LOOKS):
-            batches.refresh()
-            found = next((part for part in batches.parts(self.key) if self._is_within(part, name)), None)
-            if found is None:
-                break
-            with suppress(FileNotFoundError):  # merged in its turn
-                return found.read(name)
+        batches.refresh()
+        for part in batches.parts(self.key):
+            same = part.batch != self.batch and name in part.tables and as_text(part.recording) == as_text(self.recording)
+            if same and part.records.keys() >= self.records.keys():
+                return part
         raise ResultsError(f"cannot read {self.batch / name}.parquet: it is not there; {remedy(self.batch)}")
-
-    def _is_within(self, other: StoredPart, name: str) -> bool:
-        same = other.batch != self.batch and name in other.tables and as_text(other.recording) == as_text(self.recording)
-        return same and other.records.keys() >= self.records.keys()
 
 
 @dataclass(frozen=True)
