@@ -12,7 +12,7 @@ from ecnlab.studies.aecn.beyond.groups import SIZES, SPREADS, UNEQUAL
 from ecnlab.studies.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, need, routers
 from ecnlab.studies.aecn.beyond.routers import CASE, SHARE
 from ecnlab.studies.aecn.beyond.scenarios import Change
-from ecnlab.studies.claims import COUNT, PERCENT, POINTS, Claim, Gap, Measured, Of, Statement, above, at_least, between
+from ecnlab.studies.claims import COUNT, PERCENT, POINTS, Claim, Gap, Measured, Of, Statement, above, between
 from ecnlab.studies.claims import Change as Relative
 from ecnlab.studies.panels import Measure
 
@@ -184,7 +184,7 @@ CLAIMS = [
         ["B9"],
         [
             Statement(
-                network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), at_least(0), POINTS
+                network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), above(0), POINTS
             )
             for network in [*targets.NETWORKS, CASE]
         ],
