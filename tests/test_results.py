@@ -8,6 +8,7 @@ import pytest
 import ecnlab
 from ecnlab.analysis.stats import estimate
 from ecnlab.results import Series
+from helpers import FIXED
 
 # One flow without a draw: drop-tail queue, no spread, one start.
 
