@@ -130,6 +130,16 @@ def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> N
     assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
 
 
+def test_questions_of_our_own_stand_first_where_no_paper_claims_anything(tmp_path: Path) -> None:
+    study = dataclasses.replace(TINY, claims=[claim for claim in CLAIMS if claim.own])
+    html = run_study(study, tmp_path / "s", SEEDS).report.read_text()
+    page = Page(html)
+    assert (page.faults, page.open, [name for name, count in page.ids.items() if count > 1]) == ([], [], [])
+    text = _text(html)
+    assert text.index("Questions of our own No paper asks these") < text.index("Figure 1.1: Goodput")
+    assert "What the paper claims" not in text
+
+
 def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
     assert f"ecnlab {_core.VERSION}, engine build <code>{_core.BUILD}</code>, seeds 1..3." in html
     assert "<pre>ecnlab study run tiny --seeds 1..3</pre>" in html
@@ -137,6 +147,12 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
     result = ecnlab.run(ecnlab.scenario(LOW.scenario), seed=1)
     row = rf"<code>{result.hash[:16]}</code></td><td>1\.\.3</td><td></td><td><code>{result.fingerprints[1][:16]}</code>"
     assert re.search(row, html)
+
+
+def test_a_run_of_few_seeds_says_so(html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "This is a quick look: a full run has 20 seeds" in html
+    monkeypatch.setattr(runner, "FULL", 3)
+    assert "quick look" not in run_study(TINY, tmp_path / "s", SEEDS, claims=["T1"]).report.read_text()
 
 
 def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:

@@ -35,7 +35,8 @@ _MOST_OPEN = 8  # rows of an item's tables; more are folded away
 @dataclass(frozen=True)
 class Made:
     """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
-    were planned, the fingerprint of each scenario's first seed by its key, and the command that makes it all again.
+    were planned, the fingerprint of each scenario's first seed by its key, the command
+    that makes it all again, and how many seeds a full run has.
     """
 
     decisions: Sequence[Decision]
@@ -45,6 +46,7 @@ class Made:
     plan: Plan
     fingerprints: Mapping[str, str]
     command: str
+    seeds_in_full: int
 
 
 def render(study: Study, made: Made) -> str:
@@ -73,10 +75,11 @@ def render(study: Study, made: Made) -> str:
 
 
 class _Claims:
-    """Claims that stand together, and how many there are of each verdict."""
+    """Claims that stand together, how many there are of each verdict, and whether others' numbers stand beside ours."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
+        self.beside = any(row["first"]["published"] or row["first"]["ns2"] for row in rows)
         self.counted = verdicts.counted([row["decision"] for row in rows])
 
 

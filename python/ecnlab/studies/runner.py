@@ -142,7 +142,7 @@ def _finish(
         drawn = drawing.draw_all(chosen.study, items, results, out / "figures", processes, bar)
     decisions = [decide(claim, results.__getitem__) for claim in claims]
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
-    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
+    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, FULL)
     page = report.render(chosen.study, made)
     told = {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(chosen, decisions)}
     _write(out, told)

@@ -75,7 +75,7 @@ def wanted(weighed: Weighed) -> str:
 
 
 def plain(decision: Decision) -> dict[str, Any]:
-    """A claim with its verdict as JSON has it: numbers in the unit shown, null where there is none."""
+    """A claim with its verdict as JSON has it: numbers in the unit shown, null where there is none; `decided_by` counts from 0."""
     claim = decision.claim
     return {
         "id": claim.id,
@@ -85,6 +85,7 @@ def plain(decision: Decision) -> dict[str, Any]:
         "own": claim.own,
         "reading": claim.reading,
         "why": claim.why,
+        "decided_by": decision.weighed.index(deciding(decision)),
         "statements": [_plain_statement(weighed) for weighed in decision.weighed],
     }
 
