@@ -183,9 +183,7 @@ CLAIMS = [
         "AMECN uses the link better than Adaptive RED on these networks",
         ["B9"],
         [
-            Statement(
-                network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), above(0), POINTS
-            )
+            Statement(network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), above(0), POINTS)
             for network in [*targets.NETWORKS, CASE]
         ],
         reading="M5's measure, for one target",
