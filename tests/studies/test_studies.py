@@ -46,3 +46,8 @@ def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Stud
     assert headings[0] == "What was asked"
     assert "What came out" in headings
     assert page.with_claims(text, [])
+
+
+@each
+def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
+    assert list(page.verdicts_in_full(study.name)) in ([], [claim.id for claim in study.claims])
