@@ -21,7 +21,9 @@ def test_it_is_found_by_its_name_and_title(study: Study) -> None:
 def test_its_items_and_claims_have_names_of_their_own(study: Study) -> None:
     stems = [item.stem for item in study.items]
     ids = [claim.id.lower() for claim in study.claims]
+    titles = [item.title for item in study.items]
     assert len(set(stems)) == len(stems)
+    assert len(set(titles)) == len(titles)
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in (*stems, *ids)), "they are parts of addresses and of file names"
 
