@@ -105,7 +105,7 @@ def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str
     assert re.search(
         r"T2 Nothing is marked &amp; dropped\. shown: marks, which should be below 1 – [\d.]+ ± [\d.]+ – ✗ not reproduced", text
     )
-    assert "Why. A queue that marks, marks." in text
+    assert "Why, as 20 seeds show it. A queue that marks, marks." in text
     assert "2 statements: 1 supported, 1 contradicted" in text
     assert "How it is read. Nothing is less than 1." in text
 
@@ -152,7 +152,9 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
 def test_a_run_of_few_seeds_says_so(html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "This is a quick look: a full run has 20 seeds" in html
     monkeypatch.setattr(runner, "FULL", 3)
-    assert "quick look" not in run_study(TINY, tmp_path / "s", SEEDS, claims=["T1"]).report.read_text()
+    full = run_study(TINY, tmp_path / "s", SEEDS, claims=["T1", "T2"]).report.read_text()
+    assert "quick look" not in full
+    assert "Why. A queue that marks, marks." in _text(full)
 
 
 def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:

@@ -1,6 +1,7 @@
 """The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
 
-The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs.
+The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs. What it
+says, and what a claim says of why it does not hold, is said of a full run, whose verdicts stand in that piece.
 `python -m ecnlab.studies.page NAME OUT STORE` writes that piece from the claims.json of a full run in the folder OUT, and what its runs
 took, which the store has, into costs.json.
 """
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import studies
-from ecnlab.studies.claims import Standing
+from ecnlab.studies.claims import Standing, Verdict
 
 _CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
+_VERDICT = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE = re.compile(r"\A# .*\n")
 _COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "verdict")
 
@@ -46,6 +48,13 @@ def html(name: str) -> str:
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
     rendered: str = reader.renderer.render(tokens, reader.options, {})
     return rendered
+
+
+def verdicts_in_full(name: str) -> dict[str, Verdict]:
+    """The verdicts of a full run by claim, as the page has them; empty where none was written into it."""
+    path = path_of(name)
+    found = _CLAIMS.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return {id_: Verdict(verdict) for id_, verdict in _VERDICT.findall(found[0])} if found else {}
 
 
 def _nothing(*_arguments: object) -> str:

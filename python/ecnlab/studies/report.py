@@ -58,12 +58,18 @@ def render(study: Study, made: Made) -> str:
     scenarios = made.plan.scenarios
     shown = {drawn.item.stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
-    rows = [_claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]]) for decision in made.decisions]
+    full, in_full = len(made.plan.seeds) >= made.seeds_in_full, page.verdicts_in_full(study.name)
+    rows = [
+        _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
+        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full)}
+        for decision in made.decisions
+    ]
     return environment.get_template("report.html.j2").render(
         study=study,
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
+        full=full,
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
@@ -94,7 +100,6 @@ def _claim(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
         "statements": [_statement(weighed) for weighed in decision.weighed],
         "standings": verdicts.standings(decision),
         "figures": list(zip(claim.figures, stems, strict=True)),
-        "why": "" if decision.stands else claim.why,
     }
 
 
