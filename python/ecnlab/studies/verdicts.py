@@ -90,7 +90,7 @@ def explained(decision: Decision, in_full: Mapping[str, Verdict], *, full: bool,
 def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
     """A claim with its verdict as JSON has it, and that of a full run, to which `why` belongs; null where there is none.
 
-    Numbers are in the unit shown.
+    Numbers are in the unit shown; `decided_by` counts from 0.
     """
     claim = decision.claim
     return {
@@ -102,6 +102,7 @@ def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
         "own": claim.own,
         "reading": claim.reading,
         "why": claim.why,
+        "decided_by": decision.weighed.index(deciding(decision)),
         "statements": [_plain_statement(weighed) for weighed in decision.weighed],
     }
 
