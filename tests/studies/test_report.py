@@ -12,11 +12,12 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.jobs import ENGINE, Failure
-from ecnlab.studies import runner, verdicts
+from ecnlab.studies import report, runner, verdicts
 from ecnlab.studies.claims import Claim, Statement, Verdict, above
-from ecnlab.studies.model import Drawing, Results, Table
+from ecnlab.studies.model import Drawing, Need, Results, Table
+from ecnlab.studies.plan import Plan
 from ecnlab.studies.runner import run_study
-from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY
+from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY, tree
 
 SEEDS = [1, 2, 3]
 _VOID = {"meta", "img", "br", "hr", "link", "input", "col"}
@@ -256,3 +257,12 @@ def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -
     results, _ = chosen.plan.run(None)
     shown = [verdicts.deciding(runner.decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
     assert shown == ["goodput", "marks", "one over the other", "twice"]
+
+
+def test_the_parameters_in_force_tell_the_aqm_within_a_discipline_but_no_names() -> None:
+    plan = Plan(
+        [Need(tree() | {"link": [{**tree()["link"][0], "queue": {"discipline": "fq", "limit": 120, "aqm": {"name": "codel"}}}]})], [1]
+    )
+    told = dict(report._settings(plan.scenarios))
+    assert told["link.queue.aqm.name"] == "codel"
+    assert not {"name", "link.name", "flows.name"} & set(told)

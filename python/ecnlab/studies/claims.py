@@ -212,6 +212,7 @@ class Shown:
 PLAIN = Shown(1, "", 4)
 COUNT = Shown(1, "", 1)
 PERCENT = Shown(100, "%", 1)
+POINTS = Shown(100, "% points", 2)  # of a gap between two shares or two gains
 MBPS = Shown(1e-6, "Mbit/s", 3)
 KBPS = Shown(1e-3, "kbit/s", 1)
 MS = Shown(1e3, "ms", 2)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+# What is a name in a scenario and no parameter.
+_CALLED = ("name", "link.name", "flows.name")
 _MOST_OPEN = 8  # rows of an item's tables; more are folded away
 
 
@@ -142,11 +144,11 @@ def _run(planned: Planned, fingerprints: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _settings(scenarios: Sequence[Planned]) -> list[tuple[str, str]]:
-    """Every parameter in force but names, with each value that it has in any scenario."""
+    """Every parameter in force, with each value that it has in any scenario; but what scenarios, links and groups are called."""
     values: dict[str, dict[str, None]] = {}
     for planned in scenarios:
         for place, value in _flat("", planned.scenario.resolved):
-            if not place.endswith("name"):
+            if place not in _CALLED:
                 values.setdefault(place, {})[value] = None
     return [(place, " | ".join(found)) for place, found in values.items()]
 

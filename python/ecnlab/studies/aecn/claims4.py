@@ -166,7 +166,11 @@ A7 = Claim(
             for n in _LOCKED_OUT
         ),
     ],
-    reading="A long spell is one of 10 round-trip times and at least 1 s; alike is from half as much time to one and a half; max_p 0.8.",
+    reading=(
+        "A long spell is one of 10 round-trip times and at least 1 s; alike is from half as much time to one and a half; max_p 0.8. The "
+        "thesis also speaks of flows without any data for the duration of the simulation: of those there are 0.4 under ECN and none under "
+        "RED in the mean at 120 flows, 2.7 and 0.3 at 240, and 45 and 8 at 600."
+    ),
 )
 
 A8 = Claim(
