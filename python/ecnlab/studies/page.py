@@ -19,7 +19,7 @@ from ecnlab import studies
 from ecnlab.studies.claims import Standing, Verdict
 
 _CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
-_VERDICT = re.compile(r"^\| (\S+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
+_VERDICT = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE = re.compile(r"\A# .*\n")
 _COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "verdict")
 

@@ -12,7 +12,7 @@ from ecnlab.studies.aecn.beyond.groups import SIZES, SPREADS, UNEQUAL
 from ecnlab.studies.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, need, routers
 from ecnlab.studies.aecn.beyond.routers import CASE, SHARE
 from ecnlab.studies.aecn.beyond.scenarios import Change
-from ecnlab.studies.claims import COUNT, PERCENT, POINTS, Claim, Gap, Measured, Of, Statement, above, at_least, between
+from ecnlab.studies.claims import COUNT, PERCENT, POINTS, Claim, Gap, Measured, Of, Statement, above, between
 from ecnlab.studies.claims import Change as Relative
 from ecnlab.studies.panels import Measure
 
@@ -200,7 +200,7 @@ CLAIMS = [
             Statement(
                 f"{targets.USE.label}, AMECN over ARED, {network}",
                 Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))),
-                at_least(0),
+                above(0),
                 POINTS,
             )
             for network in [*targets.NETWORKS, CASE]
