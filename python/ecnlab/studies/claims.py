@@ -339,11 +339,15 @@ def decide(claim: Claim, runs: Runs) -> Decision:
 
 def _weigh(statement: Statement, runs: Runs) -> Weighed:
     factor = statement.shown.factor
-    ours = estimate(list(statement.measured.values(runs).values())).scaled(factor)
-    if _alike(statement.measured, runs):
-        ours = ours.without_interval()
+    ours = estimated(statement.measured, runs).scaled(factor)
     known = statement.measured.ns2()
     return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
+
+
+def estimated(measured: Measured, runs: Runs) -> Estimate:
+    """The mean of a quantity over seeds, with its interval unless nothing is random in the scenarios that it is measured in."""
+    found = estimate(list(measured.values(runs).values()))
+    return found.without_interval() if _alike(measured, runs) else found
 
 
 def _alike(measured: Measured, runs: Runs) -> bool:
