@@ -57,8 +57,8 @@ class Outcome:
     ----------
     results : list of Result
         One for each request, in order, with those of its seeds that have finished.
-    failures : list of Failure, by title and seed
-        The runs that failed.
+    failures : list of Failure
+        The runs that failed, by title, key and seed.
     """
 
     results: list[Result]

@@ -110,7 +110,10 @@ def test_a_key_that_is_nowhere_is_told_once(small: ecnlab.Scenario) -> None:
         ({"scheme": {"RED": 3}}, ["write it as"]),
         ({"x": {"values": [1], "kye": "a"}}, ["write it as"]),
         ({"x": {"values": [1], "keys": [3]}}, ["keys must be texts"]),
-        ({"seed": [1, 2]}, ["grid: seed: is what the tables call a column"]),
+        ({"seed": [1, 2]}, ["grid: seed: is not varied: a sweep runs each of its seeds at every point; choose them with --seeds"]),
+        ({"name": ["a", "b"]}, ["grid: name: is the scenario's title, which changes no result"]),
+        ({"band": ["a"], "group": ["b"]}, ["grid: band: is no key of a scenario", "grid: group: is no key"]),
+        ({"sd": {"key": MAX_P, "values": [0.1]}}, ["grid: sd: is what the tables call a column of their own: choose another name"]),
         ({MAX_P: [0.1], "p": {"key": MAX_P, "values": [0.2]}}, [f"both set {MAX_P}"]),
         ({"a": {"values": range(1000)}, "b": {"values": range(1000)}}, ["1000 x 1000 are 1000000 points"]),
         ([1], ["must be a dict"]),
@@ -144,6 +147,22 @@ def test_points_and_rules_that_cannot_be_read_are_refused(small: ecnlab.Scenario
     with pytest.raises((UsageError, ScenarioError)) as refused:
         _planned(small, {"scheme": SCHEMES}, points, derived)
     assert message in str(refused.value)
+
+
+def test_all_that_is_wrong_with_what_is_derived_is_told_at_once(small: ecnlab.Scenario) -> None:
+    rules = {
+        "flows.far.count": "flow / 2",
+        "flows.near.count": "__import__('os')",
+        "link.bottleneck.queue.limit": "flows.__class__",
+        "link.bottleneck.queue.max_th": "flows + 1",
+        "link.bottleneck.queue.max_threshold": "flows + 1",
+    }
+    with pytest.raises(ScenarioError) as refused:
+        _planned(small, {"flows": {"values": [20, 40]}}, derived=rules)
+    told = str(refused.value).splitlines()
+    assert len(told) == 4
+    assert [key for key in rules if not any(f"{key}:" in line for line in told)] == ["link.bottleneck.queue.max_th"]
+    assert not any("points" in line for line in told), "they are wrong at every point"
 
 
 def test_a_warning_is_told_once_with_the_points_that_say_it(small: ecnlab.Scenario) -> None:

@@ -212,6 +212,7 @@ class Shown:
 PLAIN = Shown(1, "", 4)
 COUNT = Shown(1, "", 1)
 PERCENT = Shown(100, "%", 1)
+POINTS = Shown(100, "% points", 2)  # of a gap between two shares or two gains
 MBPS = Shown(1e-6, "Mbit/s", 3)
 KBPS = Shown(1e-3, "kbit/s", 1)
 MS = Shown(1e3, "ms", 2)
@@ -262,7 +263,7 @@ class Claim:
     reading : str
         How its words were made ranges, where that is a choice.
     why : str
-        Why it does not hold, or not clearly, if that is known; shown unless all its statements are supported.
+        Why it does not hold, or not clearly, in a full run, if that is known.
     own : bool
         Whether the laboratory itself asks it and no paper says it.
     """
@@ -290,6 +291,11 @@ class Verdict(StrEnum):
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"
 
+    @property
+    def stands(self) -> bool:
+        """Whether all statements of the claim are supported."""
+        return self in (Verdict.REPRODUCED, Verdict.HOLDS)
+
 
 class Standing(StrEnum):
     """What the interval says of a statement."""
@@ -316,11 +322,6 @@ class Decision:
     claim: Claim
     verdict: Verdict
     weighed: Sequence[Weighed]
-
-    @property
-    def stands(self) -> bool:
-        """Whether all its statements are supported."""
-        return self.verdict in (Verdict.REPRODUCED, Verdict.HOLDS)
 
 
 def decide(claim: Claim, runs: Runs) -> Decision:

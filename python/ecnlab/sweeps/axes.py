@@ -23,6 +23,11 @@ RESERVED = frozenset(
 )
 LABEL = "label"
 _LISTS = ("link", "flows")
+_NOT_VARIED = {
+    "name": "is the scenario's title, which changes no result: vary something else",
+    "seed": "is not varied: a sweep runs each of its seeds at every point; choose them with --seeds, or seeds=...",
+}
+_TAKEN = "is what the tables call a column of their own: choose another name"
 _FORMS = 'write it as "KEY" = [VALUES], NAME = { key = "KEY", values = [VALUES] }, or NAME = { VALUE = { "KEY" = VALUE, ... }, ... }'
 
 
@@ -106,9 +111,7 @@ def short_names(axes: Sequence[Axis]) -> dict[str, str]:
     """
     ends = [axis.name.rsplit(".", 1)[-1] for axis in axes]
     short = {axis.name: end if ends.count(end) == 1 and end not in RESERVED else axis.name for end, axis in zip(ends, axes, strict=True)}
-    problems = [
-        f"grid: {name}: is what the tables call a column of their own: choose another name" for name in short.values() if name in RESERVED
-    ]
+    problems = [f"grid: {axis.name}: {_why_not(axis)}" for axis in axes if short[axis.name] in RESERVED]
     problems += _written_twice(axes)
     if problems:
         raise UsageError("\n".join(problems))
@@ -169,6 +172,12 @@ def _keys(given: Mapping[str, Any]) -> tuple[str, ...]:
     if not all(isinstance(key, str) for key in keys):
         raise UsageError(f"keys must be texts, not {keys!r}")
     return tuple(keys)
+
+
+def _why_not(axis: Axis) -> str:
+    """Why an axis cannot have the name that it has, which is one of the tables' own."""
+    is_key = axis.keys == (axis.name,)
+    return _NOT_VARIED.get(axis.name, "is no key of a scenario") if is_key else _TAKEN
 
 
 def _written_twice(axes: Sequence[Axis]) -> list[str]:

@@ -16,7 +16,7 @@ from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
 from ecnlab.scenarios import Scenario, unused_aqm
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.arithmetic import evaluated
-from ecnlab.sweeps.axes import Axis, checked_key, grid_axes, plain_value, short_names, with_listed
+from ecnlab.sweeps.axes import Axis, grid_axes, plain_value, short_names, with_listed
 from ecnlab.sweeps.values import shown
 
 MOST_POINTS = 100_000
@@ -139,26 +139,32 @@ class _Points:
     def _point(self, number: int, given: Values) -> Point:
         values = {short: given.get(name) for name, short in self._short.items()}
         point = Point(number, values, self._base)
+        changes, wrong = self._changes(given, values)
         try:
-            return replace(point, scenario=self._base.changed(self._changes(given, values)))
+            point = replace(point, scenario=self._base.changed(changes))
         except ScenarioError as error:
-            wrong = error.problems
+            wrong += error.problems
         except UsageError as error:
-            wrong = [Problem("", None, str(error))]
+            wrong.append(Problem("", None, str(error)))
         for problem in wrong:
             self._wrong.setdefault(problem, []).append(point)
         return point
 
-    def _changes(self, given: Values, values: Values) -> dict[str, Any]:
+    def _changes(self, given: Values, values: Values) -> tuple[dict[str, Any], list[Problem]]:
+        """What is changed in the scenario, and what is wrong with the rules that give no value."""
         changes: dict[str, Any] = {}
         for name, value in given.items():
             changes |= self._axes[name].changes(value)
         ordered = dict(sorted(changes.items(), key=lambda change: change[0].count(".")))
         known = {name: value for name, value in values.items() if value is not None}
+        wrong = []
         for key, rule in self._derived.items():
             ordered.pop(key, None)
-            ordered[key] = _derived_value(key, rule, known)
-        return ordered
+            try:
+                ordered[key] = _derived_value(key, rule, known)
+            except UsageError as error:
+                wrong.append(Problem("", None, str(error)))
+        return ordered, wrong
 
 
 def _derived_value(key: str, rule: str | Callable[[Values], Any], values: Values) -> Any:
@@ -208,7 +214,8 @@ def _checked_derived(derived: Derived, axes: Sequence[Axis]) -> Derived:
         raise UsageError(f"derived: must be a dict from keys to expressions, not {type(derived).__name__}")
     problems = []
     for key, rule in derived.items():
-        checked_key(key, None)
+        if not isinstance(key, str):
+            problems.append(f"derived: {key!r} is no key of a scenario")
         if not isinstance(rule, str) and not callable(rule):
             problems.append(f'derived: {key}: {rule!r} is no expression: write it as text, e.g. "flows / 3"')
         problems += [f"derived: {key}: is set by the axis {axis.name} too: leave out one of them" for axis in axes if key in axis.sets]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from ecnlab.networks import GROUPS
-from ecnlab.studies.claims import MS, PERCENT, PLAIN, Change, Claim, Gap, Statement, above, at_least, at_most, below, order
+from ecnlab.studies.claims import MS, PERCENT, PLAIN, POINTS, Change, Claim, Gap, Statement, above, at_least, at_most, below, order
 from ecnlab.studies.panels import Measure
 from ecnlab.studies.today.measures import DELAY, GOODPUT, JAIN, LOCKED_OUT, LONG_GOODPUT, OF_GROUPS, WAIT, exchanges
 from ecnlab.studies.today.scenarios import CUBIC, CUBIC_ECN, DCTCP, FLOWS, MARKING, RECOVERIES, WITH_ECN, WITHOUT_ECN, datagrams, need
@@ -163,7 +163,7 @@ CLAIMS = [
         "T11",
         "The better the loss recovery, the less goodput ECN gains",
         ["9"],
-        order({name: _gain_of(name) for name in RECOVERIES}, PERCENT),
+        order({name: _gain_of(name) for name in RECOVERIES}, POINTS),
         reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",
         own=True,
     ),
