@@ -9,7 +9,7 @@ from ecnlab.networks import CHAPTER_4, CHAPTER_5, Thesis
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import Palette
 from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates, with_interval
-from ecnlab.studies.panels import Look, Measure, Needs, item, settle
+from ecnlab.studies.panels import Look, Measure, Needs, item
 from ecnlab.studies.today import measures, scenarios
 from ecnlab.studies.today.measures import DELAY, DROPS, EVENNESS, GOODPUT, JAIN, LOCKED_OUT, MARKS, OF_GROUPS, TAIL, TIMEOUTS, WAIT
 from ecnlab.studies.today.scenarios import (
@@ -53,7 +53,6 @@ def _draw_gains(results: Results) -> Drawing:
         lines.draw_over_names(axes, MARKING, curves, y_label=title, palette=_BY_FLOWS)
         axes.axhline(0, color="black", linewidth=0.6)
     style.legend_of_panels(figure, panels[0])
-    settle(figure)
     rows = [[title, str(flows), queue, with_interval(one, 3)] for (title, flows, queue), one in found]
     return Drawing(
         figure,
@@ -132,7 +131,6 @@ def _draw_exchanges(results: Results) -> Drawing:
         lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=scenarios.OF_HOSTS)
         found += [((measure.heading, kind, q), one) for kind, points in by_kind.items() for q, one in zip(kinds[kind], points, strict=True)]
     style.legend_of_panels(figure, panels[0])
-    settle(figure)
     rows = [[str(part) for part in place] + [with_interval(one, 2)] for place, one in found]
     table = Table("Exchanges of 5 KB", ["quantity", "clients", "queue", "mean"], rows)
     return Drawing(figure, [table], estimates(["quantity", "clients", "queue"], "mean", found))
