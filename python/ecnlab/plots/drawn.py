@@ -60,7 +60,7 @@ class Drawn(Figure):
             self.set_figheight(_HIGHER * self.get_figheight())
         chosen = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
         for axis, _ in chosen:
-            axis.set_major_locator(FixedLocator(axis.get_majorticklocs()))
+            axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())))
         self._has_room()
         self.set_layout_engine(None)
         try:
