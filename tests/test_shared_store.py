@@ -143,7 +143,7 @@ def test_who_comes_second_begins_at_the_end_and_others_anywhere(scenarios: list[
     with store.at_work() as first, ecnlab.Store(tmp_path / "s").at_work() as second, store.at_work() as third:
         assert (first, second, third) == (0, 1, 2)
     assert not list(store.batches.path.glob(".*"))
-    tasks = runner._tasks(_requests(scenarios), [runner._Memory()] * 4, 0)
+    tasks = runner._tasks(_requests(scenarios), [runner._Memory()] * 4)
     assert runner._ordered(list(tasks), 1) == tasks[::-1]
     shuffled = runner._ordered(list(tasks), 2)
     assert shuffled != tasks
@@ -343,9 +343,110 @@ def test_a_store_that_can_only_be_read_gives_what_it_has(small: ecnlab.Scenario,
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    for owner, name in ((batches, "put"), (atomic, "put"), (Path, "touch")):
+    for owner, name in ((batches, "put"), (atomic, "put"), (Path, "touch"), (Path, "unlink"), (Path, "rename"), (Path, "rmdir")):
         monkeypatch.setattr(owner, name, refuse)
     assert ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s").results[0].summary_json() == first.summary_json()
+
+
+def test_a_run_that_a_store_lacks_and_cannot_take_is_refused_before_it_is_run(
+    small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, int]]
+) -> None:
+    ecnlab.Store(tmp_path / "s")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot write to .*: Read-only file system"):
+        ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    assert ran == []
+
+
+def test_batches_that_do_not_say_what_they_hold_cost_their_own_runs_only_and_are_told_at_once(
+    scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]]
+) -> None:
+    folder = tmp_path / "s" / _core.BUILD
+    made = []
+    for scenario in scenarios:
+        ecnlab.run_all([ecnlab.Request(scenario, [1, 2])], store=tmp_path / "s")
+        made += [path for path in folder.glob("batch-*") if path not in made]
+    (made[0] / "batch.json").write_text("{")
+    (made[1] / "batch.json").unlink()
+    (folder / "batch-stray").write_text("mine")
+    ran.clear()
+    store = ecnlab.Store(tmp_path / "s")
+    results = ecnlab.run_all(_requests(scenarios, [1, 2]), store=store).results
+    assert sorted(ran) == sorted((scenario.hash, seed) for scenario in scenarios[:2] for seed in (1, 2))
+    assert [result.summary_json() for result in results] == [ecnlab.run(scenario, 2).summary_json() for scenario in scenarios]
+    again = "its runs are not used, and those that are asked for are run again; delete the folder"
+    assert sorted(warning.message for warning in store.warnings) == sorted(
+        [
+            f"{made[0] / 'batch.json'} is damaged; {again} {made[0]}",
+            f"{made[1] / 'batch.json'} is not there; {again} {made[1]}",
+            f"{folder / 'batch-stray'} is a file and no batch: nothing of it is used; move it elsewhere",
+        ]
+    )
+
+
+@pytest.mark.parametrize("digest", [True, False])
+def test_a_seed_that_a_journal_has_and_its_tables_lack_is_no_silent_hole(small: ecnlab.Scenario, tmp_path: Path, digest: bool) -> None:
+    ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    (path,) = (tmp_path / "s" / _core.BUILD).glob("batch-*/batch.json")
+    told = json.loads(path.read_text())
+    seeds = told["runs"][0]["seeds"]
+    seeds["99"] = seeds["2"]
+    if not digest:
+        del told["digest"]
+    path.write_text(json.dumps(told))
+    if digest:
+        result = ecnlab.run_all([ecnlab.Request(small, [99])], store=tmp_path / "s").results[0]
+        assert result.summary_json() == ecnlab.run(small, seed=99).summary_json()
+        return
+    for table in ("flows", "total"):
+        result = ecnlab.run_all([ecnlab.Request(small, [99])], store=tmp_path / "s").results[0]
+        with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged: its seeds are not those of total\.parquet; delete"):
+            result.table(table)
+
+
+def test_all_batches_with_a_damaged_table_are_told_at_once_and_none_is_merged(
+    small: ecnlab.Scenario, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _many_batches(tmp_path / "s", small, monkeypatch)
+    folder = tmp_path / "s" / _core.BUILD
+    damaged = sorted(folder.glob("batch-*"))[3:5]
+    for batch in damaged:
+        (batch / "groups.parquet").write_bytes(b"PAR1 no more")
+    other = ecnlab.load(small_file, {"duration": "7 s"})
+    assert ecnlab.run_all([ecnlab.Request(other, [1])], store=tmp_path / "s").results[0].seeds == [1]
+    assert len(list(folder.glob("batch-*"))) == 3, "the two that are damaged and what the others were merged into"
+    result = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=tmp_path / "s").results[0]
+    with pytest.raises(ecnlab.ResultsError, match=f"is not what was stored; delete the folders {damaged[0]} {damaged[1]}, and"):
+        _ = result.groups
+    for batch in damaged:
+        shutil.rmtree(batch)
+    whole = ecnlab.run_all([ecnlab.Request(small, range(1, 21))], store=tmp_path / "s").results[0]
+    assert whole.summary_json() == ecnlab.run(small, 20).summary_json()
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"format": null}'])
+def test_a_store_whose_own_file_is_lost_or_damaged_is_one_all_the_same(
+    small: ecnlab.Scenario, tmp_path: Path, ran: list[tuple[str, int]], text: str | None
+) -> None:
+    ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    mark = tmp_path / "s" / "store.json"
+    mark.unlink()
+    if text is not None:
+        mark.write_text(text)
+    ran.clear()
+    store = ecnlab.Store(tmp_path / "s")
+    assert [warning.message for warning in store.warnings] == [f"{mark} was lost or damaged, and is written again"]
+    assert ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=store).results[0].seeds == [1, 2]
+    assert ran == []
+    assert ecnlab.Store(tmp_path / "s").warnings == []
+    mark.unlink()
+    (tmp_path / "s" / "notes.txt").write_text("mine")
+    with pytest.raises(ecnlab.ResultsError, match=r"is not empty .* and is no store"):
+        ecnlab.Store(tmp_path / "s")
 
 
 def test_a_partial_of_another_host_is_left_alone(small: ecnlab.Scenario, tmp_path: Path) -> None:
@@ -406,7 +507,7 @@ def test_failures_are_told_and_cost_no_other_run(small: ecnlab.Scenario, small_f
 
 
 @pytest.mark.parametrize("damage", ["a row group too many", "a row group too few", "no extent", "a table without a file"])
-def test_a_journal_that_does_not_fit_its_files_is_told(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
+def test_a_journal_that_does_not_fit_its_files_counts_as_none_and_is_told(small: ecnlab.Scenario, tmp_path: Path, damage: str) -> None:
     ecnlab.run_all([ecnlab.Request(small, [1])], store=tmp_path / "s")
     (path,) = (tmp_path / "s" / _core.BUILD).glob("batch-*/batch.json")
     told = json.loads(path.read_text())
@@ -419,6 +520,10 @@ def test_a_journal_that_does_not_fit_its_files_is_told(small: ecnlab.Scenario, t
         total["footer"] = ["0", 1, "x"]
     else:
         del told["files"]["total"]
+    told.pop("digest")
     path.write_text(json.dumps(told))
-    with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged; delete the folder"):
-        ecnlab.Store(tmp_path / "s")
+    store = ecnlab.Store(tmp_path / "s")
+    assert [warning.message for warning in store.warnings] == [
+        f"{path} is damaged; its runs are not used, and those that are asked for are run again; delete the folder {path.parent}"
+    ]
+    assert store.batches.keys == []

@@ -191,14 +191,20 @@ def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Sc
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
-def test_a_damaged_batch_is_told_with_what_to_delete_and_then_run_again(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
+def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     batch = _batch(tmp_path / "r")
     (batch / "batch.json").write_text(text)
-    with pytest.raises(ecnlab.ResultsError, match=r"batch\.json is damaged; delete the folder .*batch-.* computes its seeds again"):
-        ecnlab.run(small, 1, out=tmp_path / "r")
+    ecnlab.run(small, [2], out=tmp_path / "r")
+    damaged = ecnlab.open_result(tmp_path / "r")
+    assert damaged.seeds == [2]
+    assert [warning.message for warning in damaged.warnings] == [
+        f"{batch / 'batch.json'} is damaged; its runs are not used, and those that are asked for are run again; delete the folder {batch}"
+    ]
+    again = ecnlab.run(small, 2, out=tmp_path / "r")
+    assert (again.seeds, again.warnings) == ([1, 2], damaged.warnings)
     shutil.rmtree(batch)
-    assert ecnlab.run(small, 1, out=tmp_path / "r").seeds == [1]
+    assert ecnlab.run(small, 2, out=tmp_path / "r").summary_json() == ecnlab.run(small, 2).summary_json()
 
 
 def test_a_folder_below_a_file_cannot_be_written(small: ecnlab.Scenario, small_file: Path) -> None:

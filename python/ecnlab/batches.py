@@ -10,15 +10,18 @@ or not there. Several processes, on several hosts too, may write batches into on
 
 Many small batches are merged into one. The merged one is there before those that it stands for are removed, and names them, so that
 what a killed process did not remove is removed by the next. Who finds a batch gone looks for its runs again.
+
+A batch that does not say what it holds, because `batch.json` is damaged or lost, counts as none: its runs are run again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -26,13 +29,17 @@ from typing import Any
 
 from ecnlab import _core
 from ecnlab.atomic import flush, flush_names, put, remove, writer
-from ecnlab.errors import ResultsError
+from ecnlab.errors import Problem, ResultsError
 from ecnlab.jobs import Finished
 from ecnlab.seeds import listed_seeds
 from ecnlab.tables import SeedRecord, about, as_text, covers, joined
 
 _JOURNAL = "batch.json"
 _SCENARIOS = "scenarios.json"
+_DIGEST = "digest"
+
+# The table that has one row for each seed.
+_COUNTED = "total"
 
 # Batches below so many bytes are merged when there are so many of them.
 _TIERS = ((1 << 20, 16), (8 << 20, 8))
@@ -55,6 +62,11 @@ class TableFile:
         """Its bytes."""
         return self.footer[0] + self.footer[1]
 
+    def is_in(self, data: bytes) -> bool:
+        """Whether these are its bytes."""
+        parts = (*self.row_groups, self.footer)
+        return len(data) == self.size and all(_digest(data, begin, size) == digest for begin, size, digest in parts)
+
 
 @dataclass(frozen=True)
 class StoredPart:
@@ -76,11 +88,24 @@ class StoredPart:
         """One table of all its seeds. Raises ResultsError if the file is not the one that was stored."""
         try:
             return self.read(name)
-        except FileNotFoundError:  # merged meanwhile
-            return self._elsewhere(name).read(name)
+        except FileNotFoundError as error:  # merged meanwhile, maybe with more seeds
+            return _core.join(self.key, self._elsewhere(name, error.filename).read(name).runs(sorted(self.records)))
 
     def read(self, name: str) -> _core.Table:
         """As `table`; raises FileNotFoundError if the batch is gone."""
+        if not self.is_counted():
+            raise ResultsError(f"{self.batch / _JOURNAL} is damaged: its seeds are not those of {_COUNTED}.parquet; {self._remedy()}")
+        return self._read(name)
+
+    def is_counted(self) -> bool:
+        """Whether its seeds are those that there are rows of."""
+        return self._counted == sorted(self.records)
+
+    @cached_property
+    def _counted(self) -> list[int]:
+        return list(self._read(_COUNTED).column("seed"))
+
+    def _read(self, name: str) -> _core.Table:
         path, file, row_group = self.batch / f"{name}.parquet", self.files[name], self.row_groups[name]
         try:
             data = _bytes(path, file.row_groups[row_group])
@@ -89,71 +114,105 @@ class StoredPart:
             raise
         except OSError as error:
             what = "is damaged: it is not what was stored" if error.errno is None else f"cannot be read: {error.strerror}"
-            raise ResultsError(f"{path} {what}; {remedy(self.batch)}") from None
+            raise ResultsError(f"{path} {what}; {self._remedy()}") from None
 
-    def _elsewhere(self, name: str) -> StoredPart:
+    def _remedy(self) -> str:
+        """What to do with this batch, and with all others that are damaged as well."""
+        others = [batch.path for batch in Batches(self.batch.parent).batches if not batch.is_whole()]
+        return remedy(*sorted({self.batch, *others}))
+
+    def _elsewhere(self, name: str, missing: str) -> StoredPart:
         batches = _looked_at(self.batch.parent)
         batches.refresh()
         for part in batches.parts(self.key):
             same = part.batch != self.batch and name in part.tables and as_text(part.recording) == as_text(self.recording)
             if same and part.records.keys() >= self.records.keys():
                 return part
-        raise ResultsError(f"cannot read {self.batch / name}.parquet: it is not there; {remedy(self.batch)}")
+        raise ResultsError(f"cannot read {missing}: it is not there; {self._remedy()}")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch says of itself: its parts, whose scenarios it tells of, its bytes, and the batches that it stands for."""
+    """What a batch says of itself: its parts, whose scenarios it tells of, its tables' files, and the batches that it stands for."""
 
     path: Path
     parts: Sequence[StoredPart]
     scenarios: frozenset[str]
-    size: int
+    files: Mapping[str, TableFile]
     merged: Sequence[str]
 
     @staticmethod
     def open(path: Path) -> Batch:
         """Read it. Raises ResultsError if it is damaged, FileNotFoundError if it is gone."""
-        told = read_json(path / _JOURNAL, remedy(path))
+        told = read_json(path / _JOURNAL, unused(path))
+        digest = told.pop(_DIGEST, None)
         try:
+            if digest is not None and digest != _journal_digest(told):
+                raise ValueError("not what was stored")
             files = {name: _table_file(file) for name, file in told["files"].items()}
             parts = list(_parts(path, told["runs"], files))
-            size = sum(file.size for file in files.values())
-            return Batch(path, parts, frozenset(told["scenarios"]), size, told["merged"])
+            return Batch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ResultsError(f"{path / _JOURNAL} is damaged; {remedy(path)}") from None
+            raise ResultsError(f"{path / _JOURNAL} is damaged; {unused(path)}") from None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its tables."""
+        return sum(file.size for file in self.files.values())
+
+    def is_whole(self) -> bool:
+        """Whether its files are there and are those that were stored."""
+        try:
+            sound = all(file.is_in((self.path / f"{name}.parquet").read_bytes()) for name, file in self.files.items())
+            return sound and self.scenarios <= _scenarios(self).keys() and all(part.is_counted() for part in self.parts)
+        except (OSError, ResultsError):
+            return False
 
 
 class Batches:
     """The batches of one folder, by key and seed."""
 
     def __init__(self, path: Path) -> None:
-        """Look what there is. Raises ResultsError if a batch is damaged."""
+        """Look what there is."""
         self.path = path
         self._batches: dict[str, Batch] = {}
+        self._unused: dict[str, str] = {}
         self._parts: dict[str, list[StoredPart]] = {}
         self.refresh()
 
     def refresh(self) -> None:
-        """Look what other processes have stored or merged meanwhile. Raises ResultsError if a batch is damaged."""
+        """Look what other processes have stored or merged meanwhile. Raises ResultsError if they do not come to an end."""
         for _ in range(_MOST_LOOKS):
             there = {path.name for path in self.path.glob("batch-*")}
-            gone, new = self._batches.keys() - there, sorted(there - self._batches.keys())
+            known = self._batches.keys() | self._unused.keys()
+            gone, new = known - there, sorted(there - known)
             if not gone and not new:
                 return
             for name in gone:
-                del self._batches[name]
+                self._batches.pop(name, None)
+                self._unused.pop(name, None)
             for name in new:
                 self._open(name)
             self._parts = _by_key(self._batches.values())
         raise ResultsError(f"{self.path} does not come to rest: batches come and go; try again")
 
     def _open(self, name: str) -> None:
+        path = self.path / name
+        if path.is_file():
+            self._unused[name] = f"{path} is a file and no batch: nothing of it is used; move it elsewhere"
+            return
         try:
-            self._batches[name] = Batch.open(self.path / name)
+            self._batches[name] = Batch.open(path)
+        except ResultsError as error:
+            self._unused[name] = str(error)
         except FileNotFoundError:
-            if (self.path / name).is_dir():
-                raise ResultsError(f"{self.path / name / _JOURNAL} is not there; {remedy(self.path / name)}") from None
+            if os.path.lexists(path):
+                self._unused[name] = f"{path / _JOURNAL} is not there; {unused(path)}"
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What is called a batch and cannot be used, each with the remedy."""
+        return [Problem("", None, told) for _, told in sorted(self._unused.items())]
 
     @property
     def batches(self) -> list[Batch]:
@@ -205,11 +264,17 @@ class Batches:
         self.refresh()
 
     def merge(self) -> None:
-        """Merge small batches if they are many. A disk that refuses, or another process that is faster, leaves them as they are."""
+        """Merge small batches if they are many; those that are damaged stay as they are.
+
+        A disk that refuses, or another process that is faster, leaves all as they are.
+        """
         self.remove_merged()
         for many in _many(self.batches):
+            whole = [batch for batch in many if batch.is_whole()]
+            if len(whole) < 2:
+                continue
             try:
-                self._put(_united(many), _all_scenarios(many), [batch.path.name for batch in many])
+                self._put(_united(whole), _all_scenarios(whole), [batch.path.name for batch in whole])
             except OSError:
                 return
             self.refresh()
@@ -217,7 +282,7 @@ class Batches:
 
     def remove_merged(self) -> None:
         """Remove the batches that others stand for."""
-        for name in sorted({name for batch in self.batches for name in batch.merged} & self._batches.keys()):
+        for name in sorted({name for batch in self.batches for name in batch.merged} & (self._batches.keys() | self._unused.keys())):
             remove(self.path / name)
         self.refresh()
 
@@ -306,7 +371,7 @@ def _fill(partial: Path, parts: Sequence[_NewPart], scenarios: Mapping[str, Any]
         for part in parts
     ]
     told = {"format": _core.FORMAT, "build": _core.BUILD, "merged": merged, "scenarios": sorted(scenarios), "runs": runs, "files": files}
-    put(partial / _JOURNAL, as_json(told, indent=None))
+    put(partial / _JOURNAL, as_json(told | {_DIGEST: _journal_digest(told)}, indent=None))
 
 
 _ENGINE = [("format", str(_core.FORMAT)), ("engine", _core.VERSION), ("build", _core.BUILD)]
@@ -317,6 +382,11 @@ def _told_of(data: bytes, extents: Sequence[tuple[int, int]]) -> dict[str, Any]:
     footer = (end, len(data) - end)
     row_groups, footer_told = [[*one, _digest(data, *one)] for one in extents], [*footer, _digest(data, *footer)]
     return {"row_groups": row_groups, "footer": footer_told}
+
+
+def _journal_digest(told: Mapping[str, Any]) -> str:
+    """The digest of what `batch.json` says besides it."""
+    return sha256(as_json(told, indent=None)).hexdigest()
 
 
 def _digest(data: bytes, begin: int, size: int) -> str:
@@ -341,6 +411,8 @@ def _parts(path: Path, runs: Iterable[Mapping[str, Any]], files: Mapping[str, Ta
         records = {int(seed): SeedRecord(seed=int(seed), **about) for seed, about in told["seeds"].items()}
         row_groups = {table: next_one[table] for table in told["tables"]}
         next_one.update({table: at + 1 for table, at in row_groups.items()})
+        if _COUNTED not in row_groups:
+            raise ValueError("nothing tells whether its seeds are all there")
         yield StoredPart(path, told["key"], told["record"], records, row_groups, files)
     if any(next_one[table] != len(file.row_groups) for table, file in files.items()):
         raise ValueError("row groups that are nobody's")
@@ -384,9 +456,15 @@ def _footer(path: Path, extent: _Extent) -> _core.Footer:
     return _core.Footer(_bytes(path, extent))
 
 
-def remedy(batch: Path) -> str:
-    """What to do with a batch that is damaged."""
-    return f"delete the folder {batch}, and the same run computes its seeds again"
+def remedy(*batches: Path) -> str:
+    """What to do with batches that are damaged."""
+    what, whose = ("folder", "its") if len(batches) == 1 else ("folders", "their")
+    return f"delete the {what} {' '.join(map(str, batches))}, and the same run computes {whose} seeds again"
+
+
+def unused(batch: Path) -> str:
+    """What becomes of a batch that does not say what it holds, and what to do with it."""
+    return f"its runs are not used, and those that are asked for are run again; delete the folder {batch}"
 
 
 def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -112,10 +112,13 @@ class Result:
         The results folder, or None if the result lives in memory only.
     """
 
-    def __init__(self, header: Mapping[str, Any], homes: Mapping[int, Part], path: Path | None = None) -> None:
+    def __init__(
+        self, header: Mapping[str, Any], homes: Mapping[int, Part], path: Path | None = None, warnings: Sequence[Problem] = ()
+    ) -> None:
         self.header = header
         self.path = path
         self._homes = dict(sorted(homes.items()))
+        self._of_folder = warnings
         self._columns: dict[str, Columns] = {}
         self._values: dict[tuple[str, str], dict[str, list[float]]] = {}
 
@@ -172,8 +175,8 @@ class Result:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What the scenario says, or the runs show, that the user hardly meant; each message has the remedy."""
-        told = [Problem(**warning) for warning in self.header["warnings"]]
+        """What the scenario says, or the runs and their folder show, that the user hardly meant; each message has the remedy."""
+        told = [*(Problem(**warning) for warning in self.header["warnings"]), *self._of_folder]
         return told + ([Problem("seeds", None, _ALIKE)] if self.alike else [])
 
     @cached_property
@@ -227,7 +230,7 @@ class Result:
         """The result of one of the seeds. Raises UnknownName if it is none of them."""
         if seed not in self._homes:
             raise UnknownName("seed", str(seed), map(str, self.seeds))
-        return Result(self.header, {seed: self._homes[seed]}, self.path)
+        return Result(self.header, {seed: self._homes[seed]}, self.path, self._of_folder)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -386,12 +389,13 @@ def open_result(path: str | Path) -> Result:
     Raises
     ------
     ResultsError
-        The folder is none of ours, of another format, or damaged.
+        The folder is none of ours, of another format, or its header is damaged. Damaged batches are told in the result's `warnings`.
     UsageError
         The argument is no path.
     """
     folder = Folder.open(folder_path("path", path))
-    return Result(folder.header, chosen(folder.batches().parts(str(folder.header["hash"])), {}), folder.path)
+    batches = folder.batches()
+    return Result(folder.header, chosen(batches.parts(str(folder.header["hash"])), {}), folder.path, batches.warnings)
 
 
 def stored_result(store: Store, key: str) -> Result:

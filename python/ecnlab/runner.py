@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ecnlab.batches import Batches
-from ecnlab.errors import EngineFault, Interrupted, ResultsError, RunsFailed, UsageError
+from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, RunsFailed, UsageError
 from ecnlab.jobs import ENGINE, Failure, Finished, Job
 from ecnlab.progress import Progress
 from ecnlab.results import Result
@@ -57,8 +57,8 @@ class Outcome:
     ----------
     results : list of Result
         One for each request, in order, with those of its seeds that have finished.
-    failures : list of Failure, by title and seed
-        The runs that failed.
+    failures : list of Failure
+        The runs that failed, by title, key and seed.
     """
 
     results: list[Result]
@@ -182,8 +182,9 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
     try:
         shelves.extend(_shelves(requests, store))
         with ExitStack() as stack:
-            before = stack.enter_context(store.at_work()) if store else 0
-            work = _Work(_tasks(requests, shelves, before), workers, patient)
+            tasks = _tasks(requests, shelves)
+            before = stack.enter_context(store.at_work()) if store and tasks else 0
+            work = _Work(_ordered(tasks, before), workers, patient)
             work.do(stack.enter_context(Progress(work.total, shown=progress)))
     except KeyboardInterrupt:
         results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
@@ -292,7 +293,7 @@ class _FolderShelf(_Disk):
 
     def result(self, request: Request) -> Result:
         self._summarise()
-        return _result(request, self.batches.parts(request.scenario.hash), self._folder.path)
+        return _result(request, self.batches.parts(request.scenario.hash), self._folder.path, self.batches.warnings)
 
     def _summarise(self) -> None:
         """Write a summary of all that the folder holds.
@@ -309,10 +310,10 @@ class _FolderShelf(_Disk):
         self.batches = batches
 
 
-def _result(request: Request, parts: Iterable[Part], path: Path | None = None) -> Result:
+def _result(request: Request, parts: Iterable[Part], path: Path | None = None, warnings: Sequence[Problem] = ()) -> Result:
     wanted = set(request.seeds)
     homes = {seed: part for seed, part in chosen(parts, request.scenario.record).items() if seed in wanted}
-    return Result(header_of(request.scenario), homes, path)
+    return Result(header_of(request.scenario), homes, path, warnings)
 
 
 def _shelves(requests: Sequence[Request], store: Store | None) -> Iterator[_Shelf]:
@@ -343,8 +344,8 @@ class _Task:
         return self.tracing is None and self.shelf.has(self.job.key, self.job.seed, self.job.scenario.record)
 
 
-def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf], before: int) -> list[_Task]:
-    """What there is to do, each run once unless two recordings of it cannot be one, in the order for who finds so many others at work."""
+def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf]) -> list[_Task]:
+    """What there is to do, each run once unless two recordings of it cannot be one."""
     found: list[_Task] = []
     known: dict[tuple[int, str, int], list[_Task]] = {}
     for request, shelf in zip(requests, shelves, strict=True):
@@ -356,7 +357,7 @@ def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf], before: int) 
             same.append(task)
             found.append(task)
     needless = {id(one) for same in known.values() for one in same for other in same if one is not other and _does(other, one)}
-    return _ordered([task for task in found if id(task) not in needless], before)
+    return [task for task in found if id(task) not in needless]
 
 
 def _does(one: _Task, other: _Task) -> bool:

@@ -14,6 +14,7 @@ that create a folder at the same time one writes run.json and the other finds it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ _HEADER = "run.json"
 _MARK = "store.json"
 _SUMMARY = "summary.json"
 _PRESENCE = "working"
+_BUILD = re.compile(r"[0-9a-f]{16}")
+_IN_BUILD = re.compile(rf"batch-.*|\.(batch-|{_PRESENCE}\.).*\.partial")
 _DESCRIBED = ("hash", "name", "engine", "build", "duration_s", "measure_from_s", "groups", "queues", "warnings", "parameters")
 
 
@@ -68,7 +71,7 @@ class Folder:
         return Folder(path, header)
 
     def batches(self) -> Batches:
-        """Its batches. Raises ResultsError if one is damaged or belongs to another scenario or engine."""
+        """Its batches. Raises ResultsError if one belongs to another scenario or engine."""
         found = Batches(self.path)
         for batch in found.batches:
             for part in batch.parts:
@@ -103,11 +106,7 @@ class Store:
         Raises UsageError if it is no path, and ResultsError if it cannot be written, holds anything else, or is damaged.
         """
         self.path = folder_path("store", path)
-        if not (self.path / _MARK).exists():
-            _begin(self.path, _MARK, {"format": _core.FORMAT}, "store")
-        told = read_json(self.path / _MARK, "choose another folder").get("format")
-        if told != _core.FORMAT:
-            raise ResultsError(f"{self.path} is a store of format {told}, this ecnlab reads {_core.FORMAT}; choose another folder")
+        self._mended = _require_mark(self.path)
         own = self.path / _core.BUILD
         try:
             own.mkdir(exist_ok=True)
@@ -118,7 +117,11 @@ class Store:
 
     @property
     def warnings(self) -> list[Problem]:
-        """That it holds runs which no engine of this build can use, with the remedy."""
+        """What is damaged in it, and that it holds runs which no engine of this build can use; each with the remedy."""
+        mended = [Problem("", None, f"{self.path / _MARK} was lost or damaged, and is written again")] if self._mended else []
+        return [*mended, *self.batches.warnings, *self._of_other_builds()]
+
+    def _of_other_builds(self) -> list[Problem]:
         others = [path for path in sorted(self.path.iterdir()) if path.is_dir() and path.name != _core.BUILD]
         size = sum(file.stat().st_size for other in others for file in other.rglob("*") if file.is_file())
         if not size:
@@ -128,14 +131,20 @@ class Store:
 
     @contextmanager
     def at_work(self) -> Iterator[int]:
-        """Show other processes that this one adds to the store; gives how many do so already."""
+        """Show other processes that this one adds to the store; gives how many do so already.
+
+        Raises ResultsError if it cannot be written.
+        """
         mark = partial_path(self.batches.path / _PRESENCE)
-        with suppress(OSError):  # a store that can only be read
+        try:
             mark.touch()
+        except OSError as error:
+            raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
         try:
             yield self._before(mark)
         finally:
-            mark.unlink(missing_ok=True)
+            with suppress(OSError):
+                mark.unlink()
 
     def _before(self, mark: Path) -> int:
         began = {}
@@ -170,6 +179,44 @@ def header_of(scenario: Scenario) -> dict[str, Any]:
         "aqms": scenario.aqm_digests,
         "parameters": scenario.resolved,
     }
+
+
+def _require_mark(path: Path) -> bool:
+    """See that a folder is a store and says so, making it if needed; whether it is one that did not say so.
+
+    Raises ResultsError if it cannot be written, holds anything else, or is of another format.
+    """
+    mark, told = path / _MARK, {"format": _core.FORMAT}
+    try:
+        lost = _format(mark) is None and _is_like_store(path)
+        if lost:
+            write_atomically(mark, as_json(told))
+    except OSError as error:
+        raise ResultsError(f"cannot use {path} as a store: {error.strerror or error}") from None
+    if not mark.exists():
+        _begin(path, _MARK, told, "store")
+    theirs = read_json(mark, "choose another folder").get("format")
+    if theirs != _core.FORMAT:
+        raise ResultsError(f"{path} is a store of format {theirs}, this ecnlab reads {_core.FORMAT}; choose another folder")
+    return lost
+
+
+def _format(mark: Path) -> int | None:
+    """The format that a store's file says, if it is sound. Raises OSError."""
+    try:
+        told = read_json(mark, "").get("format")
+    except (FileNotFoundError, ResultsError):
+        return None
+    return told if isinstance(told, int) else None
+
+
+def _is_like_store(path: Path) -> bool:
+    """Whether there is what a store consists of, builds with their batches, and nothing else. Raises OSError."""
+    if not path.is_dir():
+        return False
+    builds = [entry for entry in path.iterdir() if entry.name != _MARK and not entry.name.startswith(f".{_MARK}.")]
+    sound = all(_BUILD.fullmatch(build.name) and build.is_dir() for build in builds)
+    return bool(builds) and sound and all(_IN_BUILD.fullmatch(entry.name) for build in builds for entry in build.iterdir())
 
 
 def _require_same(folder: Folder, header: Mapping[str, Any]) -> None:

@@ -54,4 +54,6 @@ def test_what_another_source_gives_stands_beside_the_curve_as_an_open_marker_nam
     marker = axes.containers[-1].lines[0]
     assert (marker.get_color(), marker.get_marker()) == (schemes.SCHEMES.colour("ECN", 0), schemes.SCHEMES.marker("ECN", 0))
     assert (marker.get_markerfacecolor(), marker.get_linestyle()) == ("none", "None")
-    assert axes.get_legend_handles_labels()[1] == ["ns-2", "RED", "ECN"]
+    handles, words = axes.get_legend_handles_labels()
+    assert words == ["ns-2 (open markers)", "RED", "ECN"]
+    assert handles[0].get_marker() == marker.get_marker(), "the legend shows a marker that the figure has"

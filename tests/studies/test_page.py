@@ -6,7 +6,8 @@ import pytest
 
 import ecnlab
 from ecnlab import studies
-from ecnlab.studies import cost, page, runner
+from ecnlab.studies import cost, page, runner, verdicts
+from ecnlab.studies.claims import Claim, Decision, Verdict
 from ecnlab.studies.runner import run_study
 from tiny_study import TINY
 
@@ -51,9 +52,42 @@ def test_a_study_without_a_page_has_none() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_the_report_shows_the_page_of_the_study(tmp_path: Path) -> None:
+def test_the_report_shows_the_page_of_the_study_and_of_which_run_it_speaks(tmp_path: Path) -> None:
     html = run_study(TINY, tmp_path / "s", [1]).report.read_text()
     assert html.index("Figure 1.2: Again") < html.index("<h3>What was asked</h3>") < html.index('id="provenance"')
+    assert "seen in a full run, with 20 seeds; the claims and figures above are of seeds 1.</p>" in html
+
+
+def test_where_a_run_has_another_verdict_than_the_full_one_the_report_tells_the_full_one(home: Path, tmp_path: Path) -> None:
+    out = run_study(TINY, tmp_path / "s", [1, 2, 3], claims=["T1", "T2", "T3"])
+    told = json.loads((tmp_path / "s" / "claims.json").read_text())["claims"]
+    assert [claim["verdict_in_full"] for claim in told] == [None, None, None], "no full run was written into the page"
+    in_full = dict(zip(["T1", "T2", "T3"], ["not reproduced", "not reproduced", "reproduced"], strict=True))
+    shown = [claim | {"verdict": in_full[claim["id"]]} for claim in told]
+    (home / "STUDY.md").write_text(page.with_claims(TEXT, shown))
+    assert page.verdicts_in_full("tiny") == in_full
+    assert [decision.verdict for decision in out.decisions] == ["reproduced", "not reproduced", "undecided"]
+    again = run_study(TINY, tmp_path / "s", [1, 2, 3], claims=["T1", "T2", "T3"])
+    why = re.findall(r'<p class="why"><b>(.*?)</b> (.*?)</p>', again.report.read_text())
+    assert why == [
+        ("With 20 seeds: not reproduced.", ""),
+        ("Why, as 20 seeds show it.", "A queue that marks, marks."),
+        ("With 20 seeds: reproduced.", ""),
+    ]
+    kept = json.loads((tmp_path / "s" / "claims.json").read_text())["claims"]
+    assert {claim["id"]: claim["verdict_in_full"] for claim in kept} == in_full
+
+
+def test_a_reason_is_not_given_where_the_full_run_has_none_to_give() -> None:
+    claim = Claim("T", "It is so.", [], [], why="It is not so.")
+    words = {"full": False, "seeds_in_full": 20}
+    assert verdicts.explained(Decision(claim, Verdict.UNDECIDED, []), {"T": Verdict.REPRODUCED}, **words) == (
+        "With 20 seeds: reproduced.",
+        "",
+    )
+    assert verdicts.explained(Decision(claim, Verdict.REPRODUCED, []), {}, **words) == ("", "")
+    reproduced, undecided = Decision(claim, Verdict.REPRODUCED, []), {"T": Verdict.UNDECIDED}
+    assert verdicts.explained(reproduced, undecided, **words) == ("With 20 seeds: undecided.", "It is not so.")
 
 
 def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +103,11 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
     text = (home / "STUDY.md").read_text()
     assert text.startswith(TEXT[: TEXT.index("| old |")])
     assert text.endswith("<!-- /claims -->\n\nIt was seen.\n")
-    assert "| **T1** | Something is delivered. | | | | **reproduced** |" in text
-    assert re.search(
-        r"\| \| goodput \(above 0\.5 Mbit/s\) \| 1\.75 Mbit/s \| 1\.\d{3} ± 0\.\d{3} Mbit/s \| 1\.900 Mbit/s \| supported \|", text
-    )
+    (row,) = re.findall(r"^\| T1 \| (.*) \|$", text, re.MULTILINE)
+    says, statements, decides, published, ours, ns2, verdict = row.split(" | ")
+    assert (says, statements, decides) == ("Something is delivered.", "1 of 1 supported", "goodput: above 0.5 Mbit/s")
+    assert re.fullmatch(r"1\.\d{3} ± 0\.\d{3} Mbit/s", ours)
+    assert (published, ns2, verdict) == ("1.75 Mbit/s", "1.900 Mbit/s", "**reproduced**")
     assert "| old |" not in text
     assert page.main(arguments) == 0
     assert (home / "STUDY.md").read_text() == text
@@ -99,10 +134,9 @@ def test_a_page_without_a_place_for_claims_is_told() -> None:
 
 
 def test_what_was_not_published_or_measured_is_an_empty_cell(home: Path) -> None:
-    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "statements": [_statement()]}
+    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "decided_by": 0, "statements": [_statement()]}
     text = page.with_claims(TEXT, json.loads(json.dumps([told])))
-    assert "a \\| b" in text
-    assert "| | s (above 0 %) |  | 1.2 ± 0.3 % |  | spanned |" in text
+    assert "| X | a \\| b | 0 of 1 supported | s: above 0 % |  | 1.2 ± 0.3 % |  | **undecided** |" in text
     assert home.is_dir()
 
 

@@ -12,11 +12,12 @@ import pytest
 import ecnlab
 from ecnlab import _core
 from ecnlab.jobs import ENGINE, Failure
-from ecnlab.studies import runner, verdicts
+from ecnlab.studies import report, runner, verdicts
 from ecnlab.studies.claims import Claim, Statement, Verdict, above
-from ecnlab.studies.model import Drawing, Results, Table
+from ecnlab.studies.model import Drawing, Need, Results, Table
+from ecnlab.studies.plan import Plan
 from ecnlab.studies.runner import run_study
-from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY
+from tiny_study import CLAIMS, GOODPUT, ITEMS, LOW, TINY, tree
 
 SEEDS = [1, 2, 3]
 _VOID = {"meta", "img", "br", "hr", "link", "input", "col"}
@@ -95,7 +96,11 @@ def test_the_page_stands_alone(html: str) -> None:
 def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: str) -> None:
     text = _text(html)
     assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
-    assert re.search(r"T1 Something is delivered\. 1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced", text)
+    assert re.search(
+        r"T1 Something is delivered\. shown: goodput, which should be above 0\.5 Mbit/s "
+        r"1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced",
+        text,
+    )
     assert text.index("T1 Something") < text.index("Figure 1.1: Goodput")
 
 
@@ -104,7 +109,7 @@ def test_a_claim_that_fails_shows_the_statement_that_breaks_it_and_why(html: str
     assert re.search(
         r"T2 Nothing is marked &amp; dropped\. shown: marks, which should be below 1 – [\d.]+ ± [\d.]+ – ✗ not reproduced", text
     )
-    assert "Why. A queue that marks, marks." in text
+    assert "Why, as 20 seeds show it. A queue that marks, marks." in text
     assert "2 statements: 1 supported, 1 contradicted" in text
     assert "How it is read. Nothing is less than 1." in text
 
@@ -129,6 +134,16 @@ def test_questions_of_our_own_stand_under_a_heading_of_their_own(html: str) -> N
     assert "1 question of our own: 1 holds." in text[text.index("Questions of our own No paper") :]
 
 
+def test_questions_of_our_own_stand_first_where_no_paper_claims_anything(tmp_path: Path) -> None:
+    study = dataclasses.replace(TINY, claims=[claim for claim in CLAIMS if claim.own])
+    html = run_study(study, tmp_path / "s", SEEDS).report.read_text()
+    page = Page(html)
+    assert (page.faults, page.open, [name for name, count in page.ids.items() if count > 1]) == ([], [], [])
+    text = _text(html)
+    assert text.index("Questions of our own No paper asks these") < text.index("Figure 1.1: Goodput")
+    assert "What the paper claims" not in text
+
+
 def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
     assert f"ecnlab {_core.VERSION}, engine build <code>{_core.BUILD}</code>, seeds 1..3." in html
     assert "<pre>ecnlab study run tiny --seeds 1..3</pre>" in html
@@ -136,6 +151,14 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
     result = ecnlab.run(ecnlab.scenario(LOW.scenario), seed=1)
     row = rf"<code>{result.hash[:16]}</code></td><td>1\.\.3</td><td></td><td><code>{result.fingerprints[1][:16]}</code>"
     assert re.search(row, html)
+
+
+def test_a_run_of_few_seeds_says_so(html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "This is a quick look: a full run has 20 seeds" in html
+    monkeypatch.setattr(runner, "FULL", 3)
+    full = run_study(TINY, tmp_path / "s", SEEDS, claims=["T1", "T2"]).report.read_text()
+    assert "quick look" not in full
+    assert "Why. A queue that marks, marks." in _text(full)
 
 
 def test_verdicts_are_saved_as_csv_and_json(out: Path) -> None:
@@ -238,3 +261,12 @@ def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -
     results, _ = chosen.plan.run(None)
     shown = [verdicts.deciding(runner.decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
     assert shown == ["goodput", "marks", "one over the other", "twice"]
+
+
+def test_the_parameters_in_force_tell_the_aqm_within_a_discipline_but_no_names() -> None:
+    plan = Plan(
+        [Need(tree() | {"link": [{**tree()["link"][0], "queue": {"discipline": "fq", "limit": 120, "aqm": {"name": "codel"}}}]})], [1]
+    )
+    told = dict(report._settings(plan.scenarios))
+    assert told["link.queue.aqm.name"] == "codel"
+    assert not {"name", "link.name", "flows.name"} & set(told)

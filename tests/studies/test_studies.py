@@ -21,7 +21,9 @@ def test_it_is_found_by_its_name_and_title(study: Study) -> None:
 def test_its_items_and_claims_have_names_of_their_own(study: Study) -> None:
     stems = [item.stem for item in study.items]
     ids = [claim.id.lower() for claim in study.claims]
+    titles = [item.title for item in study.items]
     assert len(set(stems)) == len(stems)
+    assert len(set(titles)) == len(titles)
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in (*stems, *ids)), "they are parts of addresses and of file names"
 
@@ -46,3 +48,8 @@ def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Stud
     assert headings[0] == "What was asked"
     assert "What came out" in headings
     assert page.with_claims(text, [])
+
+
+@each
+def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
+    assert list(page.verdicts_in_full(study.name)) in ([], [claim.id for claim in study.claims])

@@ -118,21 +118,22 @@ def run(
             processes=threads,
             progress=not quiet,
         )
-    _tell(outcome, as_json=as_json, quiet=quiet)
+    _tell(name, outcome, as_json=as_json, quiet=quiet)
     sys.exit(DISAGREES if outcome.failures else 0)
 
 
-def _tell(outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+def _tell(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     from ecnlab.cli import output
     from ecnlab.cli.study_page import verdict_table
-    from ecnlab.studies import verdicts
+    from ecnlab.studies import page, verdicts
 
     for failure in outcome.failures:
         output.tell(f"failed: {failure.told()}")
     if outcome.left_out:
         output.tell(f"left out, since they depend on what failed: {', '.join(outcome.left_out)}")
     if as_json:
-        output.say_json({"report": str(outcome.report), "claims": [verdicts.plain(decision) for decision in outcome.decisions]})
+        in_full = page.verdicts_in_full(name)
+        output.say_json({"report": str(outcome.report), "claims": [verdicts.plain(decision, in_full) for decision in outcome.decisions]})
     elif not quiet:
         if outcome.decisions:
             output.say_tables([verdict_table(outcome.decisions)])

@@ -96,22 +96,25 @@ def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *
 def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:
     """What another `source` gives for the same curves: open markers without a line, in the colours of the curves of the same labels.
 
-    The markers are the curves' own unless one is given; the legend names the source once. Call it after `draw`.
+    The markers are the curves' own unless one is given; the legend names the source once, and says that its markers are open where they
+    are the curves' own. Call it after `draw`.
     """
+    shapes = [marker or palette.marker(curve.label, position) for position, curve in enumerate(curves)]
     for position, curve in enumerate(curves):
         if not curve.points:
             continue
-        shape = marker or palette.marker(curve.label, position)
         axes.errorbar(
             list(curve.xs),
             [point.mean for point in curve.points],
             yerr=[point.half_width for point in curve.points],
             color=palette.colour(curve.label, position),
-            marker=shape,
+            marker=shapes[position],
             **_OPEN,
         )
-    if any(curve.points for curve in curves):
-        axes.plot([], [], color="black", marker=marker or "o", label=style.label(axes, source), **_OPEN)
+    drawn = [shape for shape, curve in zip(shapes, curves, strict=True) if curve.points]
+    if drawn:
+        words = source if marker else f"{source} (open markers)"
+        axes.plot([], [], color="black", marker=drawn[0], label=style.label(axes, words), **_OPEN)
 
 
 def _only(axes: Axes, ticks: Sequence[float]) -> None:

@@ -212,6 +212,7 @@ class Shown:
 PLAIN = Shown(1, "", 4)
 COUNT = Shown(1, "", 1)
 PERCENT = Shown(100, "%", 1)
+POINTS = Shown(100, "% points", 2)  # of a gap between two shares or two gains
 MBPS = Shown(1e-6, "Mbit/s", 3)
 KBPS = Shown(1e-3, "kbit/s", 1)
 MS = Shown(1e3, "ms", 2)
@@ -262,7 +263,7 @@ class Claim:
     reading : str
         How its words were made ranges, where that is a choice.
     why : str
-        Why it does not hold, or not clearly, if that is known; shown unless all its statements are supported.
+        Why it does not hold, or not clearly, in a full run, if that is known.
     own : bool
         Whether the laboratory itself asks it and no paper says it.
     """
@@ -289,6 +290,11 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"
+
+    @property
+    def stands(self) -> bool:
+        """Whether all statements of the claim are supported."""
+        return self in (Verdict.REPRODUCED, Verdict.HOLDS)
 
 
 class Standing(StrEnum):
@@ -317,11 +323,6 @@ class Decision:
     verdict: Verdict
     weighed: Sequence[Weighed]
 
-    @property
-    def stands(self) -> bool:
-        """Whether all its statements are supported."""
-        return self.verdict in (Verdict.REPRODUCED, Verdict.HOLDS)
-
 
 def decide(claim: Claim, runs: Runs) -> Decision:
     """The verdict on a claim from the results of its scenarios. This is the only place where a verdict is made."""
@@ -338,11 +339,15 @@ def decide(claim: Claim, runs: Runs) -> Decision:
 
 def _weigh(statement: Statement, runs: Runs) -> Weighed:
     factor = statement.shown.factor
-    ours = estimate(list(statement.measured.values(runs).values())).scaled(factor)
-    if _alike(statement.measured, runs):
-        ours = ours.without_interval()
+    ours = estimated(statement.measured, runs).scaled(factor)
     known = statement.measured.ns2()
     return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
+
+
+def estimated(measured: Measured, runs: Runs) -> Estimate:
+    """The mean of a quantity over seeds, with its interval unless nothing is random in the scenarios that it is measured in."""
+    found = estimate(list(measured.values(runs).values()))
+    return found.without_interval() if _alike(measured, runs) else found
 
 
 def _alike(measured: Measured, runs: Runs) -> bool:

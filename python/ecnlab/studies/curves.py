@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import BY_POSITION, Palette
-from ecnlab.studies.claims import Measured, Runs, Shown
+from ecnlab.studies.claims import Measured, Runs, Shown, estimated
 from ecnlab.studies.model import Drawing, Item, Key, Need, Results, Table, estimates, with_interval
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Curves:
         return frame.with_columns(pl.Series("ns2_mean", scaled, dtype=pl.Float64))
 
     def _estimate(self, measured: Measured, runs: Runs) -> Estimate:
-        return estimate(list(measured.values(runs).values())).scaled(self.scales.shown.factor)
+        return estimated(measured, runs).scaled(self.scales.shown.factor)
 
     def _points(self) -> Iterator[tuple[str, str, float, Measured]]:
         for panel in self.panels:

@@ -1,6 +1,7 @@
 """The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
 
-The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs.
+The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs. What it
+says, and what a claim says of why it does not hold, is said of a full run, whose verdicts stand in that piece.
 `python -m ecnlab.studies.page NAME OUT STORE` writes that piece from the claims.json of a full run in the folder OUT, and what its runs
 took, which the store has, into costs.json.
 """
@@ -15,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import studies
+from ecnlab.studies.claims import Standing, Verdict
 
 _CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
+_VERDICT = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE = re.compile(r"\A# .*\n")
-_HEADER = "| claim | | published | ours | ns-2 | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
+_COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "verdict")
 
 
 def path_of(name: str) -> Path:
@@ -47,6 +50,13 @@ def html(name: str) -> str:
     return rendered
 
 
+def verdicts_in_full(name: str) -> dict[str, Verdict]:
+    """The verdicts of a full run by claim, as the page has them; empty where none was written into it."""
+    path = path_of(name)
+    found = _CLAIMS.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return {id_: Verdict(verdict) for id_, verdict in _VERDICT.findall(found[0])} if found else {}
+
+
 def _nothing(*_arguments: object) -> str:
     return ""
 
@@ -55,23 +65,27 @@ def with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     """The text of a page with the table of these claims, as claims.json has them. Raises ValueError if it has no place for it."""
     if not _CLAIMS.search(text):
         raise ValueError("the page has no line <!-- claims --> with <!-- /claims --> below it")
-    rows = "".join(_rows(claim) for claim in claims)
-    return _CLAIMS.sub(lambda match: f"{match[1]}\n{_HEADER}{rows}\n{match[2]}", text)
+    rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_row, claims)]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return _CLAIMS.sub(lambda match: f"{match[1]}\n{table}\n{match[2]}", text)
 
 
-def _rows(claim: Mapping[str, Any]) -> str:
-    """A claim's row, and one for each of its statements."""
-    lines = [f"| **{claim['id']}** | {_cell(claim['sentence'])} | | | | **{claim['verdict']}** |"]
-    return "".join(f"{line}\n" for line in [*lines, *map(_row, claim["statements"])])
-
-
-def _row(told: Mapping[str, Any]) -> str:
+def _row(claim: Mapping[str, Any]) -> list[str]:
+    """A claim's row, with the numbers of the statement that decides it."""
+    told = claim["statements"][claim["decided_by"]]
+    supported = sum(statement["standing"] == Standing.SUPPORTED for statement in claim["statements"])
     digits, unit = told["digits"], f" {told['unit']}" if told["unit"] else ""
     half = "" if told["half_width"] is None else f" ± {told['half_width']:.{digits}f}"
-    ours = "" if told["ours"] is None else f"{told['ours']:.{digits}f}{half}{unit}"
-    published = "" if told["published"] is None else f"{told['published']:g}{unit}"
-    ns2 = "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}"
-    return f"| | {_cell(told['statement'])} ({_cell(told['range'])}{unit}) | {published} | {ours} | {ns2} | {told['standing']} |"
+    return [
+        claim["id"],
+        _cell(claim["sentence"]),
+        f"{supported} of {len(claim['statements'])} supported",
+        f"{_cell(told['statement'])}: {_cell(told['range'])}{unit}",
+        "" if told["published"] is None else f"{told['published']:g}{unit}",
+        "" if told["ours"] is None else f"{told['ours']:.{digits}f}{half}{unit}",
+        "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}",
+        f"**{claim['verdict']}**",
+    ]
 
 
 def _cell(text: str) -> str:

@@ -68,8 +68,9 @@ class Measure:
         return f"{self.label} ({self.shown.unit})" if self.shown.unit else self.label
 
     def estimate(self, result: Result) -> Estimate:
-        """Its mean and interval, in the unit shown."""
-        return estimate(list(self.values(result))).scaled(self.shown.factor)
+        """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
+        found = estimate(list(self.values(result))).scaled(self.shown.factor)
+        return found.without_interval() if result.alike else found
 
     def of(self, need: Need) -> Of:
         """The same as what a statement of a claim compares."""

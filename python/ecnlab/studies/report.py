@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+# What is a name in a scenario and no parameter.
+_CALLED = ("name", "link.name", "flows.name")
 _MOST_OPEN = 8  # rows of an item's tables; more are folded away
 
 
 @dataclass(frozen=True)
 class Made:
     """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
-    were planned, the fingerprint of each scenario's first seed by its key, and the command that makes it all again.
+    were planned, the fingerprint of each scenario's first seed by its key, the command
+    that makes it all again, and how many seeds a full run has.
     """
 
     decisions: Sequence[Decision]
@@ -43,6 +46,7 @@ class Made:
     plan: Plan
     fingerprints: Mapping[str, str]
     command: str
+    seeds_in_full: int
 
 
 def render(study: Study, made: Made) -> str:
@@ -54,12 +58,18 @@ def render(study: Study, made: Made) -> str:
     scenarios = made.plan.scenarios
     shown = {drawn.item.stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
-    rows = [_claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]]) for decision in made.decisions]
+    full, in_full = len(made.plan.seeds) >= made.seeds_in_full, page.verdicts_in_full(study.name)
+    rows = [
+        _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
+        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full)}
+        for decision in made.decisions
+    ]
     return environment.get_template("report.html.j2").render(
         study=study,
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
+        full=full,
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
@@ -71,10 +81,11 @@ def render(study: Study, made: Made) -> str:
 
 
 class _Claims:
-    """Claims that stand together, and how many there are of each verdict."""
+    """Claims that stand together, how many there are of each verdict, and whether others' numbers stand beside ours."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
+        self.beside = any(row["first"]["published"] or row["first"]["ns2"] for row in rows)
         self.counted = verdicts.counted([row["decision"] for row in rows])
 
 
@@ -89,7 +100,6 @@ def _claim(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
         "statements": [_statement(weighed) for weighed in decision.weighed],
         "standings": verdicts.standings(decision),
         "figures": list(zip(claim.figures, stems, strict=True)),
-        "why": "" if decision.stands else claim.why,
     }
 
 
@@ -134,11 +144,11 @@ def _run(planned: Planned, fingerprints: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _settings(scenarios: Sequence[Planned]) -> list[tuple[str, str]]:
-    """Every parameter in force but names, with each value that it has in any scenario."""
+    """Every parameter in force, with each value that it has in any scenario; but what scenarios, links and groups are called."""
     values: dict[str, dict[str, None]] = {}
     for planned in scenarios:
         for place, value in _flat("", planned.scenario.resolved):
-            if not place.endswith("name"):
+            if place not in _CALLED:
                 values.setdefault(place, {})[value] = None
     return [(place, " | ".join(found)) for place, found in values.items()]
 

@@ -21,7 +21,7 @@ from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
 from ecnlab.store import Store
-from ecnlab.studies import drawing, report, verdicts
+from ecnlab.studies import drawing, page, report, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
 from ecnlab.studies.plan import Plan
@@ -142,9 +142,12 @@ def _finish(
         drawn = drawing.draw_all(chosen.study, items, results, out / "figures", processes, bar)
     decisions = [decide(claim, results.__getitem__) for claim in claims]
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
-    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command)
-    page = report.render(chosen.study, made)
-    told = {"report.html": page, "claims.csv": verdicts.as_csv(decisions), "claims.json": _json(chosen, decisions)}
+    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, FULL)
+    told = {
+        "report.html": report.render(chosen.study, made),
+        "claims.csv": verdicts.as_csv(decisions),
+        "claims.json": _json(chosen, decisions),
+    }
     _write(out, told)
     return Outcome(out / "report.html", decisions, failures, left_out)
 
@@ -163,12 +166,13 @@ def _command(study: Study, seeds: Sequence[int], numbers: Sequence[str], claims:
 
 
 def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
+    in_full = page.verdicts_in_full(chosen.study.name)
     told = {
         "study": chosen.study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
         "seeds": list(chosen.plan.seeds),
-        "claims": [verdicts.plain(decision) for decision in decisions],
+        "claims": [verdicts.plain(decision, in_full) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -74,17 +74,35 @@ def wanted(weighed: Weighed) -> str:
     return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
 
 
-def plain(decision: Decision) -> dict[str, Any]:
-    """A claim with its verdict as JSON has it: numbers in the unit shown, null where there is none."""
+def explained(decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int) -> tuple[str, str]:
+    """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
+
+    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run has as many seeds. Where this run's
+    verdict is another, the words say so.
+    """
+    known = in_full.get(decision.claim.id, decision.verdict)
+    why = "" if known.stands else decision.claim.why
+    if known != decision.verdict:
+        return f"With {seeds_in_full} seeds: {known}.", why
+    return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")
+
+
+def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
+    """A claim with its verdict as JSON has it, and that of a full run, to which `why` belongs; null where there is none.
+
+    Numbers are in the unit shown; `decided_by` counts from 0.
+    """
     claim = decision.claim
     return {
         "id": claim.id,
         "sentence": claim.sentence,
         "verdict": str(decision.verdict),
+        "verdict_in_full": in_full.get(claim.id),
         "figures": list(claim.figures),
         "own": claim.own,
         "reading": claim.reading,
         "why": claim.why,
+        "decided_by": decision.weighed.index(deciding(decision)),
         "statements": [_plain_statement(weighed) for weighed in decision.weighed],
     }
 

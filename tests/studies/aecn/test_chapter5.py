@@ -98,7 +98,7 @@ def test_ns2_s_means_stand_beside_where_it_measured_the_same() -> None:
     assert by_text["delay of robust flows, max_th 50 over 30"] == pytest.approx(73.88174 / 57.62424 - 1)
     fairness = 3.05118 / 3.51756 - 3.18512 / 3.46366
     assert by_text["60 flows, smallest over largest group: min_th 9 over min_th 6"] == pytest.approx(fairness)
-    assert by_text["base max_p 0.5: AECN2 over AECN"] is None, "ns-2's AECN2 has one count for the router"
+    assert by_text["base max_p 0.5: Jain's index, AECN2 over AECN"] is None, "ns-2's AECN2 has one count for the router"
 
 
 @pytest.mark.parametrize(("number", "rows"), [("5.3", 4 * 5), ("5.17", 4 * 7), ("5.31", 3 * 2 * 5), ("5.33", 6 + 1)])

@@ -23,8 +23,8 @@ def rates(number: str, flows: int, max_p: float, network: Thesis, quantity: str 
     settings = f"{flows} flows, max_p {max_p:g}, {network.title} network"
     return Item(
         number=number,
-        title=f"{word} of each group against time, ECN and RED, {flows} flows, max_p {max_p:g}",
-        caption=f"{settings}; 1 s bins, mean over seeds with its 95 % interval as a band.",
+        title=f"{word} of each group against time, ECN and RED, {settings}",
+        caption="1 s bins, mean over seeds with its 95 % interval as a band.",
         needs={(name,): Need(schemes.scheme(name, flows, max_p, network, record={"rates": True})) for name in _SCHEMES},
         draw=lambda results: _draw_rates(results, quantity),
         part=schemes.PARTS[network.title],

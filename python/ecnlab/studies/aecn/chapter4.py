@@ -23,6 +23,7 @@ of = partial(schemes.of, network=CHAPTER_4)
 
 _PART = schemes.PARTS[CHAPTER_4.title]
 _SCHEMES = ("ECN", "RED")
+_COMPARED = "RED and ECN at max_p 0.1, 0.5 and 0.8"
 _DASHES = {"ECN": "-", "ECNM": "-.", "RED": "--"}
 _FLOWS_RANGE, _MAX_P_RANGE = (0, 620), (0, 1.02)
 
@@ -82,20 +83,23 @@ def _delays(name: str, group: str) -> dict[float, Of]:
 
 
 THROUGHPUT_BY_FLOWS = _against_flows(
-    "4.2", "Throughput against the number of flows", {"": THROUGHPUT}, Scales("number of flows", "throughput", MBPS, _FLOWS_RANGE)
+    "4.2",
+    f"Throughput against the number of flows, {_COMPARED}",
+    {"": THROUGHPUT},
+    Scales("number of flows", "throughput", MBPS, _FLOWS_RANGE),
 )
 GOODPUT_BY_FLOWS = _against_flows(
-    "4.7", "Goodput against the number of flows", {"": GOODPUT}, Scales("number of flows", "goodput", MBPS, _FLOWS_RANGE)
+    "4.7", f"Goodput against the number of flows, {_COMPARED}", {"": GOODPUT}, Scales("number of flows", "goodput", MBPS, _FLOWS_RANGE)
 )
 JAIN_BY_FLOWS = _against_flows(
     "4.13",
-    "Jain's fairness index against the number of flows",
+    f"Jain's fairness index against the number of flows, {_COMPARED}",
     {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_goodput"},
     Scales("number of flows", "Jain's index", PLAIN, _FLOWS_RANGE, (0, 1)),
 )
 DELAY = figure(
     "4.10",
-    "One-way delay of each group against the number of flows",
+    "One-way delay of each group against the number of flows, RED and ECN",
     "Mean over the packets of a group, max_p 0.5, min_th 10 and max_th 30.",
     [Panel("", {f"{name}, {group}": _delays(name, group) for name in _SCHEMES for group in GROUPS})],
     Scales("number of flows", "one-way delay", SECONDS, _FLOWS_RANGE, (0, 0.2)),

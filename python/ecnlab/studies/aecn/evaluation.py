@@ -20,12 +20,13 @@ def _panel(title: str, quantity: str, max_p: float, group: str | None) -> Panel:
     return Panel(title, curves, {"ECN": printed(quantity, "ECN")} if group is None and max_p == 0.5 else {})
 
 
-def _item(number: str, title: str, quantity: str, max_p: float, places: Mapping[str, str | None]) -> Item:
+def _item(number: str, of: str, quantity: str, max_p: float, places: Mapping[str, str | None]) -> Item:
     """A panel for each of the places, by its title."""
     panels = [_panel(words, quantity, max_p, group) for words, group in places.items()]
+    title = f"{of} against the number of flows, AECN and ECN, base max_p {max_p:g}"
     caption = f"AECN with alpha = beta = 2.5 and ECN, base max_p {max_p:g}, chapter 5 network."
     scales = flow_scales(quantity, own_y=len(panels) > 1)
-    return figure(number, f"{title} against the number of flows", caption, panels, scales, palette=schemes.SCHEMES)
+    return figure(number, title, caption, panels, scales, palette=schemes.SCHEMES)
 
 
 RATES = [

@@ -16,8 +16,8 @@ def _item(number: str, name: str, kind: str, flows: int, max_p: float, chapter: 
     need = Need(schemes.scheme(name, flows, max_p, chapter, record=_RECORD), every_seed=False)
     return Item(
         number=number,
-        title=f"{word} packets, {name}, {flows} flows",
-        caption=f"max_p {max_p:g}, {chapter.title} network, first seed.",
+        title=f"{word} packets, {name}, {flows} flows, max_p {max_p:g}",
+        caption=f"{chapter.title.capitalize()} network, first seed.",
         needs={(name,): need},
         draw=lambda results: _draw(results, name, kind),
         part=schemes.PARTS[chapter.title],

@@ -8,6 +8,7 @@ from ecnlab.studies.claims import (
     KBPS,
     PERCENT,
     PLAIN,
+    POINTS,
     Claim,
     Gap,
     Measured,
@@ -82,7 +83,7 @@ def _ends(where: str, gains: Mapping[str, Measured], published: list[float]) -> 
             Statement(f"gain, {where.format(name)}", measured, about(value), PERCENT, value)
             for (name, measured), value in zip(gains.items(), published, strict=True)
         ),
-        Statement(f"gain, {where.format(f'{last} over {first}')}", Gap(high, low), above(0), PERCENT, published[1] - published[0]),
+        Statement(f"gain, {where.format(f'{last} over {first}')}", Gap(high, low), above(0), POINTS, published[1] - published[0]),
     ]
 
 
@@ -109,7 +110,7 @@ R1 = Claim(
     ["5.1"],
     [
         Statement(
-            f"background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}",
+            f"Jain's index, background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}",
             Of(testbed.fairness(max_p, background_ecn=background_ecn), _JAIN),
             above(0.97),
             PLAIN,
@@ -229,8 +230,8 @@ R8 = Claim(
 def _by_size(load: int) -> list[Statement]:
     levels = {f"gain, {_NAMES[load]}, {kb} KB": short_gain(kb, load, 0.1) for kb in RESPONSES_KB}
     shortest, longest = (by_timeout(transactions(kb, load, 0.1), WITHOUT) for kb in (RESPONSES_KB[0], RESPONSES_KB[-1]))
-    recovery = Statement(f"share of timeouts without ECN, {_NAMES[load]}, 5 KB over 20 KB", Gap(shortest, longest), above(0), PERCENT)
-    return [*order(levels, PERCENT), recovery]
+    recovery = Statement(f"share of timeouts without ECN, {_NAMES[load]}, 5 KB over 20 KB", Gap(shortest, longest), above(0), POINTS)
+    return [*order(levels, POINTS), recovery]
 
 
 R9 = Claim(

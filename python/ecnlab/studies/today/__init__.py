@@ -15,7 +15,7 @@ STUDY = Study(
     summary=(
         "CUBIC, Reno and DCTCP of today's hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
         "packets and buffers: whether ECN gains goodput, what delay, who gets how much among unlike round-trip times, who is locked out, "
-        "and what becomes of short exchanges and beside datagrams. Hosts are the profile `linux` as this version has it, queues have "
+        "and what becomes of short exchanges and beside datagrams. Hosts are the profile linux as this version has it, queues have "
         "their RFCs' defaults."
     ),
     items=[OVERVIEW, *ITEMS],

@@ -33,8 +33,9 @@ _CHANGES: Sequence[tuple[str, Measure, Callable[..., Estimate]]] = (
     ("Jain's index", JAIN, measures.gap),
     ("flows locked out (% of all)", LOCKED_OUT, measures.gap),
 )
-_BY_FLOWS = Palette({"60 flows": "#D55E00", "240 flows": "#009E73"}, {"60 flows": "s", "240 flows": "^"})
-_MANY = (60, 240)
+_BY_FLOWS = Palette(
+    {"15 flows": "#0072B2", "60 flows": "#D55E00", "240 flows": "#009E73"}, {"15 flows": "o", "60 flows": "s", "240 flows": "^"}
+)
 _AS_IN_THESIS = "chapter 5 network, packets of 1000 bytes, buffers of 120 packets"
 
 
@@ -43,12 +44,12 @@ def _draw_gains(results: Results) -> Drawing:
     found = [
         ((title, flows, queue), _gain(results, measure, compare, queue, flows))
         for title, measure, compare in _CHANGES
-        for flows in _MANY
+        for flows in FLOWS
         for queue in MARKING
     ]
     by_place = dict(found)
     for axes, (title, _, _) in zip(panels, _CHANGES, strict=True):
-        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in _MANY]
+        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in FLOWS]
         lines.draw_over_names(axes, MARKING, curves, y_label=title, palette=_BY_FLOWS)
         axes.axhline(0, color="black", linewidth=0.6)
     style.legend_of_panels(figure, panels[0])
@@ -68,7 +69,7 @@ GAINS = Item(
     "1",
     "What ECN changes for CUBIC",
     f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
-    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in _MANY},
+    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in FLOWS},
     _draw_gains,
 )
 

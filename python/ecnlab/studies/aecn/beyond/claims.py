@@ -12,7 +12,7 @@ from ecnlab.studies.aecn.beyond.groups import SIZES, SPREADS, UNEQUAL
 from ecnlab.studies.aecn.beyond.measures import EVENNESS, GOODPUT, JAIN, need, routers
 from ecnlab.studies.aecn.beyond.routers import CASE, SHARE
 from ecnlab.studies.aecn.beyond.scenarios import Change
-from ecnlab.studies.claims import COUNT, PERCENT, Claim, Gap, Measured, Of, Statement, above, at_least, between
+from ecnlab.studies.claims import COUNT, PERCENT, POINTS, Claim, Gap, Measured, Of, Statement, above, between
 from ecnlab.studies.claims import Change as Relative
 from ecnlab.studies.panels import Measure
 
@@ -30,7 +30,12 @@ _SOME_ECN = {f"{share:g} % with ECN": change for share, change in traffic.MIXED.
 def _gains(measure: Measure, changes: Mapping[str, Change], at: float = 0, scheme: str = "AECN", against: str = "ECN") -> list[Statement]:
     """The statements that a scheme's measure is more than `at` per cent above another's on each network."""
     return [
-        Statement(name, Relative(measure.of(need(scheme, change)), measure.of(need(against, change))), above(at), PERCENT)
+        Statement(
+            f"{measure.label}, {scheme} over {against}, {name}",
+            Relative(measure.of(need(scheme, change)), measure.of(need(against, change))),
+            above(at),
+            PERCENT,
+        )
         for name, change in changes.items()
     ]
 
@@ -41,26 +46,31 @@ def _met(scheme: str) -> Iterable[Statement]:
         wait = targets.WAIT
         assert wait.target is not None
         yield Statement(
-            f"{scheme}, {network}", wait.of(targets.scenario(scheme, network)), between(0.9 * wait.target, 1.1 * wait.target), wait.shown
+            f"{wait.label}, {scheme}, {network}",
+            wait.of(targets.scenario(scheme, network)),
+            between(0.9 * wait.target, 1.1 * wait.target),
+            wait.shown,
         )
 
 
 def _near(flows: int) -> Statement:
     estimated: Measured = Of(power.estimate_of(flows), power.estimated)
-    return Statement(f"{flows} flows", estimated, between(0.75 * flows, 1.25 * flows), COUNT)
+    return Statement(f"estimate of {flows} flows", estimated, between(0.75 * flows, 1.25 * flows), COUNT)
 
 
 def _powers() -> Iterable[Statement]:
     for flows in power.FLOWS:
         a, b = need("AECN", flows=flows), need("ECN", flows=flows)
-        yield Statement(f"{flows} flows", Relative(power.POWER.of(a), power.POWER.of(b)), above(0), PERCENT)
+        yield Statement(
+            f"{power.POWER.label}, AECN over ECN, {flows} flows", Relative(power.POWER.of(a), power.POWER.of(b)), above(0), PERCENT
+        )
 
 
 def _fragile_powers() -> Iterable[Statement]:
     fragile = power.OF_GROUPS["fragile"]
     for flows in power.FLOWS:
         a, b = need("AECN", flows=flows), need("ECN", flows=flows)
-        yield Statement(f"{flows} flows", Relative(fragile.of(a), fragile.of(b)), above(0), PERCENT)
+        yield Statement(f"{fragile.label}, AECN over ECN, {flows} flows", Relative(fragile.of(a), fragile.of(b)), above(0), PERCENT)
 
 
 _MORE_THAN_A_TENTH = "A14's measure: more than 10 % above ECN, by the mean of Jain's index over 1-second intervals"
@@ -126,7 +136,7 @@ CLAIMS = [
         ["B5"],
         [
             Statement(
-                f"{scheme}, {name}",
+                f"goodput at {scheme}, a flow with ECN over one without, {name}",
                 Gap(traffic.CAPABLE.of(need(scheme, change)), traffic.PLAIN_ONE.of(need(scheme, change))),
                 above(0),
                 traffic.CAPABLE.shown,
@@ -143,7 +153,11 @@ CLAIMS = [
         "F8",
         "Over several congested routers AECN leaves long flows a larger share than ECN",
         ["B6"],
-        [Statement("long over cross flow", Relative(SHARE.of(routers("AECN")), SHARE.of(routers("ECN"))), above(0), PERCENT)],
+        [
+            Statement(
+                "share of a long flow, AECN over ECN", Relative(SHARE.of(routers("AECN")), SHARE.of(routers("ECN"))), above(0), PERCENT
+            )
+        ],
         reading="the mean goodput of a long flow over that of a cross flow",
         own=True,
     ),
@@ -184,11 +198,14 @@ CLAIMS = [
         ["B9"],
         [
             Statement(
-                network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), at_least(0), PERCENT
+                f"{targets.USE.label}, AMECN over ARED, {network}",
+                Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))),
+                above(0),
+                POINTS,
             )
             for network in [*targets.NETWORKS, CASE]
         ],
-        reading="M5's measure, for one target; in percentage points of the link",
+        reading="M5's measure, for one target",
         why="With max_p at its bound (F12) AMECN's average swings further: nothing waits 3.9 % of the time with equal groups, under "
         "Adaptive RED 0.7 %. With top = 1 it is 1.3 % (seeds 1 to 3).",
         own=True,
