@@ -16,6 +16,7 @@ import ecnlab
 from ecnlab import cluster
 from ecnlab.progress import Progress
 
+_PACKAGE = Path(ecnlab.__file__).parent.parent
 _SLOW = {"duration": "600 s", "record.queue": "off", "record.window": "off", "record.events": False, "record.rates": False}
 _ENDS_ITS_WORKER = """\
 import os
@@ -154,6 +155,42 @@ def test_two_workers_of_which_one_is_killed_give_what_one_core_gives(
         assert all(ours.table(name).equals(theirs.table(name), null_equal=True) for name in ours.tables)
 
 
+@pytest.mark.parametrize("others_stay", [True, False])
+def test_a_worker_of_another_build_that_comes_later_takes_no_run_away(
+    scheduler: str,
+    workers: list[subprocess.Popen[bytes]],
+    started: ExitStack,
+    small_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    others_stay: bool,
+) -> None:
+    other = tmp_path / "ecnlab"
+    other.mkdir()
+    (other / "__init__.py").touch()
+    (other / "_core.py").write_text('BUILD = "0123456789abcdef"\n')
+    request = ecnlab.Request(ecnlab.load(small_file, _SLOW), range(1, 25))
+    strangers: list[subprocess.Popen[bytes]] = []
+
+    def show(self: Progress, done: float) -> None:
+        if done >= 2 and not strangers:
+            assert done < 12
+            strangers.append(stack.enter_context(_worker(scheduler, package=tmp_path)))
+            _wait_for(scheduler, 3)
+            if not others_stay:
+                for worker in workers:
+                    worker.kill()
+                    worker.wait()
+                _STARTED.append(started.enter_context(_worker(scheduler)))
+
+    with ExitStack() as stack, monkeypatch.context() as patched:
+        patched.setattr(Progress, "show", show)
+        outcome = ecnlab.run_all([request], workers=ecnlab.Cluster(scheduler))
+        assert strangers[0].poll() is None
+    assert outcome.failures == []
+    assert outcome.results[0].fingerprints == ecnlab.run_all([request], threads=1).results[0].fingerprints
+
+
 def test_a_run_that_takes_its_workers_along_is_a_failure(
     scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, tmp_path: Path
 ) -> None:
@@ -167,8 +204,8 @@ def test_a_run_that_takes_its_workers_along_is_a_failure(
 
 
 @contextmanager
-def _process(module: str, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1", "PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+def _process(module: str, *arguments: object, package: Path = _PACKAGE) -> Iterator[subprocess.Popen[bytes]]:
+    settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1", "PYTHONPATH": str(package)}
     asked = [sys.executable, "-m", f"distributed.cli.{module}", *map(str, arguments)]
     process = subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings)
     try:
@@ -178,8 +215,8 @@ def _process(module: str, *arguments: object) -> Iterator[subprocess.Popen[bytes
         process.wait()
 
 
-def _worker(scheduler: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    return _process("dask_worker", scheduler, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1")
+def _worker(scheduler: str, package: Path = _PACKAGE) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    return _process("dask_worker", scheduler, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", package=package)
 
 
 def _wait_for(scheduler: str, workers: int) -> None:

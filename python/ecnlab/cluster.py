@@ -3,12 +3,15 @@
     lab.run_all(requests, store="results/store", workers=lab.Cluster("tcp://node1:8786"))
 
 docs/cluster.md says how one is started. A worker needs nothing but this package, of the same build: a job holds its scenario's text,
-and what it gives comes back over the network. Of workers that die, others do the jobs.
+and what it gives comes back over the network. Of workers that die, others do the jobs. What is sent finds out itself whether the
+package is there and of this build, so that a worker which comes later and has another one takes no job away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
 from ecnlab.errors import ClusterError, UsageError
-from ecnlab.jobs import WORKER, Finished, Job, attempt, failure
+from ecnlab.jobs import WORKER, Job, attempt, failure
 from ecnlab.tracing import Tracing
 from ecnlab.workers import Crew, Ended
 
@@ -30,6 +33,8 @@ _BUILD = _core.BUILD
 _PATIENCE_S = 10.0
 _PER_THREAD = 4
 _LOOK_S = 1.0
+_MOST_LOST = 3
+_TOOK_ALONG = f"no worker could do it: {_MOST_LOST + 1} times those that had it in hand were lost"
 
 
 @dataclass(frozen=True)
@@ -51,47 +56,59 @@ class Cluster:
         """Let them come to work on so many jobs. Raises ClusterError if the scheduler or its workers cannot be used."""
         client = _client(self.address)
         try:
-            _require_workers(client, self.address)
-            return _ClusterCrew(client, self.address)
+            return _ClusterCrew(client, self.address, _require_workers(client, self.address))
         except BaseException:
             client.close(timeout=_PATIENCE_S)
             raise
 
 
 class _ClusterCrew:
-    def __init__(self, client: Client, address: str) -> None:
+    """Workers of a cluster at work; they come and go, and those of another engine get no jobs."""
+
+    def __init__(self, client: Client, address: str, workers: Iterable[str]) -> None:
+        """Put these to work, which have this engine."""
         self._client = client
         self._address = address
+        self._attempt = _attempting()
         self._jobs: dict[int, Job] = {}
         self._futures: dict[int, AnyFuture] = {}
-        self._ended: SimpleQueue[int] = SimpleQueue()
+        self._only: dict[int, list[str]] = {}
+        self._lost: Counter[int] = Counter()
+        self._waiting: list[int] = []
+        self._given_up: list[int] = []
+        self._ended: SimpleQueue[tuple[int, str]] = SimpleQueue()
         self._tries = count()
+        self._fits = dict.fromkeys(workers, True)
         self._threads = 0
         self._looked = -_LOOK_S
 
     @property
     def capacity(self) -> int:
-        """Workers come and go."""
-        if monotonic() - self._looked >= _LOOK_S:
-            self._threads = sum(self._client.nthreads().values())
-            self._looked = monotonic()
+        """A few for each thread of those that can do jobs."""
+        self._look()
         return _PER_THREAD * max(self._threads, 1)
 
     def start(self, number: int, job: Job, tracing: Tracing | None) -> None:
         self._jobs[number] = job
-        name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
-        future = self._client.submit(_attempt, _BUILD, job.key, job, key=name, pure=False)
-        self._futures[number] = future
-        future.add_done_callback(lambda _: self._ended.put(number))
+        self._submit(number)
 
     def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
-        numbers = [number for number in _queued(self._ended, patience_s) if number in self._futures]
+        self._look()
+        queued = _queued(self._ended, patience_s)
+        numbers = [number for number, name in queued if number in self._futures and self._futures[number].key == name]
         well = [number for number in numbers if self._futures[number].status == "finished"]
         outcomes: dict[int, Ended] = dict(zip(well, self._gathered(well), strict=True))
         outcomes |= {number: self._failed(number) for number in numbers if number not in outcomes}
-        for number in numbers:
-            del self._futures[number], self._jobs[number]
-        return list(outcomes.items())
+        if self._client.status != "running":
+            outcomes |= dict.fromkeys(self._waiting, self._has_left())
+        self._submit_again([number for number, outcome in outcomes.items() if outcome is None])
+        found: list[tuple[int, Ended]] = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
+        found += [(number, failure(self._jobs[number], WORKER, _TOOK_ALONG)) for number in self._given_up]
+        self._given_up = []
+        for number, _ in found:
+            self._futures.pop(number, None)
+            del self._jobs[number]
+        return found
 
     def under_way(self) -> float:
         return 0.0
@@ -106,44 +123,124 @@ class _ClusterCrew:
         finally:
             self._client.close(timeout=_PATIENCE_S)
 
+    def _look(self) -> None:
+        """See who has come and who has gone, and give anew what nobody has in hand."""
+        if monotonic() - self._looked < _LOOK_S:
+            return
+        try:
+            threads = self._client.nthreads()
+            new = [worker for worker in threads if worker not in self._fits]
+            builds = _builds(self._client, new) if new else {}
+        except (OSError, TimeoutError):  # the scheduler is gone, and its jobs with it
+            return
+        self._fits = {worker: self._fits.get(worker, builds.get(worker) == _BUILD) for worker in threads}
+        self._threads = sum(threads[worker] for worker in self._fit())
+        self._looked = monotonic()
+        waiting, self._waiting = self._waiting, []
+        for number in [*waiting, *self._orphans()]:
+            self._submit(number)
+
+    def _fit(self) -> list[str]:
+        """The workers that have this engine."""
+        return [worker for worker, fits in self._fits.items() if fits]
+
+    def _orphans(self) -> list[int]:
+        """Jobs that were for workers of which all have gone; those that this has happened to too often are given up."""
+        fit = set(self._fit())
+        return self._taken_back([number for number in self._futures if self._only[number] and not fit.intersection(self._only[number])])
+
+    def _taken_back(self, numbers: Sequence[int]) -> list[int]:
+        """Jobs that are to be given anew; not those that had to be too often."""
+        for number in numbers:
+            self._futures.pop(number).cancel()
+        self._lost.update(numbers)
+        self._given_up += [number for number in numbers if self._lost[number] > _MOST_LOST]
+        return [number for number in numbers if self._lost[number] <= _MOST_LOST]
+
+    def _submit(self, number: int) -> None:
+        """Give a job to the workers, to those with this engine only if there are others; it waits until one comes."""
+        fit = self._fit()
+        mixed = len(fit) < len(self._fits)
+        if mixed and not fit:
+            self._waiting.append(number)
+            return
+        job = self._jobs[number]
+        name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
+        self._only[number] = fit if mixed else []
+        future = self._client.submit(
+            self._attempt, _BUILD, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
+        )
+        self._futures[number] = future
+        future.add_done_callback(lambda _: self._ended.put((number, name)))
+
+    def _submit_again(self, numbers: Sequence[int]) -> None:
+        """Give jobs anew that a worker of another engine has refused, or whose results went with their worker."""
+        again = self._taken_back(numbers)
+        if again:
+            self._looked = -_LOOK_S
+            self._look()
+        for number in again:
+            self._submit(number)
+
     def _gathered(self, numbers: Iterable[int]) -> list[Ended]:
         """What the jobs of these numbers gave, fetched at once."""
         futures = [self._futures[number] for number in numbers]
         try:
             return list(self._client.gather(futures))
-        except Exception:  # one of them was lost with its worker and could not be done again
+        except Exception:  # one of them was lost with its worker
             return [_outcome(future) for future in futures]
 
     def _failed(self, number: int) -> Ended:
-        """Why a job gave nothing."""
+        """Why a job gave nothing; None if it only was lost with its worker."""
         future, job = self._futures[number], self._jobs[number]
         if future.status == "error":
             error = future.exception()
             return failure(job, WORKER, f"no worker could do it: {_told(error)}")
+        return self._has_left() if future.cancelled() or self._client.status != "running" else None
+
+    def _has_left(self) -> ClusterError:
         return ClusterError(
             f"the scheduler at {self._address} has left; what had finished is kept, and the same command goes on from there"
         )
 
 
-def _attempt(build: str, key: str, job: Job) -> Ended:
-    """What a worker does."""
-    if build != _core.BUILD or key != job.key:
-        what = f"its engine is of build {_core.BUILD}, not {build}" if build != _core.BUILD else "the scenario is another one there"
-        return failure(job, WORKER, f"a worker cannot do it: {what}")
+def _attempting() -> Callable[[str, str, bytes], Ended]:
+    """What a worker does, sent as it is, for there another engine may be, or none; it gives None then."""
+
+    def attempt_there(build: str, key: str, packed: bytes) -> Ended:
+        try:
+            from ecnlab import _core as there
+        except ImportError:
+            return None
+        if build != there.BUILD:
+            return None
+        from ecnlab.cluster import attempted
+
+        return attempted(key, packed)
+
+    return attempt_there
+
+
+def attempted(key: str, packed: bytes) -> Ended:
+    """Do a job that was sent here, of a scenario with that key."""
+    job: Job = pickle.loads(packed)
+    if key != job.key:
+        return failure(job, WORKER, "a worker cannot do it: the scenario is another one there")
     return attempt(job)
 
 
 def _outcome(future: AnyFuture) -> Ended:
+    """What a job gave; None if it was lost."""
     try:
-        outcome: Finished = future.result()
-    except Exception as error:
-        return error
+        outcome: Ended = future.result(timeout=_PATIENCE_S) if future.status == "finished" else None
+    except Exception:
+        return None
     return outcome
 
 
-def _queued(queue: SimpleQueue[int], patience_s: float) -> list[int]:
+def _queued(queue: SimpleQueue[tuple[int, str]], patience_s: float) -> list[tuple[int, str]]:
     """What is in the queue; waits for the first."""
-    found: list[int] = []
+    found: list[tuple[int, str]] = []
     until = monotonic() + patience_s
     while True:
         try:
@@ -164,18 +261,24 @@ def _client(address: str) -> Client:
         raise ClusterError(f"there is no dask scheduler at {address} ({_told(error)}); {remedy}") from None
 
 
-def _require_workers(client: Client, address: str) -> None:
-    """Every worker must have this engine. Raises ClusterError with what is wrong on which worker."""
+def _require_workers(client: Client, address: str) -> list[str]:
+    """The workers, of which every one must have this engine. Raises ClusterError with what is wrong on which worker."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE_S)
     except TimeoutError:
         raise ClusterError(f"the scheduler at {address} has no worker; start some with 'dask worker {address}'") from None
-    builds = client.run(_asking())
+    builds = _builds(client)
     wrong = {worker: build for worker, build in builds.items() if build != _BUILD}
     if wrong:
         told = "\n".join(f"  {worker}: {build or 'ecnlab is not installed there'}" for worker, build in sorted(wrong.items()))
         remedy = "install the same ecnlab on every worker, and start the workers again"
         raise ClusterError(f"not every worker has this build of the engine, {_BUILD}:\n{told}\n{remedy}")
+    return list(builds)
+
+
+def _builds(client: Client, workers: list[str] | None = None) -> dict[str, str]:
+    """The build of the engine on each worker, or on these; those that go meanwhile say nothing."""
+    return dict(client.run(_asking(), workers=workers, on_error="ignore"))
 
 
 def _asking() -> Callable[[], str]:

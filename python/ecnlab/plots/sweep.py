@@ -153,7 +153,7 @@ class SweepPlots:
             )
             if view.x.kind in ("name", "flag"):
                 names = _places(view)
-                axes.set_xticks(range(len(names)), [style.label(axes, shown(one)) for one in names])
+                axes.set_xticks(range(len(names)), [style.label(axes, shown(one), len(names)) for one in names])
             elif _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
                 axes.set_xticks(xs, [f"{x:g}" for x in xs])
             if len(curves) > 1:
