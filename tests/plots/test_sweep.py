@@ -80,6 +80,7 @@ def test_words_stand_along_the_axis_in_their_own_order(swept: ecnlab.Sweep) -> N
     (axes,) = swept.plot("drops", x="scheme", by="count", where={"max_p": 0.5}).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["RED", "ECN"]
     assert list(_curves(axes)) == ["1", "2", "4"]
+    assert {bars[0].get_linestyle() for bars in _curves(axes).values()} == {"None"}, "words have no order that a line could follow"
 
 
 def test_values_with_units_stand_along_the_axis_as_people_read_them(small_file: Path) -> None:

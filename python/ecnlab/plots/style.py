@@ -101,7 +101,7 @@ class Style:
 
     def __post_init__(self) -> None:
         problems = [
-            *_out_of_range("width of a figure", self.width_in, _NARROWEST_IN, _WIDEST_IN, "in"),
+            *_out_of_range("width of a figure", self.width_in, _NARROWEST_IN, _WIDEST_IN, "in (3.81 and 101.6 cm)"),
             *_out_of_range("font size", self.font_size, _SMALLEST_POINTS, _LARGEST_POINTS, "pt"),
         ]
         if problems:

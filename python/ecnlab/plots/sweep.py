@@ -22,6 +22,8 @@ from ecnlab.sweeps.values import shown, value
 from ecnlab.units import shown_as, shown_unit
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ecnlab.plots.drawn import Drawn
     from ecnlab.sweeps.sweep import Parameter, Sweep
 
@@ -144,20 +146,7 @@ class SweepPlots:
             if self._style.titles:
                 n = len(self._sweep.seeds)
                 style.title(axes, f"{self._sweep.name}: {n} seed{'s' * (n != 1)}")
-            x_unit = shown_as(view.x.unit)[1]
-            lines.draw(
-                axes,
-                curves[:MOST_CURVES],
-                x_label=style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else "")),
-                y_label=_words(view.quantity) + (f" ({unit})" if unit != "1" else ""),
-                ticks=_ticks(view),
-                palette=_palette(curves),
-            )
-            if view.x.kind in ("name", "flag"):
-                names = _places(view)
-                axes.set_xticks(range(len(names)), [style.label(axes, shown(one), len(names)) for one in names])
-            elif _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
-                axes.set_xticks(xs, [f"{x:g}" for x in xs])
+            _draw(axes, view, curves[:MOST_CURVES], _words(view.quantity) + (f" ({unit})" if unit != "1" else ""))
             if len(curves) > 1:
                 note = f"the first {MOST_CURVES} of {len(curves)} lines" if len(curves) > MOST_CURVES else ", ".join(view.by)
                 style.legend_above(axes, note)
@@ -225,6 +214,25 @@ class SweepPlots:
                 f"{told}: has several values at each {along}: add it to what there is a line for each of (by), or choose one (where)"
             )
         return parameters[along], split
+
+
+def _draw(axes: Axes, view: View, curves: Sequence[lines.Curve], y_label: str) -> None:
+    """Curves against a number; over words, which have no order, markers that no line joins."""
+    x_unit = shown_as(view.x.unit)[1]
+    x_label = style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
+    if _is_of_words(view):
+        names = [shown(one) for one in _places(view)]
+        lines.draw_over_names(axes, names, curves, y_label=y_label, palette=_palette(curves))
+        axes.set_xticks(range(len(names)), [style.label(axes, name, len(names)) for name in names])
+        axes.set_xlabel(x_label)
+        return
+    lines.draw(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks(view), palette=_palette(curves))
+    if _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+
+
+def _is_of_words(view: View) -> bool:
+    return view.x.kind in ("name", "flag")
 
 
 def _table(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
@@ -309,7 +317,7 @@ def _label(view: View, key: Sequence[Any]) -> str:
 
 
 def _x(view: View, cell: Any) -> float:
-    if view.x.kind in ("name", "flag"):
+    if _is_of_words(view):
         return float(_places(view).index(cell))
     return float(cell) * shown_as(view.x.unit)[0]
 
@@ -322,7 +330,7 @@ def _places(view: View) -> list[Any]:
 
 def _ticks(view: View) -> Sequence[float]:
     """The values along a log scale, where they span so much that they would crowd on a plain one."""
-    if view.x.kind in ("name", "flag"):
+    if _is_of_words(view):
         return ()
     xs = _xs(view)
     return xs if len(xs) >= _FEWEST_ON_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _SPAN_OF_LOG else ()
