@@ -1,4 +1,4 @@
-"""The papers' questions as claims of our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
+"""The papers' questions as our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
 
 The papers' own names for them (A1, R7, G2) are those of the studies `aecn`, `rfc2884` and `red-ecn`.
 """

@@ -1,4 +1,4 @@
-"""What the thesis hopes for where it stops, as claims of our own: its findings carried over to what section 6.2 asks for.
+"""What the thesis hopes for where it stops, as questions of our own: its findings carried over to what section 6.2 asks for.
 
 The sentences are the thesis' findings (A13, A14) and hopes; that they are asked of these networks is ours, and so are the numbers in them.
 """
