@@ -75,7 +75,7 @@ def test_without_dask_the_remedy_is_told(small: ecnlab.Scenario, monkeypatch: py
         ecnlab.run(small, workers=ecnlab.Cluster("tcp://127.0.0.1:1"))
 
 
-@pytest.mark.parametrize("address", ["", 8786])
+@pytest.mark.parametrize("address", ["", 8786, "nonsense", "tcp://node1", "tcp://node1:"])
 def test_what_is_no_address_is_refused(address: Any) -> None:
     with pytest.raises(ecnlab.UsageError, match="must be the address of a dask scheduler"):
         ecnlab.Cluster(address)
@@ -203,6 +203,21 @@ def test_a_run_that_takes_its_workers_along_is_a_failure(
     assert outcome.results[0].seeds == []
 
 
+def test_a_run_that_takes_its_workers_along_costs_no_other_run(
+    scheduler: str, workers: list[subprocess.Popen[bytes]], small_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deadly.py").write_text(_ENDS_ITS_WORKER)
+    deadly = ecnlab.load(small_file, {"link.bottleneck.queue": {"aqm": "Deadly", "limit": 60}}, aqms=[f"{tmp_path}/deadly.py:Deadly"])
+    others = [ecnlab.load(small_file, {"link.bottleneck.queue.max_p": max_p}) for max_p in (0.1, 0.2, 0.3, 0.4)]
+    requests = [ecnlab.Request(one, [1] if one is deadly else [1, 2]) for one in (*others[:2], deadly, *others[2:])]
+    with _worker(scheduler, nanny=True):
+        _wait_for(scheduler, 3)
+        outcome = ecnlab.run_all(requests, workers=ecnlab.Cluster(scheduler))
+    assert [(failure.key, failure.kind) for failure in outcome.failures] == [(deadly.hash, "worker")]
+    assert [result.seeds for result in outcome.results] == [[1, 2], [1, 2], [], [1, 2], [1, 2]]
+    assert capfd.readouterr().err == ""
+
+
 @contextmanager
 def _process(module: str, *arguments: object, package: Path = _PACKAGE) -> Iterator[subprocess.Popen[bytes]]:
     settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1", "PYTHONPATH": str(package)}
@@ -215,8 +230,10 @@ def _process(module: str, *arguments: object, package: Path = _PACKAGE) -> Itera
         process.wait()
 
 
-def _worker(scheduler: str, package: Path = _PACKAGE) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    return _process("dask_worker", scheduler, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", package=package)
+def _worker(scheduler: str, package: Path = _PACKAGE, *, nanny: bool = False) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """A worker; with a nanny one that is started again when it dies."""
+    options = ("--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--nanny" if nanny else "--no-nanny")
+    return _process("dask_worker", scheduler, *options, package=package)
 
 
 def _wait_for(scheduler: str, workers: int) -> None:

@@ -9,7 +9,9 @@ package is there and of this build, so that a worker which comes later and has a
 
 from __future__ import annotations
 
+import logging
 import pickle
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,11 +31,16 @@ if TYPE_CHECKING:
 
     AnyFuture = Future[Any]
 
+# Host and port, or a scheduler in this process.
+_ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/]+:\d+(?:/\S*)?|inproc://\S+")
 _BUILD = _core.BUILD
+# Who tells on standard error of workers and schedulers that go; here it is told in one line, where it matters.
+_TALKATIVE = ("distributed", "distributed.client", "tornado.application")
 _PATIENCE_S = 10.0
 _PER_THREAD = 4
 _LOOK_S = 1.0
-_MOST_LOST = 3
+_FETCH_S = 30.0
+_MOST_LOST = 10
 _TOOK_ALONG = f"no worker could do it: {_MOST_LOST + 1} times those that had it in hand were lost"
 
 
@@ -44,7 +51,7 @@ class Cluster:
     address: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.address, str) or not self.address:
+        if not isinstance(self.address, str) or not _ADDRESS.fullmatch(self.address):
             raise UsageError(f"cluster: {self.address!r} must be the address of a dask scheduler, as in 'tcp://node1:8786'")
 
     @property
@@ -81,6 +88,9 @@ class _ClusterCrew:
         self._fits = dict.fromkeys(workers, True)
         self._threads = 0
         self._looked = -_LOOK_S
+        self._levels = [(log, log.level) for log in map(logging.getLogger, _TALKATIVE)]
+        for log, _ in self._levels:
+            log.setLevel(logging.CRITICAL)
 
     @property
     def capacity(self) -> int:
@@ -94,21 +104,22 @@ class _ClusterCrew:
 
     def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
         self._look()
-        queued = _queued(self._ended, patience_s)
-        numbers = [number for number, name in queued if number in self._futures and self._futures[number].key == name]
-        well = [number for number in numbers if self._futures[number].status == "finished"]
-        outcomes: dict[int, Ended] = dict(zip(well, self._gathered(well), strict=True))
-        outcomes |= {number: self._failed(number) for number in numbers if number not in outcomes}
+        numbers = {name: number for number, name in _queued(self._ended, patience_s)}
+        numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
+        gathered = self._gathered([self._futures[number] for number in numbers.values()])
+        outcomes: dict[int, Ended] = {number: self._failed(number) for name, number in numbers.items() if name not in gathered}
+        self._await_again([number for number, outcome in outcomes.items() if outcome is None])
+        self._submit_again([numbers[name] for name, outcome in gathered.items() if outcome is None])
+        outcomes |= {numbers[name]: outcome for name, outcome in gathered.items()}
         if self._client.status != "running":
             outcomes |= dict.fromkeys(self._waiting, self._has_left())
-        self._submit_again([number for number, outcome in outcomes.items() if outcome is None])
-        found: list[tuple[int, Ended]] = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
-        found += [(number, failure(self._jobs[number], WORKER, _TOOK_ALONG)) for number in self._given_up]
+        outcomes |= {number: failure(self._jobs[number], WORKER, _TOOK_ALONG) for number in self._given_up}
         self._given_up = []
+        found = [(number, outcome) for number, outcome in outcomes.items() if outcome is not None]
         for number, _ in found:
             self._futures.pop(number, None)
             del self._jobs[number]
-        return found
+        return [*found]
 
     def under_way(self) -> float:
         return 0.0
@@ -118,10 +129,12 @@ class _ClusterCrew:
             found = [] if self._client.status != "running" else self.ended(0.0)
             self._client.cancel(list(self._futures.values()), force=True)
             return found
-        except (OSError, TimeoutError):  # the scheduler is gone, and its jobs with it
+        except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
             return []
         finally:
             self._client.close(timeout=_PATIENCE_S)
+            for log, level in self._levels:
+                log.setLevel(level)
 
     def _look(self) -> None:
         """See who has come and who has gone, and give anew what nobody has in hand."""
@@ -131,7 +144,7 @@ class _ClusterCrew:
             threads = self._client.nthreads()
             new = [worker for worker in threads if worker not in self._fits]
             builds = _builds(self._client, new) if new else {}
-        except (OSError, TimeoutError):  # the scheduler is gone, and its jobs with it
+        except (OSError, TimeoutError, RuntimeError):  # the scheduler is gone, and its jobs with it
             return
         self._fits = {worker: self._fits.get(worker, builds.get(worker) == _BUILD) for worker in threads}
         self._threads = sum(threads[worker] for worker in self._fit())
@@ -168,13 +181,26 @@ class _ClusterCrew:
         name = f"ecnlab-{job.key[:12]}-seed{job.seed}-{self._client.id}-{next(self._tries)}"
         self._only[number] = fit if mixed else []
         future = self._client.submit(
-            self._attempt, _BUILD, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
+            self._attempt, _BUILD, name, job.key, pickle.dumps(job), key=name, pure=False, workers=fit if mixed else None
         )
         self._futures[number] = future
+        self._await(number, future)
+
+    def _await(self, number: int, future: AnyFuture) -> None:
+        name = str(future.key)
         future.add_done_callback(lambda _: self._ended.put((number, name)))
 
+    def _await_again(self, numbers: Sequence[int]) -> None:
+        """Wait anew for jobs whose results went with their worker, which dask does again; not for those that had to be too often."""
+        self._lost.update(numbers)
+        for number in numbers:
+            if self._lost[number] > _MOST_LOST:
+                self._given_up.append(number)
+            else:
+                self._await(number, self._futures[number])
+
     def _submit_again(self, numbers: Sequence[int]) -> None:
-        """Give jobs anew that a worker of another engine has refused, or whose results went with their worker."""
+        """Give jobs anew that a worker of another engine has refused."""
         again = self._taken_back(numbers)
         if again:
             self._looked = -_LOOK_S
@@ -182,13 +208,16 @@ class _ClusterCrew:
         for number in again:
             self._submit(number)
 
-    def _gathered(self, numbers: Iterable[int]) -> list[Ended]:
-        """What the jobs of these numbers gave, fetched at once."""
-        futures = [self._futures[number] for number in numbers]
+    def _gathered(self, futures: Sequence[AnyFuture]) -> dict[str, Ended]:
+        """What these jobs gave, by name, fetched at once; without those that failed, or were lost with their worker."""
+        well = [future for future in futures if future.status == "finished"]
+        if not well:
+            return {}
         try:
-            return list(self._client.gather(futures))
-        except Exception:  # one of them was lost with its worker
-            return [_outcome(future) for future in futures]
+            # dask does lost ones again and waits for that, which may take for ever
+            return dict(self._client.sync(lambda: self._client.gather(well, errors="skip", asynchronous=True), callback_timeout=_FETCH_S))
+        except (OSError, TimeoutError, RuntimeError):
+            return {}
 
     def _failed(self, number: int) -> Ended:
         """Why a job gave nothing; None if it only was lost with its worker."""
@@ -204,19 +233,19 @@ class _ClusterCrew:
         )
 
 
-def _attempting() -> Callable[[str, str, bytes], Ended]:
-    """What a worker does, sent as it is, for there another engine may be, or none; it gives None then."""
+def _attempting() -> Callable[[str, str, str, bytes], tuple[str, Ended]]:
+    """What a worker does, sent as it is, for there another engine may be, or none; it gives None beside the job's name then."""
 
-    def attempt_there(build: str, key: str, packed: bytes) -> Ended:
+    def attempt_there(build: str, name: str, key: str, packed: bytes) -> tuple[str, Ended]:
         try:
             from ecnlab import _core as there
         except ImportError:
-            return None
+            return name, None
         if build != there.BUILD:
-            return None
+            return name, None
         from ecnlab.cluster import attempted
 
-        return attempted(key, packed)
+        return name, attempted(key, packed)
 
     return attempt_there
 
@@ -227,15 +256,6 @@ def attempted(key: str, packed: bytes) -> Ended:
     if key != job.key:
         return failure(job, WORKER, "a worker cannot do it: the scenario is another one there")
     return attempt(job)
-
-
-def _outcome(future: AnyFuture) -> Ended:
-    """What a job gave; None if it was lost."""
-    try:
-        outcome: Ended = future.result(timeout=_PATIENCE_S) if future.status == "finished" else None
-    except Exception:
-        return None
-    return outcome
 
 
 def _queued(queue: SimpleQueue[tuple[int, str]], patience_s: float) -> list[tuple[int, str]]:

@@ -74,7 +74,7 @@ def test_several_panels_have_one_legend_with_every_word_once() -> None:
     shown = [axes for axes in drawing.figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in shown] == ["a", "b", "c"]
     (legend,) = drawing.figure.legends
-    assert sorted(text.get_text() for text in legend.get_texts()) == ["goodput", "ns-2 (open markers)", "throughput"]
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["goodput", "ns-2 (open)", "throughput"]
 
 
 def test_a_figure_s_numbers_are_written_beside_the_report(tmp_path: Path) -> None:

@@ -144,12 +144,16 @@ class Over:
     def values(self, runs: Runs) -> BySeed:
         """What `fold` makes of the values of each seed that all have."""
         found = [part.values(runs) for part in self.parts]
-        return {seed: self.fold([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+        return {seed: self._folded([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
 
     def ns2(self) -> float | None:
         """What `fold` makes of ns-2's means, where all are known."""
         known = [value for value in (part.ns2() for part in self.parts) if value is not None]
         return self.fold(known) if len(known) == len(self.parts) else None
+
+    def _folded(self, values: Sequence[float]) -> float:
+        """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
+        return math.nan if any(map(math.isnan, values)) else self.fold(values)
 
 
 @dataclass(frozen=True)

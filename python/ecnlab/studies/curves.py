@@ -2,7 +2,8 @@
 
     figure("4.2", "Throughput", "...", [Panel("", {"ECN": {15: Of(...), 30: Of(...)}})], Scales("number of flows", "throughput", MBPS))
 
-A point has its mean over seeds with the 95 % interval as a bar, and ns-2's mean, where it is known, as an open marker.
+A point has its mean over seeds with the 95 % interval as a bar, ns-2's mean, where it is known, as an open marker, and what the paper
+prints as a half-filled one.
 The numbers stand in a table below the figure and in its CSV.
 """
 
@@ -105,7 +106,7 @@ class _Curves:
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
-        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, marker="*")
+        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, half=True)
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)

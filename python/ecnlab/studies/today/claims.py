@@ -1,4 +1,4 @@
-"""The papers' questions as claims of our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
+"""The papers' questions as our own: each sentence is a paper's finding of 2000 and 2001, asked of today's hosts and queues.
 
 The papers' own names for them (A1, R7, G2) are those of the studies `aecn`, `rfc2884` and `red-ecn`.
 """
@@ -49,7 +49,7 @@ def _gain_of(recovery: str) -> Change:
 CLAIMS = [
     Claim(
         "T1",
-        "ECN raises goodput (A1)",
+        "ECN raises goodput (A1).",
         ["1", "Table 1"],
         [Statement(text, gained, above(0), PERCENT) for text, gained in _gained(GOODPUT, FLOWS)],
         why="Hosts of today repair a loss with SACK and RACK-TLP at the cost of the lost packet, and keep the link busy without ECN "
@@ -59,7 +59,7 @@ CLAIMS = [
     ),
     Claim(
         "T2",
-        "ECN costs hardly any delay (A5)",
+        "ECN costs hardly any delay (A5).",
         ["1"],
         [Statement(text, gained, below(2), PERCENT) for text, gained in _gained(DELAY, FLOWS)],
         reading="hardly any: less than 2 % of the mean one-way delay; A5 says about 1 %",
@@ -69,14 +69,14 @@ CLAIMS = [
     ),
     Claim(
         "T3",
-        "Where flows share one queue it is unfair to long round-trip times: goodput robust > average > fragile (A10)",
+        "Where flows share one queue it is unfair to long round-trip times: goodput robust > average > fragile (A10).",
         ["3"],
         list(_orders()),
         own=True,
     ),
     Claim(
         "T4",
-        "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14)",
+        "Of all queues FQ-CoDel shares the link most evenly among unlike round-trip times (A14).",
         ["2", "3"],
         [
             Statement(
@@ -92,7 +92,7 @@ CLAIMS = [
     ),
     Claim(
         "T5",
-        "AECN improves Jain's index by more than 10 % over ECN for hosts of today (A14)",
+        "AECN improves Jain's index by more than 10 % over ECN for hosts of today (A14).",
         ["2", "3"],
         [
             Statement(
@@ -110,7 +110,7 @@ CLAIMS = [
     ),
     Claim(
         "T6",
-        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A7)",
+        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A7).",
         ["5"],
         [
             Statement(f"{LOCKED_OUT.label}, {host} at {queue}", LOCKED_OUT.of(need(host, queue, 240)), above(0), PERCENT)
@@ -121,7 +121,7 @@ CLAIMS = [
     ),
     Claim(
         "T7",
-        "Clients with ECN end more exchanges of 5 KB than those without (R7)",
+        "Clients with ECN end more exchanges of 5 KB than those without (R7).",
         ["6"],
         [
             Statement(
@@ -137,7 +137,7 @@ CLAIMS = [
     ),
     Claim(
         "T8",
-        "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2)",
+        "Beside datagrams that answer to nothing TCP's goodput with ECN is at least what it is without (G2).",
         ["7"],
         [
             Statement(
@@ -153,7 +153,7 @@ CLAIMS = [
     ),
     Claim(
         "T9",
-        "Queues that steer to a delay hold it whatever the number of flows",
+        "Queues that steer to a delay hold it whatever the number of flows.",
         ["2"],
         list(_within_target()),
         reading="a mean wait of at most 1.1 times the target; no paper asks this, but A5 and M4 ask after delays",
@@ -164,7 +164,7 @@ CLAIMS = [
     ),
     Claim(
         "T10",
-        "Scalable flows wait less than a millisecond in DualPI2's low-latency queue",
+        "Scalable flows wait less than a millisecond in DualPI2's low-latency queue.",
         ["8"],
         [Statement(f"{WAIT.label}, {flows} flows", WAIT.of(need(DCTCP, "DualPI2", flows)), below(1), MS) for flows in FLOWS],
         reading="the mean wait of all packets, which are all of DCTCP; RFC 9332, section 1.4, says below 1 ms for the most part",
@@ -174,7 +174,7 @@ CLAIMS = [
     ),
     Claim(
         "T11",
-        "The better the loss recovery, the less goodput ECN gains",
+        "The better the loss recovery, the less goodput ECN gains.",
         ["9"],
         order({name: _gain_of(name) for name in RECOVERIES}, POINTS, setting="gain in goodput"),
         reading="ECN's gain over RED with 60 flows, in percentage points from Reno over NewReno and SACK to RACK-TLP",

@@ -1,4 +1,4 @@
-"""What the thesis hopes for where it stops, as claims of our own: its findings carried over to what section 6.2 asks for.
+"""What the thesis hopes for where it stops, as questions of our own: its findings carried over to what section 6.2 asks for.
 
 The sentences are the thesis' findings (A13, A14) and hopes; that they are asked of these networks is ours, and so are the numbers in them.
 """
@@ -78,7 +78,7 @@ _MORE_THAN_A_TENTH = "A14's measure: more than 10 % above ECN, by the mean of Ja
 CLAIMS = [
     Claim(
         "F1",
-        "AECN improves Jain's index by more than 10 % over ECN when the groups are of unequal size",
+        "AECN improves Jain's index by more than 10 % over ECN when the groups are of unequal size.",
         ["B1"],
         _gains(JAIN, _UNEQUAL, 10),
         reading=_MORE_THAN_A_TENTH,
@@ -86,7 +86,7 @@ CLAIMS = [
     ),
     Claim(
         "F2",
-        "AECN improves Jain's index by more than 10 % over ECN when round-trip times differ inside the groups",
+        "AECN improves Jain's index by more than 10 % over ECN when round-trip times differ inside the groups.",
         ["B2"],
         _gains(JAIN, _SPREAD, 10),
         reading=_MORE_THAN_A_TENTH,
@@ -94,7 +94,7 @@ CLAIMS = [
     ),
     Claim(
         "F3",
-        "Ratios that follow the population (AECN2) are fairer than fixed ones when the groups are of unequal size",
+        "Ratios that follow the population (AECN2) are fairer than fixed ones when the groups are of unequal size.",
         ["B1"],
         _gains(EVENNESS, _UNEQUAL, scheme="AECN2", against="AECN"),
         reading="fairer between groups: the smallest over the largest of their mean goodput of a flow",
@@ -105,7 +105,7 @@ CLAIMS = [
     ),
     Claim(
         "F4",
-        "AECN's goodput of TCP is above ECN's beside unresponsive datagrams",
+        "AECN's goodput of TCP is above ECN's beside unresponsive datagrams.",
         ["B3", "B4"],
         _gains(traffic.TCP, _BESIDE),
         why="AECN takes datagrams for an average flow's. They take the average group's marks and drops, and need not answer; under "
@@ -114,7 +114,7 @@ CLAIMS = [
     ),
     Claim(
         "F5",
-        "AECN keeps the groups of TCP flows more even than ECN beside unresponsive datagrams",
+        "AECN keeps the groups of TCP flows more even than ECN beside unresponsive datagrams.",
         ["B3", "B4"],
         _gains(EVENNESS, _BESIDE),
         why="The average group is marked together with the datagrams, of which there is no end, and starves: at half the link it is the "
@@ -123,7 +123,7 @@ CLAIMS = [
     ),
     Claim(
         "F6",
-        "AECN's goodput is above ECN's when only some flows use ECN",
+        "AECN's goodput is above ECN's when only some flows use ECN.",
         ["B5"],
         _gains(GOODPUT, _SOME_ECN),
         why="AECN's signals miss those who send most (F7), and the average goes beyond max_th, where every packet is dropped: with "
@@ -132,7 +132,7 @@ CLAIMS = [
     ),
     Claim(
         "F7",
-        "A flow with ECN gets more than one without it, at AECN as at ECN",
+        "A flow with ECN gets more than one without it, at AECN as at ECN.",
         ["B5"],
         [
             Statement(
@@ -151,7 +151,7 @@ CLAIMS = [
     ),
     Claim(
         "F8",
-        "Over several congested routers AECN leaves long flows a larger share than ECN",
+        "Over several congested routers AECN leaves long flows a larger share than ECN.",
         ["B6"],
         [
             Statement(
@@ -163,7 +163,7 @@ CLAIMS = [
     ),
     Claim(
         "F9",
-        "AECN has more power than ECN",
+        "AECN has more power than ECN.",
         ["B7"],
         list(_powers()),
         reading="goodput over the mean one-way delay of all flows' packets",
@@ -171,10 +171,10 @@ CLAIMS = [
         "longer than the robust group's whatever the queue does (F10).",
         own=True,
     ),
-    Claim("F10", "AECN has more power than ECN for the fragile group", ["B7"], list(_fragile_powers()), own=True),
+    Claim("F10", "AECN has more power than ECN for the fragile group.", ["B7"], list(_fragile_powers()), own=True),
     Claim(
         "F11",
-        "A queue can estimate the number of flows to within a quarter from what arrives",
+        "A queue can estimate the number of flows to within a quarter from what arrives.",
         ["B8"],
         [_near(flows) for flows in power.ESTIMATED],
         reading="SRED's estimate, the inverse of the share of packets that hit one of their own flow, from 20 s on",
@@ -183,7 +183,7 @@ CLAIMS = [
     ),
     Claim(
         "F12",
-        "AMECN and Adaptive RED hold the target delay on these networks",
+        "AMECN and Adaptive RED hold the target delay on these networks.",
         ["B9"],
         [*_met("ARED"), *_met("AMECN")],
         reading="a mean wait within a tenth of 16 ms",
@@ -194,7 +194,7 @@ CLAIMS = [
     ),
     Claim(
         "F13",
-        "AMECN uses the link better than Adaptive RED on these networks",
+        "AMECN uses the link better than Adaptive RED on these networks.",
         ["B9"],
         [
             Statement(
