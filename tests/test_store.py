@@ -170,6 +170,20 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
         ecnlab.open_result(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("sweep.json", "it is a sweep's"),
+        ("store.json", "it is a store, which keeps"),
+        ("claims.json", "it is a study's report"),
+    ],
+)
+def test_a_folder_of_another_kind_is_called_by_its_kind(tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(ecnlab.ResultsError, match=f"is no results folder: {told}"):
+        ecnlab.open_result(tmp_path)
+
+
 def test_a_path_with_a_null_byte_is_a_usage_error() -> None:
     with pytest.raises(ecnlab.UsageError, match="path: must be the path of a folder, not one that holds a null byte"):
         ecnlab.open_result("a\0b")

@@ -15,7 +15,7 @@ EcnlabError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +166,20 @@ class Interrupted(EcnlabError):
     def __init__(self, message: str, result: Result | Outcome | None = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+def all_at_once(checks: Iterable[Callable[[], object]]) -> None:
+    """Do all the checks. Raises what the only one raises that fails, or a UsageError with what all of them say, each line once."""
+    failed: list[UsageError] = []
+    for check in checks:
+        try:
+            check()
+        except UsageError as error:
+            failed.append(error)
+    if len(failed) == 1:
+        raise failed[0]
+    if failed:
+        raise UsageError("\n".join(dict.fromkeys(line for error in failed for line in str(error).splitlines())))
 
 
 def _as_raised(kind: type[EcnlabError], args: tuple[Any, ...], attributes: dict[str, Any]) -> EcnlabError:

@@ -188,11 +188,17 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
             work.do(stack.enter_context(Progress(work.total, shown=progress)))
     except KeyboardInterrupt:
         results = [shelf.result(request) for request, shelf in zip(requests, shelves, strict=False)]
-        done, asked = sum(len(result.seeds) for result in results), sum(len(request.seeds) for request in requests)
+        done = _runs(requests, [result.seeds for result in results])
+        asked = _runs(requests, [request.seeds for request in requests])
         outcome = Outcome(results, work.failures) if len(results) == len(requests) else None
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
     failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
     return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
+
+
+def _runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> int:
+    """How many runs these are: what several requests ask for in one place counts once. `seeds` are those of the requests, or of some."""
+    return len({(one.out, one.scenario.hash, seed) for one, those in zip(requests, seeds, strict=False) for seed in those})
 
 
 def _raise_any(outcome: Outcome) -> None:

@@ -221,6 +221,18 @@ def unused_aqm(name: str) -> Problem:
     return Problem("", None, f"the scenario has no queue with the AQM {name}: {remedy}")
 
 
+def leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Every value of a tree with its path; members of a list go by their names, where they have some."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+        for one in value:
+            yield from leaves({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
+    else:
+        yield path, value
+
+
 def _interruptible(build: Callable[[], _core.Scenario]) -> _core.Scenario:
     """What `build` gives or raises. It works in a thread of its own, so that Ctrl-C is heard at once while a large file is read."""
     if current_thread() is not main_thread():  # only the main thread hears Ctrl-C

@@ -28,6 +28,12 @@ from ecnlab.scenarios import Scenario
 
 _HEADER = "run.json"
 _MARK = "store.json"
+# What folders without _HEADER hold that ecnlab has written, by the file that tells.
+_OTHERS = {
+    "sweep.json": "it is a sweep's; ecnlab.open_sweep reads it",
+    _MARK: "it is a store, which keeps the runs of many scenarios; a run, a sweep or a study with this store gives results of them",
+    "claims.json": "it is a study's report; report.html shows it, and figures has its figures and the numbers behind them",
+}
 _SUMMARY = "summary.json"
 _PRESENCE = "working"
 _BUILD = re.compile(r"[0-9a-f]{16}")
@@ -246,7 +252,15 @@ def _require_empty(path: Path, name: str, what: str) -> None:
         raise ResultsError(f"{path} is not empty ({sorted(strange)[0]}) and is no {what}; choose a new or an empty one")
 
 
+def _instead(path: Path) -> str:
+    """What a folder is in place of a run's, and what to do with it."""
+    for name, told in _OTHERS.items():
+        if (path / name).is_file():
+            return told
+    return f"it has no {_HEADER}; give a folder that a run has written"
+
+
 def _read_header(path: Path) -> dict[str, Any]:
     if not (path / _HEADER).exists():
-        raise ResultsError(f"{path} is no results folder: it has no {_HEADER}; give a folder that a run has written")
+        raise ResultsError(f"{path} is no results folder: {_instead(path)}")
     return read_json(path / _HEADER, "run the scenario into another folder")

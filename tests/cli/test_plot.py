@@ -53,6 +53,14 @@ def test_a_folder_that_is_none_of_ours_is_refused(command: Command, tmp_path: Pa
     assert "is no results folder" in done.err
 
 
+def test_all_that_a_sweep_does_not_have_is_told_at_once(command: Command, small_file: Path, tmp_path: Path) -> None:
+    vary = ["--vary", "flows.far.count=1,2", "--out", tmp_path / "swept", "--store", tmp_path / "store", "--quiet"]
+    assert command("sweep", small_file, *vary).code == 0
+    done = command("plot", tmp_path / "swept", "--y", "nope", "--y", "goodput", "--by", "none", "--where", "x=7", "--group", "zz")
+    assert (done.code, (tmp_path / "swept" / "figures").exists()) == (2, False)
+    assert [name for name in ("nope", "goodput", "none", "x", "zz") if done.err.count(f"named {name!r}") != 1] == []
+
+
 @pytest.mark.parametrize(("text", "inches"), [("2.54cm", 1.0), (" 3.4 in ", 3.4), ("254mm", 10.0)])
 def test_a_width_is_a_length(text: str, inches: float) -> None:
     assert read_width(text) == pytest.approx(inches)

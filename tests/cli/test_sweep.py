@@ -93,6 +93,8 @@ def test_tables_besides_the_measures_are_asked_for(command: Command, sweep_file:
         (["small.toml"], "small.toml is a scenario and nothing of it is varied: add --vary KEY=VALUES"),
         (["nowhere.toml", "--vary", "a=1"], "cannot read 'nowhere.toml'"),
         (["nowhere.toml"], "cannot read 'nowhere.toml'"),
+        (["."], "cannot read '.': it is a folder; name a file"),
+        (["small.toml", "--vary", "name=a,b"], "name: is the scenario's title, which changes no result: vary something else"),
         (["small.toml", "--vary", MAX_P], "write KEY=VALUES"),
         (["small.toml", "--vary", f"{MAX_P}=0.1..0.5"], "needs a step"),
         (["small.toml", "--vary", f"{MAX_P}=0.1", "--vary", f"{MAX_P}=0.2"], "stands there twice"),

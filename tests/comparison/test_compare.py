@@ -149,7 +149,29 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     scenario = ecnlab.load(small_file, {"flows.*.count": 3})
     singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
     assert one.difference.change == paired_difference(singles[1].values("marks"), singles[0].values("marks"))
-    assert found.parameters == [Changed("overrides.link.bottleneck.queue.aqm", None, "red")]
+    assert found.parameters[0] == Changed("link.bottleneck.queue.aqm", "ecn", "red")
+    assert found.parameters == ecnlab.compare(*(a.result(4), b.result(1))).parameters, "those in force, as of two results"
+    assert (a.in_force(4)["flows.far.count"], b.in_force(1)["flows.far.count"]) == (2, 2)
+
+
+def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, tmp_path: Path) -> None:
+    derived = {"link.bottleneck.queue.limit": "20 * count", "duration": "4 s"}
+    asked: dict[str, Any] = {"seeds": 2, "store": tmp_path / "store"}
+    ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, out=tmp_path / "a", **asked)
+    ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, derived=derived, out=tmp_path / "b", **asked)
+    found = ecnlab.compare(tmp_path / "a", tmp_path / "b")
+    assert found.parameters == [Changed("duration", "6 s", "4 s"), Changed("link.bottleneck.queue.limit", "60 packets", "20 packets")]
+    assert found.notes == [
+        "measured over 5 s and 3 s: counts, such as marks and drops, are of unlike times",
+        "some parameters differ in another way at each point: they are shown as they are at the first",
+    ]
+
+
+def test_a_sweep_and_itself_are_one(small_file: Path) -> None:
+    one = ecnlab.sweep(small_file, {MAX_P: [0.1, 0.5]}, seeds=2, store=None)
+    found = ecnlab.compare(one, one)
+    assert found.notes == ["the two are one: at each point they have one scenario, and nothing can differ but by chance"]
+    assert (found.apart, found.parameters) == ([], [])
 
 
 @pytest.mark.parametrize(

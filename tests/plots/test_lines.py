@@ -55,5 +55,16 @@ def test_what_another_source_gives_stands_beside_the_curve_as_an_open_marker_nam
     assert (marker.get_color(), marker.get_marker()) == (schemes.SCHEMES.colour("ECN", 0), schemes.SCHEMES.marker("ECN", 0))
     assert (marker.get_markerfacecolor(), marker.get_linestyle()) == ("none", "None")
     handles, words = axes.get_legend_handles_labels()
-    assert words == ["ns-2 (open markers)", "RED", "ECN"]
+    assert words == ["ns-2 (open)", "RED", "ECN"]
     assert handles[0].get_marker() == marker.get_marker(), "the legend shows a marker that the figure has"
+
+
+def test_what_a_paper_prints_keeps_the_shapes_of_its_curves_half_filled() -> None:
+    _, (axes,) = style.panels()
+    curves = [lines.Curve(name, [30], [Estimate(5.0, 1.0, 0.5, 4)]) for name in ("RED", "ECN")]
+    lines.draw(axes, curves, x_label="flows", y_label="goodput (Mbit/s)", palette=schemes.SCHEMES)
+    lines.draw_beside(axes, curves, "published", palette=schemes.SCHEMES, half=True)
+    markers = [container.lines[0] for container in axes.containers[2:]]
+    assert [line.get_marker() for line in markers] == [schemes.SCHEMES.marker(name, 0) for name in ("RED", "ECN")]
+    assert {line.get_fillstyle() for line in markers} == {"left"}
+    assert axes.get_legend_handles_labels()[1][0] == "published (half filled)"

@@ -75,7 +75,9 @@ def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(
 
 
 def test_a_width_or_size_that_no_figure_has_is_refused_all_at_once() -> None:
-    with pytest.raises(ecnlab.UsageError, match=r"width of a figure must be between 1\.5 and 40 in, not 0\n.*font size.*not nan"):
+    with pytest.raises(
+        ecnlab.UsageError, match=r"width of a figure must be between 1\.5 and 40 in \(3\.81 and 101\.6 cm\), not 0\n.*font size.*not nan"
+    ):
         Style(width_in=0, font_size=float("nan"))
 
 

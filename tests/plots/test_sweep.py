@@ -80,6 +80,7 @@ def test_words_stand_along_the_axis_in_their_own_order(swept: ecnlab.Sweep) -> N
     (axes,) = swept.plot("drops", x="scheme", by="count", where={"max_p": 0.5}).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["RED", "ECN"]
     assert list(_curves(axes)) == ["1", "2", "4"]
+    assert {bars[0].get_linestyle() for bars in _curves(axes).values()} == {"None"}, "words have no order that a line could follow"
 
 
 def test_values_with_units_stand_along_the_axis_as_people_read_them(small_file: Path) -> None:
@@ -138,3 +139,16 @@ def test_figures_are_written_with_their_data_beside_them_and_equal_ones_have_equ
 def test_a_row_has_its_name_in_the_name_of_the_file(swept: ecnlab.Sweep, tmp_path: Path) -> None:
     assert swept.plot.save_all(tmp_path, ["goodput_bps"], group="far") == ["goodput_bps-count-far"]
     assert swept.plot.save_all(tmp_path, ["utilisation"]) == ["utilisation-count-bottleneck"]
+
+
+def test_all_names_that_nothing_carries_are_told_at_once(swept: ecnlab.Sweep) -> None:
+    with pytest.raises(UsageError) as refused:
+        swept.plot("goodput", "counts", "schema", where={"max_p": 7, "sceme": "RED"}, group="fra")
+    assert str(refused.value).splitlines() == [
+        "there is no quantity named 'goodput'; did you mean 'goodput_bps'?",
+        "there is no parameter of the sweep named 'counts'; did you mean 'count'?",
+        "there is no parameter of the sweep named 'schema'; did you mean 'scheme'?",
+        "there is no group named 'fra'; did you mean 'far'?",
+        "there is no value of max_p named '7'; known are 0.1, 0.5",
+        "there is no parameter of the sweep named 'sceme'; did you mean 'scheme'?",
+    ]

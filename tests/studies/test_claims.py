@@ -152,6 +152,9 @@ def test_several_quantities_are_folded_seed_by_seed() -> None:
     parts = [Known({1: 1.0, 2: 5.0}, 1.0), Known({1: 3.0, 2: 4.0, 3: 9.0}, 4.0)]
     assert Over(fmean, parts).values(_no_runs) == {1: 2.0, 2: 4.5}
     assert Over(max, parts).ns2() == 4.0
+    nothing = known([math.nan, 1.0])
+    for one, other in ((nothing, known([3.0, 4.0])), (known([3.0, 4.0]), nothing)):
+        assert [math.isnan(value) for value in Over(max, [one, other]).values(_no_runs).values()] == [True, False]
     assert Over(max, [*parts, known([1.0])]).ns2() is None, "ns-2's is known of all or of none"
 
 

@@ -9,7 +9,7 @@ from ecnlab.studies.claims import MBPS, Change, Of, Over
 from ecnlab.studies.curves import Panel, Scales, figure
 from ecnlab.studies.model import Drawing, Item, Need, Study
 from ecnlab.studies.runner import run_study
-from helpers import SMALL
+from helpers import FIXED, SMALL
 
 
 def _need(max_p: float) -> Need:
@@ -60,13 +60,21 @@ def test_the_table_has_a_row_for_each_x_and_the_data_a_row_for_each_point() -> N
     assert drawing.data["ns2_mean"].to_list() == [1.9, None, None]
 
 
+def test_a_point_has_no_interval_where_nothing_is_random() -> None:
+    item = figure("1", "T", "C", [Panel("", {"a": {1: Of(Need(FIXED), "goodput_bps")}})], Scales("x", "goodput", MBPS))
+    drawing = _drawn(item)
+    assert "±" not in drawing.tables[0].rows[0][1]
+    assert drawing.data is not None
+    assert drawing.data["half_width"].is_nan().all()
+
+
 def test_several_panels_have_one_legend_with_every_word_once() -> None:
     drawing = _drawn(_item("a", "b", "c"))
     assert drawing.figure is not None
     shown = [axes for axes in drawing.figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in shown] == ["a", "b", "c"]
     (legend,) = drawing.figure.legends
-    assert sorted(text.get_text() for text in legend.get_texts()) == ["goodput", "ns-2 (open markers)", "throughput"]
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["goodput", "ns-2 (open)", "throughput"]
 
 
 def test_a_figure_s_numbers_are_written_beside_the_report(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from ecnlab.studies import panels
 from ecnlab.studies.claims import MBPS, PLAIN
 from ecnlab.studies.model import Results
 from ecnlab.studies.panels import Look, Measure
-from helpers import SMALL
+from helpers import FIXED, SMALL
 
 GOODPUT = Measure("goodput", "goodput", panels.column("goodput_bps"), MBPS)
 JAIN = Measure("Jain's index", "jain", panels.column("jain_goodput"), PLAIN, top=1, target=0.5)
@@ -35,6 +35,12 @@ def test_each_measure_has_a_panel_with_its_unit_and_each_scheme_a_curve(results:
     assert (goodput.get_ylabel(), jain.get_ylabel()) == ("goodput (Mbit/s)", "Jain's index")
     assert sorted(goodput.get_legend_handles_labels()[1]) == ["AECN", "ECN"]
     assert jain.get_ylim() == (0, 1)
+
+
+def test_a_measure_has_no_interval_where_nothing_is_random() -> None:
+    found = GOODPUT.estimate(ecnlab.run(ecnlab.scenario(FIXED), [1, 2]))
+    assert found.mean > 0
+    assert math.isnan(found.half_width)
 
 
 def test_a_table_has_a_column_for_each_measure_and_an_empty_cell_where_there_is_no_value(results: Results) -> None:

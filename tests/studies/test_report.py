@@ -96,7 +96,11 @@ def test_the_page_stands_alone(html: str) -> None:
 def test_claims_stand_first_each_with_published_ours_ns_2_s_and_verdict(html: str) -> None:
     text = _text(html)
     assert "3 claims: 1 reproduced, 1 not reproduced, 1 undecided." in text
-    assert re.search(r"T1 Something is delivered\. 1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced", text)
+    assert re.search(
+        r"T1 Something is delivered\. shown: goodput, which should be above 0\.5 Mbit/s "
+        r"1\.75 Mbit/s 1\.\d{3} ± 0\.\d{3} Mbit/s 1\.900 Mbit/s ✓ reproduced",
+        text,
+    )
     assert text.index("T1 Something") < text.index("Figure 1.1: Goodput")
 
 
@@ -231,7 +235,31 @@ def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: P
     with pytest.raises(ecnlab.Interrupted, match="all runs had finished"):
         run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store")
     assert not (tmp_path / "s" / "report.html").exists()
+    run_study(dataclasses.replace(study, items=ITEMS), tmp_path / "s", SEEDS, store=tmp_path / "store")
     assert len(ecnlab.Store(tmp_path / "store").batches.keys) == 2
+
+
+def test_a_report_goes_into_no_folder_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("text")
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(thesis.tex\) and holds no report of the study tiny"):
+        run_study(TINY, tmp_path / "thesis", SEEDS, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists(), "it is told before anything is run"
+    run_study(TINY, tmp_path / "s", [1])
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(claims.csv\) and holds no report of the study other"):
+        run_study(dataclasses.replace(TINY, name="other"), tmp_path / "s", [1])
+    (tmp_path / "pictures" / "figures").mkdir(parents=True)
+    (tmp_path / "pictures" / "figures" / "mine.svg").write_text("mine")
+    with pytest.raises(ecnlab.ResultsError, match=r"not empty \(figures\)"):
+        run_study(TINY, tmp_path / "pictures", [1])
+
+
+def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_out(tmp_path: Path) -> None:
+    run_study(TINY, tmp_path / "s", [1])
+    (tmp_path / "s" / "figures" / "mine.svg").write_text("mine")
+    run_study(TINY, tmp_path / "s", [1], ["1.2"])
+    there = {path.stem for path in (tmp_path / "s" / "figures").iterdir()}
+    assert there == {"figure-1.2", "mine"}
 
 
 def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:

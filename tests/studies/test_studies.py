@@ -33,6 +33,7 @@ def test_a_claim_makes_statements_and_is_read_from_items_of_the_study(study: Stu
     assert study.claims
     for claim in study.claims:
         assert claim.statements, claim.id
+        assert claim.sentence.endswith("."), claim.id
         assert [study.find(number) for number in claim.figures], claim.id
 
 

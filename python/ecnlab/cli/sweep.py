@@ -92,7 +92,7 @@ def _asked(file: Path, vary: Sequence[str]) -> SweepFile:
             raise UsageError(
                 f"{file} is a scenario and nothing of it is varied: add --vary KEY=VALUES, e.g. --vary flows.far.count=10,20,40"
                 if file.is_file()
-                else f"cannot read {str(file)!r}: there is no such file"
+                else f"cannot read {str(file)!r}: " + ("it is a folder; name a file" if file.is_dir() else "there is no such file")
             )
         ends = [key.rsplit(".", 1)[-1] for key in grid]
         return files.SweepFile(None, "-".join([file.stem, *ends]), file, grid=grid)

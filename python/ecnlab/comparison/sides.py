@@ -7,7 +7,7 @@ first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ecnlab import catalog
@@ -15,7 +15,7 @@ from ecnlab.analysis.compare import Sample, difference, is_paired
 from ecnlab.comparison.model import Changed, Comparison, Row
 from ecnlab.errors import Problem, UsageError
 from ecnlab.results import Result
-from ecnlab.scenarios import unused_aqm
+from ecnlab.scenarios import leaves, unused_aqm
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.sweep import Sweep
 from ecnlab.units import unit_of
@@ -37,7 +37,7 @@ def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) 
     """How result B differs from result A."""
     of_a, of_b = _of_result(a), _of_result(b)
     notes = [*_of_seeds(a.seeds, b.seeds, names), *_of_engines(a, b), *_alike(a.alike, b.alike, names), *_rows_of_one(of_a, of_b, names)]
-    changed = _changed(a.header["parameters"], b.header["parameters"])
+    changed = _changed(*(dict(leaves(result.header["parameters"])) for result in (a, b)))
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
     rows = _sorted(_rows({}, of_a, of_b, confidence))
@@ -57,12 +57,13 @@ def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> 
     left = [len(each) - len(shared) for each in points]
     notes = [f"{count} points are in {name} only and left out" for name, count in zip(names, left, strict=True) if count]
     notes += [*_of_seeds(a.seeds, b.seeds, names), *_of_builds(a.about["build"], b.about["build"])]
+    changed, more = _changed_at([(points[0][place], points[1][place]) for place in shared], a, b)
+    notes += more
     of_a, of_b = _of_sweep(a), _of_sweep(b)
     rows: list[Row] = []
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
         rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    changed = _changed(_asked(a), _asked(b))
     return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), _sorted(rows))
 
 
@@ -145,11 +146,12 @@ def _of_seeds(a: Sequence[int], b: Sequence[int], names: tuple[str, str]) -> lis
 
 
 def _of_engines(a: Result, b: Result) -> list[str]:
-    notes = _of_builds(a.header["build"], b.header["build"])
     spans = [result.header["duration_s"] - result.header["measure_from_s"] for result in (a, b)]
-    if spans[0] != spans[1]:
-        notes.append(f"measured over {spans[0]:g} s and {spans[1]:g} s: counts, such as marks and drops, are of unlike times")
-    return notes
+    return [*_of_builds(a.header["build"], b.header["build"]), *_of_times(spans[0], spans[1])]
+
+
+def _of_times(a: float, b: float) -> list[str]:
+    return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, are of unlike times"]
 
 
 def _of_builds(a: str, b: str) -> list[str]:
@@ -181,9 +183,21 @@ def _warnings(a: Result | Sweep, b: Result | Sweep, names: tuple[str, str]) -> l
     return [(name, warning) for name, warning in told if warning.place != "seeds" and warning not in used]
 
 
-def _asked(sweep: Sweep) -> dict[str, Any]:
-    """What a sweep varied and was made from, as far as two sweeps can be told apart by it."""
-    return {"overrides": sweep.about["scenario"]["overrides"], "derived": sweep.about["derived"]}
+def _changed_at(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[list[Changed], list[str]]:
+    """The parameters in force in which two sweeps differ at the points that both have, each where it first does, and what is to be said."""
+    found: dict[str, Changed] = {}
+    varies = False
+    times: dict[str, None] = {}
+    for at_a, at_b in pairs:
+        for one in _changed(a.in_force(at_a), b.in_force(at_b)):
+            varies |= found.setdefault(one.key, one) != one
+        times |= dict.fromkeys(_of_times(a.measured_s(at_a), b.measured_s(at_b)))
+    notes = list(times)
+    if not found:
+        notes.insert(0, "the two are one: at each point they have one scenario, and nothing can differ but by chance")
+    if varies:
+        notes.append("some parameters differ in another way at each point: they are shown as they are at the first")
+    return _ranked(list(found.values())), notes
 
 
 def _changed(a: Values, b: Values) -> list[Changed]:
@@ -191,28 +205,25 @@ def _changed(a: Values, b: Values) -> list[Changed]:
 
     First stands what chooses an algorithm, for most of the rest follows from that. A link or a group that only one has is one row.
     """
-    flat = [dict(_leaves({key: value for key, value in tree.items() if key not in ("name", "record")})) for tree in (a, b)]
+    flat = [{key: value for key, value in tree.items() if key.split(".")[0] not in ("name", "record")} for tree in (a, b)]
     keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
     alone = [_alone(flat[0], flat[1]), _alone(flat[1], flat[0])]
     rows = [Changed(member, _THERE if own is alone[0] else None, None if own is alone[0] else _THERE) for own in alone for member in own]
     left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
-    left.sort(key=lambda key: key.rsplit(".", 1)[-1] not in _CHOICES)
-    return [*rows, *(Changed(key, flat[0].get(key), flat[1].get(key)) for key in left)]
+    return _ranked([*rows, *(Changed(key, flat[0].get(key), flat[1].get(key)) for key in left)])
+
+
+def _ranked(rows: list[Changed]) -> list[Changed]:
+    return sorted(rows, key=_rank)
+
+
+def _rank(one: Changed) -> int:
+    if _THERE in (one.a, one.b):
+        return 0
+    return 1 if one.key.rsplit(".", 1)[-1] in _CHOICES else 2
 
 
 def _alone(own: Values, other: Values) -> list[str]:
     """The links and groups, as in `flows.far`, that only one of two scenarios has."""
     members = [dict.fromkeys(".".join(key.split(".")[:2]) for key in tree if key.startswith(_LISTS)) for tree in (own, other)]
     return [member for member in members[0] if member not in members[1]]
-
-
-def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Every value of a tree with its path; members of a list go by their names, where they have some."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else key)
-    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
-        for one in value:
-            yield from _leaves({key: inner for key, inner in one.items() if key != "name"}, f"{path}.{one['name']}")
-    else:
-        yield path, value

@@ -5,12 +5,15 @@ Equal figures give equal bytes: no date is written, and the type is one that com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from ecnlab.errors import ResultsError, UnknownName
 
@@ -24,6 +27,9 @@ FORMATS = tuple(_METADATA)
 _DPI = 200
 _NOTEBOOK_DPI = 100
 
+# How much higher a figure becomes at a time in which words leave no room for the axes, and up to which height in inches.
+_HIGHER, _HIGHEST_IN = 1.25, 60.0
+
 
 class Drawn(Figure):
     """A figure of matplotlib in a style; a notebook shows it without `%matplotlib inline`."""
@@ -34,23 +40,47 @@ class Drawn(Figure):
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """What a notebook shows: twice as many dots as it has room for, so that it is sharp on any screen."""
+        image = self._rendered_at(2 * _NOTEBOOK_DPI, ("png",))["png"]
         width, height = self.get_size_inches()
-        shown = {"width": round(width * _NOTEBOOK_DPI), "height": round(height * _NOTEBOOK_DPI)}
-        with self.style.applied():
-            return self._written("png", 2 * _NOTEBOOK_DPI), shown
+        return image, {"width": round(width * _NOTEBOOK_DPI), "height": round(height * _NOTEBOOK_DPI)}
 
     def rendered(self, formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
         """The figure in each format. Its axes are laid out once, for all of them."""
-        checked_formats(formats)
+        return self._rendered_at(_DPI, checked_formats(formats))
+
+    def _rendered_at(self, dpi: int, formats: Sequence[str]) -> dict[str, bytes]:
+        with self.style.applied(), self._laid_out():
+            return {kind: self._written(kind, dpi) for kind in formats}
+
+    @contextmanager
+    def _laid_out(self) -> Iterator[None]:
+        """The axes at their places with their ticks held: left free, they would choose others there, whose labels need other room."""
         engine = self.get_layout_engine()
-        with self.style.applied():
-            if engine is not None:
-                engine.execute(self)
-            self.set_layout_engine(None)
+        while not self._has_room() and self.get_figheight() < _HIGHEST_IN:
+            self.set_figheight(_HIGHER * self.get_figheight())
+        chosen = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
+        for axis, _ in chosen:
+            axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())))
+        self._has_room()
+        self.set_layout_engine(None)
+        try:
+            yield
+        finally:
+            self.set_layout_engine(engine)
+            for axis, locator in chosen:
+                axis.set_major_locator(locator)
+
+    def _has_room(self) -> bool:
+        """Lay the axes out; whether their words leave them any room."""
+        engine = self.get_layout_engine()
+        with catch_warnings():
+            filterwarnings("error", "constrained_layout not applied", UserWarning)
             try:
-                return {kind: self._written(kind, _DPI) for kind in formats}
-            finally:
-                self.set_layout_engine(engine)
+                if engine is not None:
+                    engine.execute(self)
+            except UserWarning:
+                return False
+        return True
 
     def save(self, stem: Path, formats: Sequence[str] = FORMATS) -> None:
         """Write stem.svg and so on. Raises ResultsError if the disk refuses."""

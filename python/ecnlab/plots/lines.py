@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 # An open marker, larger than a curve's own so that both are seen where they meet, before everything else.
 _OPEN: Any = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8.0, "markeredgewidth": 0.9, "linewidth": 0.9, "zorder": 4}
+# A marker of which the left half is filled, to stand within an open one and before it.
+_HALF: Any = {
+    "linestyle": "none",
+    "fillstyle": "left",
+    "markerfacecoloralt": "none",
+    "markersize": 6.6,
+    "markeredgewidth": 0.9,
+    "zorder": 5,
+}
 
 # How much of a name's room its markers take.
 _SHARE_OF_NAME = 0.7
@@ -93,13 +102,13 @@ def draw_over_names(axes: Axes, names: Sequence[str], curves: Sequence[Curve], *
     axes.set_ylabel(y_label)
 
 
-def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, marker: str | None = None) -> None:
-    """What another `source` gives for the same curves: open markers without a line, in the colours of the curves of the same labels.
+def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Palette = BY_POSITION, half: bool = False) -> None:
+    """What another `source` gives for the same curves: markers without a line, open or `half` filled, of the curves of the same labels.
 
-    The markers are the curves' own unless one is given; the legend names the source once, and says that its markers are open where they
-    are the curves' own. Call it after `draw`.
+    The legend names the source once, and says how its markers are told from the curves' own. Call it after `draw`.
     """
-    shapes = [marker or palette.marker(curve.label, position) for position, curve in enumerate(curves)]
+    look = _HALF if half else _OPEN
+    shapes = [palette.marker(curve.label, position) for position, curve in enumerate(curves)]
     for position, curve in enumerate(curves):
         if not curve.points:
             continue
@@ -109,12 +118,12 @@ def draw_beside(axes: Axes, curves: Sequence[Curve], source: str, *, palette: Pa
             yerr=[point.half_width for point in curve.points],
             color=palette.colour(curve.label, position),
             marker=shapes[position],
-            **_OPEN,
+            **look,
         )
     drawn = [shape for shape, curve in zip(shapes, curves, strict=True) if curve.points]
     if drawn:
-        words = source if marker else f"{source} (open markers)"
-        axes.plot([], [], color="black", marker=drawn[0], label=style.label(axes, words), **_OPEN)
+        words = f"{source} ({'half filled' if half else 'open'})"
+        axes.plot([], [], color="black", marker=drawn[0], label=style.label(axes, words), **look)
 
 
 def _only(axes: Axes, ticks: Sequence[float]) -> None:

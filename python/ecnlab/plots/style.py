@@ -101,7 +101,7 @@ class Style:
 
     def __post_init__(self) -> None:
         problems = [
-            *_out_of_range("width of a figure", self.width_in, _NARROWEST_IN, _WIDEST_IN, "in"),
+            *_out_of_range("width of a figure", self.width_in, _NARROWEST_IN, _WIDEST_IN, "in (3.81 and 101.6 cm)"),
             *_out_of_range("font size", self.font_size, _SMALLEST_POINTS, _LARGEST_POINTS, "pt"),
         ]
         if problems:
@@ -166,9 +166,9 @@ def escaped(text: str, letters: int = 60) -> str:
     return f" {shown}" if shown.startswith("_") or not shown else shown
 
 
-def label(axes: Axes, text: str) -> str:
-    """A user's word as a label in these axes, on as many lines as it needs to fit into the figure."""
-    return escaped(text, _letters(axes, _LABEL_SHARE))
+def label(axes: Axes, text: str, beside: int = 1) -> str:
+    """A user's word as a label in these axes, one of so many beside each other, on as many lines as it needs to fit into the figure."""
+    return escaped(text, _letters(axes, _LABEL_SHARE / beside))
 
 
 def title(axes: Axes, text: str) -> None:
@@ -190,6 +190,7 @@ def legend_above(axes: Axes, note: str | None = None) -> None:
     What the legend needs beyond one line is added to the figure's height.
     """
     columns = len(axes.get_legend_handles_labels()[1])
+    note = None if note is None else escaped(note, _letters(axes, _LEGEND_SHARE))
     legend = _legend(axes, columns, note)
     while columns > 1 and _too_wide(legend, _LEGEND_SHARE):
         columns -= 1

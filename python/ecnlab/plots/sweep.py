@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ecnlab.analysis.stats import Estimate
-from ecnlab.errors import UnknownName, UsageError
+from ecnlab.errors import UnknownName, UsageError, all_at_once
 from ecnlab.names import file_name
 from ecnlab.plots import lines, style
 from ecnlab.plots.result import MOST_CURVES
 from ecnlab.plots.style import Palette, Style
-from ecnlab.sweeps.estimates import estimates, tables_with
+from ecnlab.sweeps.estimates import estimates, row_names, tables_with
 from ecnlab.sweeps.values import shown, value
 from ecnlab.units import shown_as, shown_unit
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ecnlab.plots.drawn import Drawn
     from ecnlab.sweeps.sweep import Parameter, Sweep
 
@@ -128,6 +131,7 @@ class SweepPlots:
     ) -> View:
         """What such a figure shows; arguments and errors as for the figure itself."""
         named = None if by is None else [by] if isinstance(by, str) else list(by)
+        self._require_known(y, x, named or (), where or {}, row)
         table, name = _table(row, named or (), tables_with(self._sweep, y))
         rows = _of_row(_at(estimates(self._sweep, table, y), self._sweep.parameters, where or {}), _ROWS[table], name)
         along, split = self._axes(rows, x, named, _ROWS[table])
@@ -142,20 +146,7 @@ class SweepPlots:
             if self._style.titles:
                 n = len(self._sweep.seeds)
                 style.title(axes, f"{self._sweep.name}: {n} seed{'s' * (n != 1)}")
-            x_unit = shown_as(view.x.unit)[1]
-            lines.draw(
-                axes,
-                curves[:MOST_CURVES],
-                x_label=style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else "")),
-                y_label=_words(view.quantity) + (f" ({unit})" if unit != "1" else ""),
-                ticks=_ticks(view),
-                palette=_palette(curves),
-            )
-            if view.x.kind in ("name", "flag"):
-                names = _places(view)
-                axes.set_xticks(range(len(names)), [style.label(axes, shown(one)) for one in names])
-            elif _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
-                axes.set_xticks(xs, [f"{x:g}" for x in xs])
+            _draw(axes, view, curves[:MOST_CURVES], _words(view.quantity) + (f" ({unit})" if unit != "1" else ""))
             if len(curves) > 1:
                 note = f"the first {MOST_CURVES} of {len(curves)} lines" if len(curves) > MOST_CURVES else ", ".join(view.by)
                 style.legend_above(axes, note)
@@ -180,12 +171,24 @@ class SweepPlots:
         from ecnlab.plots.drawn import checked_formats, write
 
         checked_formats(formats)
+        row = {kind: name for kind, name in rows.items() if kind != "where"}
+        all_at_once(partial(self._require_known, y, x, by or (), rows.get("where") or {}, row) for y in quantities)
         views = [self.view(quantity, x, by, **rows) for quantity in quantities or self._usual(**rows)]
         for done, view in enumerate(views):
             if progress is not None:
                 progress(done, len(views))
             write(Path(folder) / view.stem, {**self.drawn(view).rendered(formats), "csv": view.data.write_csv().encode()})
         return [view.stem for view in views]
+
+    def _require_known(self, y: str, x: str | None, by: Sequence[str], where: Mapping[str, Any], row: Mapping[str, str | None]) -> None:
+        """Raises UnknownName, or UsageError that has all the names that nothing carries."""
+        parameters = {one.name: one for one in self._sweep.parameters}
+        checks: list[Callable[[], object]] = [partial(tables_with, self._sweep, y)]
+        checks += [partial(_require_parameter, name, parameters) for name in [x] if name is not None]
+        checks += [partial(_require_parameter, name, [*parameters, *_KINDS]) for name in by]
+        checks += [partial(_require_row, self._sweep, kind, name) for kind, name in row.items()]
+        checks += [partial(_cell, parameters, name, wanted) for name, wanted in where.items()]
+        all_at_once(checks)
 
     def _usual(self, **rows: Any) -> Sequence[str]:
         """The usual quantities, as far as the table that is asked of has them."""
@@ -213,11 +216,27 @@ class SweepPlots:
         return parameters[along], split
 
 
+def _draw(axes: Axes, view: View, curves: Sequence[lines.Curve], y_label: str) -> None:
+    """Curves against a number; over words, which have no order, markers that no line joins."""
+    x_unit = shown_as(view.x.unit)[1]
+    x_label = style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
+    if _is_of_words(view):
+        names = [shown(one) for one in _places(view)]
+        lines.draw_over_names(axes, names, curves, y_label=y_label, palette=_palette(curves))
+        axes.set_xticks(range(len(names)), [style.label(axes, name, len(names)) for name in names])
+        axes.set_xlabel(x_label)
+        return
+    lines.draw(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks(view), palette=_palette(curves))
+    if _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+
+
+def _is_of_words(view: View) -> bool:
+    return view.x.kind in ("name", "flag")
+
+
 def _table(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[str]) -> tuple[str, str | None]:
     """The table that a figure is drawn from, and the one row of it that is asked for, if any."""
-    for kind in asked:
-        if kind not in _KINDS:
-            raise UnknownName("kind of row", kind, _KINDS)
     kinds = [kind for kind, name in asked.items() if name is not None] or [kind for kind in _KINDS if kind in by]
     if len(kinds) > 1:
         raise UsageError(f"{' and '.join(kinds)} exclude each other: a quantity belongs to one of them")
@@ -229,19 +248,35 @@ def _table(asked: Mapping[str, str | None], by: Sequence[str], having: Sequence[
     return table, asked.get(kinds[0])
 
 
+def _require_parameter(name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise UnknownName("parameter of the sweep", name, known)
+
+
+def _require_row(sweep: Sweep, kind: str, name: str | None) -> None:
+    """Raises UnknownName where there is no such kind of row, or no row of that name."""
+    if kind not in _KINDS:
+        raise UnknownName("kind of row", kind, _KINDS)
+    table = next(table for table, row in _ROWS.items() if row == kind)
+    if name is not None and table in sweep.tables and name not in (names := row_names(sweep, table)):
+        raise UnknownName(kind, name, names)
+
+
+def _cell(parameters: Mapping[str, Parameter], name: str, wanted: Any) -> Any:
+    """What a column holds for a value that is asked for. Raises UnknownName."""
+    _require_parameter(name, parameters)
+    one = parameters[name]
+    cell = one.cell(value(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted)
+    if cell not in {one.cell(given) for given in one.values}:
+        raise UnknownName(f"value of {name}", shown(wanted), map(shown, one.values))
+    return cell
+
+
 def _at(rows: pl.DataFrame, parameters: Sequence[Parameter], where: Mapping[str, Any]) -> pl.DataFrame:
-    """The rows at which parameters have given values. Raises UnknownName."""
+    """The rows at which parameters have given values. Raises UsageError if there is none."""
     known = {one.name: one for one in parameters}
     for name, wanted in where.items():
-        if name not in known:
-            raise UnknownName("parameter of the sweep", name, known)
-        one = known[name]
-        cells = [value(wanted) if isinstance(wanted, str) and one.kind != "name" else wanted]
-        there = {one.cell(given) for given in one.values}
-        cell = one.cell(cells[0])
-        if cell not in there:
-            raise UnknownName(f"value of {name}", shown(wanted), map(shown, one.values))
-        rows = rows.filter(pl.col(name) == cell)
+        rows = rows.filter(pl.col(name) == _cell(known, name, wanted))
     if not rows.height:
         raise UsageError("no point has all of these values")
     return rows
@@ -282,7 +317,7 @@ def _label(view: View, key: Sequence[Any]) -> str:
 
 
 def _x(view: View, cell: Any) -> float:
-    if view.x.kind in ("name", "flag"):
+    if _is_of_words(view):
         return float(_places(view).index(cell))
     return float(cell) * shown_as(view.x.unit)[0]
 
@@ -295,7 +330,7 @@ def _places(view: View) -> list[Any]:
 
 def _ticks(view: View) -> Sequence[float]:
     """The values along a log scale, where they span so much that they would crowd on a plain one."""
-    if view.x.kind in ("name", "flag"):
+    if _is_of_words(view):
         return ()
     xs = _xs(view)
     return xs if len(xs) >= _FEWEST_ON_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _SPAN_OF_LOG else ()

@@ -144,12 +144,16 @@ class Over:
     def values(self, runs: Runs) -> BySeed:
         """What `fold` makes of the values of each seed that all have."""
         found = [part.values(runs) for part in self.parts]
-        return {seed: self.fold([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
+        return {seed: self._folded([values[seed] for values in found]) for seed in found[0] if all(seed in values for values in found)}
 
     def ns2(self) -> float | None:
         """What `fold` makes of ns-2's means, where all are known."""
         known = [value for value in (part.ns2() for part in self.parts) if value is not None]
         return self.fold(known) if len(known) == len(self.parts) else None
+
+    def _folded(self, values: Sequence[float]) -> float:
+        """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
+        return math.nan if any(map(math.isnan, values)) else self.fold(values)
 
 
 @dataclass(frozen=True)
@@ -339,11 +343,15 @@ def decide(claim: Claim, runs: Runs) -> Decision:
 
 def _weigh(statement: Statement, runs: Runs) -> Weighed:
     factor = statement.shown.factor
-    ours = estimate(list(statement.measured.values(runs).values())).scaled(factor)
-    if _alike(statement.measured, runs):
-        ours = ours.without_interval()
+    ours = estimated(statement.measured, runs).scaled(factor)
     known = statement.measured.ns2()
     return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
+
+
+def estimated(measured: Measured, runs: Runs) -> Estimate:
+    """The mean of a quantity over seeds, with its interval unless nothing is random in the scenarios that it is measured in."""
+    found = estimate(list(measured.values(runs).values()))
+    return found.without_interval() if _alike(measured, runs) else found
 
 
 def _alike(measured: Measured, runs: Runs) -> bool:

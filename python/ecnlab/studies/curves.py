@@ -2,7 +2,8 @@
 
     figure("4.2", "Throughput", "...", [Panel("", {"ECN": {15: Of(...), 30: Of(...)}})], Scales("number of flows", "throughput", MBPS))
 
-A point has its mean over seeds with the 95 % interval as a bar, and ns-2's mean, where it is known, as an open marker.
+A point has its mean over seeds with the 95 % interval as a bar, ns-2's mean, where it is known, as an open marker, and what the paper
+prints as a half-filled one.
 The numbers stand in a table below the figure and in its CSV.
 """
 
@@ -13,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import BY_POSITION, Palette
-from ecnlab.studies.claims import Measured, Runs, Shown
+from ecnlab.studies.claims import Measured, Runs, Shown, estimated
 from ecnlab.studies.model import Drawing, Item, Key, Need, Results, Table, estimates, with_interval
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class _Curves:
             for label, points in panel.curves.items()
         ]
         lines.draw(axes, curves, x_label=scales.x, y_label=scales.y_label, ticks=scales.ticks, palette=self.palette)
-        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, marker="*")
+        lines.draw_beside(axes, panel.of_paper(), "published", palette=self.palette, half=True)
         axes.set_title(panel.title, loc="left")
         if scales.x_range:
             axes.set_xlim(scales.x_range)
@@ -133,7 +134,7 @@ class _Curves:
         return frame.with_columns(pl.Series("ns2_mean", scaled, dtype=pl.Float64))
 
     def _estimate(self, measured: Measured, runs: Runs) -> Estimate:
-        return estimate(list(measured.values(runs).values())).scaled(self.scales.shown.factor)
+        return estimated(measured, runs).scaled(self.scales.shown.factor)
 
     def _points(self) -> Iterator[tuple[str, str, float, Measured]]:
         for panel in self.panels:

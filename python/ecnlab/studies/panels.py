@@ -68,8 +68,9 @@ class Measure:
         return f"{self.label} ({self.shown.unit})" if self.shown.unit else self.label
 
     def estimate(self, result: Result) -> Estimate:
-        """Its mean and interval, in the unit shown."""
-        return estimate(list(self.values(result))).scaled(self.shown.factor)
+        """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
+        found = estimate(list(self.values(result))).scaled(self.shown.factor)
+        return found.without_interval() if result.alike else found
 
     def of(self, need: Need) -> Of:
         """The same as what a statement of a claim compares."""
@@ -104,7 +105,6 @@ def item(
         for axes, measure in zip(panels, measures, strict=False):
             _draw(axes, results, measure, look)
         style.legend_of_panels(figure, panels[0])
-        settle(figure)
         return Drawing(figure, [table(title, look.axis, results, [*measures, *also])], data(results, [*measures, *also], look.axis))
 
     return Item(number, title, caption, needs, draw, part=part)
@@ -126,13 +126,6 @@ def data(results: Results, measures: Sequence[Measure], axis: str) -> pl.DataFra
             found = measure.estimate(result)
             rows.append((scheme, case, measure.name, measure.shown.unit, found.mean, found.sd, found.half_width, found.n))
     return pl.DataFrame(rows, schema=["scheme", axis, "quantity", "unit", "mean", "sd", "half_width", "n"], orient="row")
-
-
-def settle(figure: Drawn) -> None:
-    """Lay the axes out once before they are laid out to be written: in other room they choose other ticks, whose labels need other room."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
 
 
 def _panels(count: int, columns: int) -> tuple[Drawn, list[Axes]]:

@@ -1,9 +1,4 @@
-"""Running a study, or some of its figures and claims. Runs are kept in a store, so that a study that was killed goes on where it was.
-
-OUT/report.html              one file with the claims, all figures and tables
-OUT/claims.csv, claims.json  each claim with its verdict and the numbers that led to it
-OUT/figures/                 each figure as SVG, PDF and PNG, and the numbers behind it as CSV
-"""
+"""Running a study, or some of its figures and claims. Runs are kept in a store, so that a study that was killed goes on where it was."""
 
 from __future__ import annotations
 
@@ -14,14 +9,13 @@ from pathlib import Path
 from shlex import quote
 
 from ecnlab import _core
-from ecnlab.atomic import write_atomically
-from ecnlab.errors import Interrupted, ResultsError
+from ecnlab.errors import Interrupted
 from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
 from ecnlab.store import Store
-from ecnlab.studies import drawing, page, report, verdicts
+from ecnlab.studies import drawing, page, report, report_folder, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
 from ecnlab.studies.plan import Plan
@@ -111,12 +105,12 @@ def run_study(
     UnknownName
         A figure or a claim that the study has not.
     ResultsError
-        A folder cannot be written or is damaged.
+        A folder cannot be written, is damaged, or holds something else.
     Interrupted
         Ctrl-C; runs that have finished are in the store.
     """
     chosen = choose(study, seeds, numbers, claims)
-    _make(out)
+    report_folder.prepare(out, study)
     results, failures = chosen.plan.run(store, workers, progress=progress)
     try:
         return _finish(chosen, results, failures, out, _command(study, seeds, numbers, claims), processes or cores(), progress=progress)
@@ -139,7 +133,7 @@ def _finish(
     claims = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
     left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
     with Progress(len(items), shown=progress, verb="drawing") as bar:
-        drawn = drawing.draw_all(chosen.study, items, results, out / "figures", processes, bar)
+        drawn = drawing.draw_all(chosen.study, items, results, out / report_folder.FIGURES, processes, bar)
     decisions = [decide(claim, results.__getitem__) for claim in claims]
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
     made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, FULL)
@@ -148,7 +142,7 @@ def _finish(
         "claims.csv": verdicts.as_csv(decisions),
         "claims.json": _json(chosen, decisions),
     }
-    _write(out, told)
+    report_folder.write(out, chosen.study, told, [item.stem for item in items])
     return Outcome(out / "report.html", decisions, failures, left_out)
 
 
@@ -175,20 +169,3 @@ def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
         "claims": [verdicts.plain(decision, in_full) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _make(out: Path) -> None:
-    """Make the folder of the report, before hours of runs go toward it. Raises ResultsError if that cannot be."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ResultsError(f"cannot write to {out}: {error.strerror or error}") from None
-
-
-def _write(out: Path, files: Mapping[str, str]) -> None:
-    """Put files into the folder, each whole or not at all. Raises ResultsError if the disk refuses."""
-    for name, text in files.items():
-        try:
-            write_atomically(out / name, text.encode())
-        except OSError as error:
-            raise ResultsError(f"cannot write the report {out / name}: {error.strerror or error}") from None

@@ -37,13 +37,26 @@ def estimates(sweep: Sweep, table: str, quantity: str) -> pl.DataFrame:
         return sweep.summary().filter((pl.col("table") == table) & (pl.col("quantity") == quantity)).drop("table")
     front = ["point", *(one.name for one in sweep.parameters)]
     own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
-    keys = [own.get(key, key) for key in _keys(table)]
     value = own.get(quantity, quantity)
-    named = sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
+    named = _named(sweep, table)
     grouped = named.group_by([*front, "name"], maintain_order=True).agg(pl.col(value))
     alike = dict(sweep.points.select("point", "alike").iter_rows())
     rows = [_row(row, value, quantity, alike=alike[row["point"]]) for row in grouped.iter_rows(named=True)]
     return pl.DataFrame(rows, schema_overrides=grouped.select(front).schema, infer_schema_length=None)
+
+
+def row_names(sweep: Sweep, table: str) -> list[str]:
+    """What the rows of a run's table are called, over all points."""
+    return _named(sweep, table)["name"].unique(maintain_order=True).to_list()
+
+
+def _named(sweep: Sweep, table: str) -> pl.DataFrame:
+    """A table with a column of what its rows are called."""
+    import polars as pl
+
+    own = {one.name: f"{table}.{one.name}" for one in sweep.parameters}
+    keys = [own.get(key, key) for key in _keys(table)]
+    return sweep.table(table).with_columns(pl.concat_str(keys, separator=".").alias("name"))
 
 
 def _row(row: dict[str, Any], value: str, quantity: str, *, alike: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
-from ecnlab.scenarios import Scenario, unused_aqm
+from ecnlab.scenarios import Scenario, leaves, unused_aqm
 from ecnlab.seeds import listed_seeds
 from ecnlab.sweeps.arithmetic import evaluated
 from ecnlab.sweeps.axes import Axis, grid_axes, plain_value, short_names, with_listed
@@ -84,6 +84,18 @@ class Plan:
             "aqms": dict(sorted({pair for point in self.points for pair in point.scenario.aqm_digests.items()})),
         }
 
+    def in_force(self) -> dict[str, Any]:
+        """The parameters in force that all points share; those in which they differ, at each point; and how long each is measured."""
+        shared = _in_force(self.points[0])
+        for point in self.points:
+            there = _in_force(point)
+            shared = {key: value for key, value in shared.items() if key in there and there[key] == value}
+        return {
+            "in_force": shared,
+            "in_force_at": [{key: value for key, value in _in_force(point).items() if key not in shared} for point in self.points],
+            "measured_s": [point.scenario.duration_s - point.scenario.measure_from_s for point in self.points],
+        }
+
     def _alike(self) -> list[Problem]:
         numbers: dict[str, list[int]] = {}
         for point in self.points:
@@ -110,6 +122,10 @@ def plan(base: Scenario, grid: Values | None, points: Sequence[Values] | None, d
     rules = _checked_derived(derived or {}, axes)
     renamed = [replace(axis, name=short[axis.name]) for axis in axes]
     return Plan(base, renamed, rules, _Points(base, axes, short, rules).all(values))
+
+
+def _in_force(point: Point) -> dict[str, Any]:
+    return {key: value for key, value in leaves(point.scenario.resolved) if not key.startswith("record.")}
 
 
 def told(values: Values) -> str:

@@ -139,6 +139,7 @@ def _about(made: Plan, seeds: Sequence[int], name: str) -> dict[str, Any]:
         **made.told(),
         "parameters": [one.told() for one in parameters_of(made)],
         "points": len(made.points),
+        **made.in_force(),
         "seeds": list(seeds),
         "confidence": CONFIDENCE,
         "warnings": [vars(warning) for warning in made.warnings],

@@ -147,6 +147,14 @@ class Sweep:
         """The runs that failed; their rows are missing."""
         return [Missing(**told) for told in self.about["failures"]]
 
+    def in_force(self, point: int) -> dict[str, Any]:
+        """Every parameter in force at a point, by its path, but for what is recorded."""
+        return {**self.about["in_force"], **self.about["in_force_at"][self._checked(point) - 1]}
+
+    def measured_s(self, point: int) -> float:
+        """How many simulated seconds are measured at a point."""
+        return float(self.about["measured_s"][self._checked(point) - 1])
+
     @property
     def points(self) -> pl.DataFrame:
         """A row for each point: its number, parameters, key, how many seeds finished, and whether those are all alike."""
@@ -196,9 +204,12 @@ class Sweep:
 
     def result(self, point: int) -> Result:
         """The runs of one point, by its number. Raises UnknownName, and ResultsError where the sweep was read from its folder."""
+        return self._tables.result(self._checked(point))
+
+    def _checked(self, point: int) -> int:
         if not 1 <= point <= self.about["points"]:
             raise UnknownName("point", str(point), map(str, range(1, self.about["points"] + 1)))
-        return self._tables.result(point)
+        return point
 
 
 class RunTables:

@@ -133,7 +133,7 @@ A15 = Claim(
         *(Statement(f"{flows} flows: marks, AECN over ECN", _over_ecn("marks", flows), above(0), COUNT) for flows in (60, 120)),
         Statement("60 flows: AECN's drops", schemes.of("drops", "AECN", 60), at_most(0), COUNT, 0),
     ],
-    reading="Packets from 20 s to 100 s; none is none in any seed.",
+    reading="Packets from 20 s to 100 s; none is a mean of 0 over the seeds, which is none in any of them.",
     why=(
         "Fewer drops it has. At 60 flows AECN marks 5 % fewer packets than ECN, in ns-2 too, and so does mark-front alone: both keep a "
         "queue of 18 packets, ECN of 19.5. It drops 17 packets in the mean; in 8 of 20 runs it drops none, and the thesis shows one run."

@@ -118,7 +118,7 @@ MORE_AT_SAME_DELAY = Claim(
     [
         *(
             Statement(
-                f"AMECN over ARED, one link, at AMECN's delay with target {target} ms",
+                f"link efficiency, AMECN over ARED, one link, at AMECN's delay with target {target} ms",
                 measures.AtSameDelay(
                     single("AMECN", target), [single("ARED", other) for other in TARGETS_MS], measures.delay, measures.utilisation
                 ),
@@ -129,7 +129,7 @@ MORE_AT_SAME_DELAY = Claim(
         ),
         *(
             Statement(
-                f"AMECN over ARED, three links, at AMECN's delay with target {target} ms",
+                f"total throughput, AMECN over ARED, three links, at AMECN's delay with target {target} ms",
                 measures.AtSameDelay(
                     parking_lot("AMECN", target),
                     [parking_lot("ARED", other) for other in PARKING_TARGETS_MS],

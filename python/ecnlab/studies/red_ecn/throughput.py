@@ -41,7 +41,7 @@ def _draw(results: Results, experiment: int) -> Drawing:
 
 def _draw_others(axes: Axes, experiment: int) -> None:
     """The paper's own numbers, and ns-2's."""
-    lines.draw_beside(axes, _known(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, marker="*")
+    lines.draw_beside(axes, _known(PUBLISHED_KBPS, experiment), "published", palette=_PALETTE, half=True)
     lines.draw_beside(axes, _known(ns2_kbps(), experiment), "ns-2", palette=_PALETTE)
 
 

@@ -110,7 +110,7 @@ R1 = Claim(
     ["5.1"],
     [
         Statement(
-            f"background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}",
+            f"Jain's index, background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}",
             Of(testbed.fairness(max_p, background_ecn=background_ecn), _JAIN),
             above(0.97),
             PLAIN,

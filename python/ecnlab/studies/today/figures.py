@@ -9,7 +9,7 @@ from ecnlab.networks import CHAPTER_4, CHAPTER_5, Thesis
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import Palette
 from ecnlab.studies.model import Drawing, Item, Need, Results, Table, estimates, with_interval
-from ecnlab.studies.panels import Look, Measure, Needs, item, settle
+from ecnlab.studies.panels import Look, Measure, Needs, item
 from ecnlab.studies.today import measures, scenarios
 from ecnlab.studies.today.measures import DELAY, DROPS, EVENNESS, GOODPUT, JAIN, LOCKED_OUT, MARKS, OF_GROUPS, TAIL, TIMEOUTS, WAIT
 from ecnlab.studies.today.scenarios import (
@@ -33,8 +33,9 @@ _CHANGES: Sequence[tuple[str, Measure, Callable[..., Estimate]]] = (
     ("Jain's index", JAIN, measures.gap),
     ("flows locked out (% of all)", LOCKED_OUT, measures.gap),
 )
-_BY_FLOWS = Palette({"60 flows": "#D55E00", "240 flows": "#009E73"}, {"60 flows": "s", "240 flows": "^"})
-_MANY = (60, 240)
+_BY_FLOWS = Palette(
+    {"15 flows": "#0072B2", "60 flows": "#D55E00", "240 flows": "#009E73"}, {"15 flows": "o", "60 flows": "s", "240 flows": "^"}
+)
 _AS_IN_THESIS = "chapter 5 network, packets of 1000 bytes, buffers of 120 packets"
 
 
@@ -43,16 +44,15 @@ def _draw_gains(results: Results) -> Drawing:
     found = [
         ((title, flows, queue), _gain(results, measure, compare, queue, flows))
         for title, measure, compare in _CHANGES
-        for flows in _MANY
+        for flows in FLOWS
         for queue in MARKING
     ]
     by_place = dict(found)
     for axes, (title, _, _) in zip(panels, _CHANGES, strict=True):
-        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in _MANY]
+        curves = [lines.Curve(f"{n} flows", range(len(MARKING)), [by_place[title, n, queue] for queue in MARKING]) for n in FLOWS]
         lines.draw_over_names(axes, MARKING, curves, y_label=title, palette=_BY_FLOWS)
         axes.axhline(0, color="black", linewidth=0.6)
     style.legend_of_panels(figure, panels[0])
-    settle(figure)
     rows = [[title, str(flows), queue, with_interval(one, 3)] for (title, flows, queue), one in found]
     return Drawing(
         figure,
@@ -69,7 +69,7 @@ GAINS = Item(
     "1",
     "What ECN changes for CUBIC",
     f"CUBIC with ECN against CUBIC without, paired by seed, over each queue; {_AS_IN_THESIS}.",
-    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in _MANY},
+    {(host, queue, flows): need(host, queue, flows) for host in (CUBIC, CUBIC_ECN) for queue in MARKING for flows in FLOWS},
     _draw_gains,
 )
 
@@ -131,7 +131,6 @@ def _draw_exchanges(results: Results) -> Drawing:
         lines.draw_over_names(axes, names, curves, y_label=measure.heading, palette=scenarios.OF_HOSTS)
         found += [((measure.heading, kind, q), one) for kind, points in by_kind.items() for q, one in zip(kinds[kind], points, strict=True)]
     style.legend_of_panels(figure, panels[0])
-    settle(figure)
     rows = [[str(part) for part in place] + [with_interval(one, 2)] for place, one in found]
     table = Table("Exchanges of 5 KB", ["quantity", "clients", "queue", "mean"], rows)
     return Drawing(figure, [table], estimates(["quantity", "clients", "queue"], "mean", found))

@@ -1,4 +1,4 @@
-"""What the thesis hopes for where it stops, as claims of our own: its findings carried over to what section 6.2 asks for.
+"""What the thesis hopes for where it stops, as questions of our own: its findings carried over to what section 6.2 asks for.
 
 The sentences are the thesis' findings (A13, A14) and hopes; that they are asked of these networks is ours, and so are the numbers in them.
 """
@@ -30,7 +30,12 @@ _SOME_ECN = {f"{share:g} % with ECN": change for share, change in traffic.MIXED.
 def _gains(measure: Measure, changes: Mapping[str, Change], at: float = 0, scheme: str = "AECN", against: str = "ECN") -> list[Statement]:
     """The statements that a scheme's measure is more than `at` per cent above another's on each network."""
     return [
-        Statement(name, Relative(measure.of(need(scheme, change)), measure.of(need(against, change))), above(at), PERCENT)
+        Statement(
+            f"{measure.label}, {scheme} over {against}, {name}",
+            Relative(measure.of(need(scheme, change)), measure.of(need(against, change))),
+            above(at),
+            PERCENT,
+        )
         for name, change in changes.items()
     ]
 
@@ -41,26 +46,31 @@ def _met(scheme: str) -> Iterable[Statement]:
         wait = targets.WAIT
         assert wait.target is not None
         yield Statement(
-            f"{scheme}, {network}", wait.of(targets.scenario(scheme, network)), between(0.9 * wait.target, 1.1 * wait.target), wait.shown
+            f"{wait.label}, {scheme}, {network}",
+            wait.of(targets.scenario(scheme, network)),
+            between(0.9 * wait.target, 1.1 * wait.target),
+            wait.shown,
         )
 
 
 def _near(flows: int) -> Statement:
     estimated: Measured = Of(power.estimate_of(flows), power.estimated)
-    return Statement(f"{flows} flows", estimated, between(0.75 * flows, 1.25 * flows), COUNT)
+    return Statement(f"estimate of {flows} flows", estimated, between(0.75 * flows, 1.25 * flows), COUNT)
 
 
 def _powers() -> Iterable[Statement]:
     for flows in power.FLOWS:
         a, b = need("AECN", flows=flows), need("ECN", flows=flows)
-        yield Statement(f"{flows} flows", Relative(power.POWER.of(a), power.POWER.of(b)), above(0), PERCENT)
+        yield Statement(
+            f"{power.POWER.label}, AECN over ECN, {flows} flows", Relative(power.POWER.of(a), power.POWER.of(b)), above(0), PERCENT
+        )
 
 
 def _fragile_powers() -> Iterable[Statement]:
     fragile = power.OF_GROUPS["fragile"]
     for flows in power.FLOWS:
         a, b = need("AECN", flows=flows), need("ECN", flows=flows)
-        yield Statement(f"{flows} flows", Relative(fragile.of(a), fragile.of(b)), above(0), PERCENT)
+        yield Statement(f"{fragile.label}, AECN over ECN, {flows} flows", Relative(fragile.of(a), fragile.of(b)), above(0), PERCENT)
 
 
 _MORE_THAN_A_TENTH = "A14's measure: more than 10 % above ECN, by the mean of Jain's index over 1-second intervals"
@@ -68,7 +78,7 @@ _MORE_THAN_A_TENTH = "A14's measure: more than 10 % above ECN, by the mean of Ja
 CLAIMS = [
     Claim(
         "F1",
-        "AECN improves Jain's index by more than 10 % over ECN when the groups are of unequal size",
+        "AECN improves Jain's index by more than 10 % over ECN when the groups are of unequal size.",
         ["B1"],
         _gains(JAIN, _UNEQUAL, 10),
         reading=_MORE_THAN_A_TENTH,
@@ -76,7 +86,7 @@ CLAIMS = [
     ),
     Claim(
         "F2",
-        "AECN improves Jain's index by more than 10 % over ECN when round-trip times differ inside the groups",
+        "AECN improves Jain's index by more than 10 % over ECN when round-trip times differ inside the groups.",
         ["B2"],
         _gains(JAIN, _SPREAD, 10),
         reading=_MORE_THAN_A_TENTH,
@@ -84,7 +94,7 @@ CLAIMS = [
     ),
     Claim(
         "F3",
-        "Ratios that follow the population (AECN2) are fairer than fixed ones when the groups are of unequal size",
+        "Ratios that follow the population (AECN2) are fairer than fixed ones when the groups are of unequal size.",
         ["B1"],
         _gains(EVENNESS, _UNEQUAL, scheme="AECN2", against="AECN"),
         reading="fairer between groups: the smallest over the largest of their mean goodput of a flow",
@@ -95,7 +105,7 @@ CLAIMS = [
     ),
     Claim(
         "F4",
-        "AECN's goodput of TCP is above ECN's beside unresponsive datagrams",
+        "AECN's goodput of TCP is above ECN's beside unresponsive datagrams.",
         ["B3", "B4"],
         _gains(traffic.TCP, _BESIDE),
         why="AECN takes datagrams for an average flow's. They take the average group's marks and drops, and need not answer; under "
@@ -104,7 +114,7 @@ CLAIMS = [
     ),
     Claim(
         "F5",
-        "AECN keeps the groups of TCP flows more even than ECN beside unresponsive datagrams",
+        "AECN keeps the groups of TCP flows more even than ECN beside unresponsive datagrams.",
         ["B3", "B4"],
         _gains(EVENNESS, _BESIDE),
         why="The average group is marked together with the datagrams, of which there is no end, and starves: at half the link it is the "
@@ -113,7 +123,7 @@ CLAIMS = [
     ),
     Claim(
         "F6",
-        "AECN's goodput is above ECN's when only some flows use ECN",
+        "AECN's goodput is above ECN's when only some flows use ECN.",
         ["B5"],
         _gains(GOODPUT, _SOME_ECN),
         why="AECN's signals miss those who send most (F7), and the average goes beyond max_th, where every packet is dropped: with "
@@ -122,11 +132,11 @@ CLAIMS = [
     ),
     Claim(
         "F7",
-        "A flow with ECN gets more than one without it, at AECN as at ECN",
+        "A flow with ECN gets more than one without it, at AECN as at ECN.",
         ["B5"],
         [
             Statement(
-                f"{scheme}, {name}",
+                f"goodput at {scheme}, a flow with ECN over one without, {name}",
                 Gap(traffic.CAPABLE.of(need(scheme, change)), traffic.PLAIN_ONE.of(need(scheme, change))),
                 above(0),
                 traffic.CAPABLE.shown,
@@ -141,15 +151,19 @@ CLAIMS = [
     ),
     Claim(
         "F8",
-        "Over several congested routers AECN leaves long flows a larger share than ECN",
+        "Over several congested routers AECN leaves long flows a larger share than ECN.",
         ["B6"],
-        [Statement("long over cross flow", Relative(SHARE.of(routers("AECN")), SHARE.of(routers("ECN"))), above(0), PERCENT)],
+        [
+            Statement(
+                "share of a long flow, AECN over ECN", Relative(SHARE.of(routers("AECN")), SHARE.of(routers("ECN"))), above(0), PERCENT
+            )
+        ],
         reading="the mean goodput of a long flow over that of a cross flow",
         own=True,
     ),
     Claim(
         "F9",
-        "AECN has more power than ECN",
+        "AECN has more power than ECN.",
         ["B7"],
         list(_powers()),
         reading="goodput over the mean one-way delay of all flows' packets",
@@ -157,10 +171,10 @@ CLAIMS = [
         "longer than the robust group's whatever the queue does (F10).",
         own=True,
     ),
-    Claim("F10", "AECN has more power than ECN for the fragile group", ["B7"], list(_fragile_powers()), own=True),
+    Claim("F10", "AECN has more power than ECN for the fragile group.", ["B7"], list(_fragile_powers()), own=True),
     Claim(
         "F11",
-        "A queue can estimate the number of flows to within a quarter from what arrives",
+        "A queue can estimate the number of flows to within a quarter from what arrives.",
         ["B8"],
         [_near(flows) for flows in power.ESTIMATED],
         reading="SRED's estimate, the inverse of the share of packets that hit one of their own flow, from 20 s on",
@@ -169,7 +183,7 @@ CLAIMS = [
     ),
     Claim(
         "F12",
-        "AMECN and Adaptive RED hold the target delay on these networks",
+        "AMECN and Adaptive RED hold the target delay on these networks.",
         ["B9"],
         [*_met("ARED"), *_met("AMECN")],
         reading="a mean wait within a tenth of 16 ms",
@@ -180,10 +194,15 @@ CLAIMS = [
     ),
     Claim(
         "F13",
-        "AMECN uses the link better than Adaptive RED on these networks",
+        "AMECN uses the link better than Adaptive RED on these networks.",
         ["B9"],
         [
-            Statement(network, Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))), above(0), POINTS)
+            Statement(
+                f"{targets.USE.label}, AMECN over ARED, {network}",
+                Gap(*(targets.USE.of(targets.scenario(scheme, network)) for scheme in ("AMECN", "ARED"))),
+                above(0),
+                POINTS,
+            )
             for network in [*targets.NETWORKS, CASE]
         ],
         reading="M5's measure, for one target",
