@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ MAX_P = "link.bottleneck.queue.max_p"
 
 def _pair(small: ecnlab.Scenario, **options: Any) -> ecnlab.Comparison:
     return ecnlab.compare(small, small.changed({MAX_P: 0.1}), seeds=4, store=None, **options)
+
+
+def _notes(found: ecnlab.Comparison) -> list[str]:
+    """The notes but for that on percentiles, which few seeds bring about."""
+    return [note for note in found.notes if "histogram" not in note]
 
 
 def test_the_differences_are_those_of_the_two_results_paired_by_seed(small: ecnlab.Scenario) -> None:
@@ -98,7 +104,7 @@ def test_unlike_times_builds_and_groups_are_told(small: ecnlab.Scenario) -> None
     b = ecnlab.run(ecnlab.scenario(_renamed("far", "distant"), {"duration": "8 s"}), seeds=2)
     b.header["build"] = "another"  # type: ignore[index]
     found = ecnlab.compare(a, b)
-    assert found.notes == [
+    assert _notes(found) == [
         f"run by unlike builds of the engine ({a.header['build']} and another): differences may be the engine's",
         "measured over 5 s and 7 s: counts, such as marks and drops, are of unlike times",
         "group only in A: far",
@@ -144,7 +150,7 @@ def test_sweeps_are_compared_at_each_point_that_both_have(small_file: Path) -> N
     )
     found = ecnlab.compare(a, b)
     assert {tuple(row.point.items()) for row in found.rows} == {(("count", n), ("max_p", p)) for n in (2, 3) for p in (0.1, 0.5)}
-    assert found.notes == ["2 points are in A only and left out", "2 points are in B only and left out"]
+    assert _notes(found) == ["2 points are in A only and left out", "2 points are in B only and left out"]
     one = next(row for row in found.rows if row.quantity == "marks" and row.table == "total" and row.point == {"count": 3, "max_p": 0.5})
     scenario = ecnlab.load(small_file, {"flows.*.count": 3})
     singles = [ecnlab.run(scenario, seeds=3), ecnlab.run(scenario.changed({"link.bottleneck.queue.aqm": "red"}), seeds=3)]
@@ -161,10 +167,19 @@ def test_sweeps_of_unlike_times_are_told_by_what_is_in_force(small_file: Path, t
     ecnlab.sweep(small_file, {"flows.*.count": [1, 2]}, derived=derived, out=tmp_path / "b", **asked)
     found = ecnlab.compare(tmp_path / "a", tmp_path / "b")
     assert found.parameters == [Changed("duration", "6 s", "4 s"), Changed("link.bottleneck.queue.limit", "60 packets", "20 packets")]
-    assert found.notes == [
+    assert _notes(found) == [
         "measured over 5 s and 3 s: counts, such as marks and drops, are of unlike times",
         "some parameters differ in another way at each point: they are shown as they are at the first",
     ]
+
+
+def test_percentiles_of_one_cell_are_not_told_as_exact(small_file: Path) -> None:
+    found = ecnlab.compare(small_file, ecnlab.load(small_file, {"duration": "8 s"}), seeds=2, store=None)
+    exact = [row for row in found.apart if re.search(r"_p\d+_s$", row.quantity) and row.difference.change.half_width == 0]
+    assert exact
+    (note,) = [note for note in found.notes if "histogram" in note]
+    assert {row.quantity for row in exact} == set(note.split(":")[0].split(", "))
+    assert "right to 0.2 % of its value" in note
 
 
 def test_a_sweep_and_itself_are_one(small_file: Path) -> None:

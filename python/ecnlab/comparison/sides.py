@@ -7,11 +7,12 @@ first.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ecnlab import catalog
-from ecnlab.analysis.compare import Sample, difference, is_paired
+from ecnlab.analysis.compare import Difference, Sample, difference, is_paired
 from ecnlab.comparison.model import Changed, Comparison, Row
 from ecnlab.errors import Problem, UsageError
 from ecnlab.results import Result
@@ -28,6 +29,10 @@ _LISTS = ("link.", "flows.")
 _CHOICES = ("aqm", "discipline", "profile", "congestion", "recovery", "response", "kind", "shape", "ecn")
 _THERE = "there"
 
+# What is read from a histogram, and how wide half of its cells are at most: there are 2^8 to an octave.
+_PERCENTILE = re.compile(r"_p\d+_s$")
+_HALF_CELL = 1 / 2**9
+
 Cell = tuple[str, str, str]  # table, name of the row, quantity
 Samples = Mapping[Cell, Sample]
 Values = Mapping[str, Any]
@@ -41,7 +46,7 @@ def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) 
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
     rows = _sorted(_rows({}, of_a, of_b, confidence))
-    return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), rows)
+    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows)
 
 
 def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
@@ -64,7 +69,7 @@ def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> 
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
         rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    return Comparison(names, (a.name, b.name), changed, notes, _warnings(a, b, names), _sorted(rows))
+    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), _sorted(rows))
 
 
 def _of_result(result: Result) -> Samples:
@@ -156,6 +161,20 @@ def _of_times(a: float, b: float) -> list[str]:
 
 def _of_builds(a: str, b: str) -> list[str]:
     return [] if a == b else [f"run by unlike builds of the engine ({a} and {b}): differences may be the engine's"]
+
+
+def _of_cells(rows: Sequence[Row]) -> list[str]:
+    """That percentiles which fall into one cell of their histogram at all seeds are not apart as exactly as their intervals look."""
+    found = [row for row in rows if _PERCENTILE.search(row.quantity) and _is_of_one_cell(row.difference)]
+    if not found:
+        return []
+    told = ", ".join(dict.fromkeys(row.quantity for row in found))
+    right = f"a percentile is right to {100 * _HALF_CELL:.1f} % of its value"
+    return [f"{told}: where ± 0 stands all seeds fall into one cell of the histogram; {right}"]
+
+
+def _is_of_one_cell(found: Difference) -> bool:
+    return found.is_apart and found.a.half_width == found.b.half_width == found.change.half_width == 0
 
 
 def _alike(a: bool, b: bool, names: tuple[str, str]) -> list[str]:
