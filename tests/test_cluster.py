@@ -35,12 +35,8 @@ _STARTED: list[subprocess.Popen[bytes]] = []
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    file = tmp_path_factory.mktemp("scheduler") / "scheduler.json"
-    with _process("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file):
-        from distributed import Client
-
-        with Client(scheduler_file=str(file), timeout=20) as client:
-            yield client.scheduler.address
+    with _scheduler(tmp_path_factory.mktemp("scheduler")) as (_, address):
+        yield address
 
 
 @pytest.fixture
@@ -216,6 +212,37 @@ def test_a_run_that_takes_its_workers_along_costs_no_other_run(
     assert [(failure.key, failure.kind) for failure in outcome.failures] == [(deadly.hash, "worker")]
     assert [result.seeds for result in outcome.results] == [[1, 2], [1, 2], [], [1, 2], [1, 2]]
     assert capfd.readouterr().err == ""
+
+
+def test_a_scheduler_that_goes_ends_the_command_in_one_line_and_what_has_finished_is_kept(
+    small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE_S", 3.0)
+    with _scheduler(tmp_path) as (process, address), _worker(address):
+
+        def show(self: Progress, done: float) -> None:
+            if done >= 2:
+                process.kill()
+                process.wait()
+
+        _wait_for(address, 1)
+        monkeypatch.setattr(Progress, "show", show)
+        with pytest.raises(ecnlab.ClusterError, match="has left; what had finished is kept, and the same command goes on from there"):
+            ecnlab.run(ecnlab.load(small_file, _SLOW), 200, out=tmp_path / "r", workers=ecnlab.Cluster(address))
+    assert 2 <= len(ecnlab.open_result(tmp_path / "r").seeds) < 200
+    assert capfd.readouterr().err == ""
+
+
+@contextmanager
+def _scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A scheduler and its address."""
+    file = folder / "scheduler.json"
+    with _process("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file) as process:
+        from distributed import Client
+
+        with Client(scheduler_file=str(file), timeout=20) as client:
+            address = client.scheduler.address
+        yield process, address
 
 
 @contextmanager

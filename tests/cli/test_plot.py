@@ -24,6 +24,17 @@ def test_plot_draws_all_that_a_results_folder_allows(command: Command, folder: P
     assert {path.name for path in (folder / "figures").iterdir()} == {f"{name}.svg" for name in names}
 
 
+def test_seeds_of_a_damaged_batch_are_not_drawn_and_that_is_said(command: Command, folder: Path, small_file: Path) -> None:
+    assert command("run", small_file, "--seeds", "2,3", "--out", folder, "--quiet").code == 0
+    damaged = min(folder.glob("batch-*/batch.json"), key=lambda path: path.stat().st_mtime_ns)
+    damaged.write_text("{")
+    done = command("plot", folder)
+    assert done.code == 0
+    assert f"warning: {folder}: {damaged} is damaged; its runs are not used" in done.err
+    again = command("run", small_file, "--seeds", "3", "--out", folder)
+    assert (again.code, again.err.count(f"{damaged} is damaged")) == (0, 1)
+
+
 def test_figures_formats_width_and_folder_are_chosen(command: Command, folder: Path, tmp_path: Path) -> None:
     chosen = ["--figure", "queue", "--format", "pdf", "--format", "png", "--width", "8.5cm", "--titles", "--out", tmp_path / "paper"]
     assert command("plot", folder, *chosen, "--quiet").out == ""

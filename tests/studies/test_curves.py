@@ -68,6 +68,12 @@ def test_a_point_has_no_interval_where_nothing_is_random() -> None:
     assert drawing.data["half_width"].is_nan().all()
 
 
+def test_the_data_has_no_column_of_what_nobody_else_measured() -> None:
+    drawing = _drawn(figure("1", "T", "C", [Panel("", {"a": {0.1: Of(LOW, "goodput_bps")}})], Scales("x", "goodput", MBPS)))
+    assert drawing.data is not None
+    assert not {"ns2_mean", "published"} & set(drawing.data.columns)
+
+
 def test_several_panels_have_one_legend_with_every_word_once() -> None:
     drawing = _drawn(_item("a", "b", "c"))
     assert drawing.figure is not None

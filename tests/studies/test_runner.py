@@ -76,7 +76,9 @@ def test_what_several_items_record_of_one_scenario_is_recorded_in_one_run(tmp_pa
 def test_the_numbers_behind_a_figure_are_saved_as_csv(tmp_path: Path) -> None:
     run_study(STUDY, tmp_path / "s", [1, 2], ["5.29", "5.5"])
     jain = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.29.csv")
-    assert jain.columns == ["panel", "curve", "number of flows", "Jain's index", "sd", "half_width", "n", "ns2_mean"]
+    assert jain.columns == ["panel", "curve", "number of flows", "Jain's index", "sd", "half_width", "n", "ns2_mean", "published"]
+    at_120 = jain.filter((pl.col("curve") == "ECN") & (pl.col("number of flows") == 120))
+    assert at_120["published"].to_list() == [0.500629]
     assert jain.height == 2 * 5
     goodput = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.5.csv")
     assert goodput.columns == ["scheme", "group", "time_s", "goodput_first_bps", "half_width"]

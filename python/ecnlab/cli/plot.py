@@ -54,6 +54,7 @@ def plot(
     DIR is a folder that `ecnlab run` or `ecnlab sweep` has written. What can be drawn of a run depends on what the scenario's [record]
     asked for; of a sweep, any quantity against any parameter, with the data as CSV beside each figure.
     """
+    from ecnlab.cli import output
     from ecnlab.results import open_result
     from ecnlab.sweeps.folder import is_sweep
 
@@ -64,6 +65,7 @@ def plot(
         _draw_sweep(folder, target, kinds, inches, of_sweep, titles=titles, quiet=quiet)
     else:
         result = open_result(folder)
+        output.warn([warning for warning in result.warnings if vars(warning) not in result.header["warnings"]], str(folder))
         _require_unused(folder, "no sweep", {"y" if name == "quantities" else name: given for name, given in of_sweep.items()})
         draw(result, target, figures, kinds, inches, titles=titles, shown=not quiet, said=not quiet)
 

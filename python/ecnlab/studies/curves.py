@@ -130,8 +130,10 @@ class _Curves:
         rows = [((panel, label, x), self._estimate(measured, runs)) for panel, label, x, measured in points]
         known = [measured.ns2() for _, _, _, measured in points]
         scaled = [None if value is None else value * self.scales.shown.factor for value in known]
+        published = [panel.published.get(label, {}).get(x) for panel in self.panels for label, xs in panel.curves.items() for x in xs]
         frame = estimates(["panel", "curve", self.scales.x], self.scales.y_label, rows)
-        return frame.with_columns(pl.Series("ns2_mean", scaled, dtype=pl.Float64))
+        beside = [pl.Series(name, values, dtype=pl.Float64) for name, values in (("ns2_mean", scaled), ("published", published))]
+        return frame.with_columns(column for column in beside if column.count())
 
     def _estimate(self, measured: Measured, runs: Runs) -> Estimate:
         return estimated(measured, runs).scaled(self.scales.shown.factor)

@@ -2,6 +2,7 @@ import math
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import ecnlab
@@ -12,6 +13,7 @@ from ecnlab.studies.red_ecn import STUDY, claims, fit
 from ecnlab.studies.red_ecn.network import CHOSEN, Choice, need, per_source
 from ecnlab.studies.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_kbps
 from ecnlab.studies.runner import run_study
+from helpers import short_study
 
 
 def test_the_study_is_found_by_its_name() -> None:
@@ -29,6 +31,15 @@ def test_the_network_is_the_papers() -> None:
     assert (bulk["tcp"]["recovery"], bulk["tcp"]["packet_size"]) == ("reno", 1000)
     assert bursts["app"]["rate"] == "100000 bps"
     assert bursts["app"]["on"] == bursts["app"]["off"] == "exponential 2.5 s"
+
+
+def test_the_numbers_behind_a_figure_have_the_paper_s_and_ns_2_s_beside_ours(tmp_path: Path) -> None:
+    run_study(short_study(STUDY.items, "5"), tmp_path / "s", [1])
+    data = pl.read_csv(tmp_path / "s" / "figures" / "figure-5.csv")
+    row = data.row(by_predicate=(pl.col("scheme") == "RED") & (pl.col("delay_ms") == 250), named=True)
+    assert row["published"] == 123.1177
+    assert row["ns2_mean"] == pytest.approx(ns2_kbps()[1, "RED", 250])
+    assert data["published"].count() == 8
 
 
 def test_datagrams_are_in_the_second_experiment_only() -> None:

@@ -28,6 +28,8 @@ def _kbps(results: Results, key: Key) -> Estimate:
 
 
 def _draw(results: Results, experiment: int) -> Drawing:
+    import polars as pl
+
     figure, (axes,) = style.panels()
     curves = [lines.Curve(scheme, SWEPT_MS, [_kbps(results, (scheme, delay)) for delay in SWEPT_MS]) for scheme in SCHEMES]
     x_label, y_label = "delay of the link from R1 to R2 (ms)", "throughput of a source (kbit/s)"
@@ -36,7 +38,10 @@ def _draw(results: Results, experiment: int) -> Drawing:
     axes.set_xlim(0, SWEPT_MS[-1] + SWEPT_MS[0])
     style.legend_above(axes)
     rows = [((scheme, delay), _kbps(results, (scheme, delay))) for scheme in SCHEMES for delay in SWEPT_MS]
-    return Drawing(figure, [_table(results, experiment)], estimates(["scheme", "delay_ms"], "throughput_kbps", rows))
+    frame = estimates(["scheme", "delay_ms"], "throughput_kbps", rows)
+    places = [(experiment, scheme, delay) for (scheme, delay), _ in rows]
+    ns2, published = ([table.get(place) for place in places] for table in (ns2_kbps(), PUBLISHED_KBPS))
+    return Drawing(figure, [_table(results, experiment)], frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
 
 
 def _draw_others(axes: Axes, experiment: int) -> None:
