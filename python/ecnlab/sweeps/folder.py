@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ecnlab.results import Result
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "sweep.json"
 
 _POINTS = {
