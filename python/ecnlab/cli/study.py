@@ -48,14 +48,17 @@ def list_() -> None:
 @click.argument("name", shell_complete=catalog.complete_study)
 @_figures
 @_claims
-def show(name: str, figures: Sequence[str], claims: Sequence[str]) -> None:
+@click.option(
+    "--scenarios", type=click.Path(path_type=Path), metavar="DIR", help="Write the scenarios there as files that `ecnlab run` takes."
+)
+def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Path | None) -> None:
     """Show a study: its figures, its claims, and how long they take.
 
     With --figure or --claim it shows what exactly is run for these.
     """
     from ecnlab.cli import study_page
 
-    study_page.show(name, figures, claims)
+    study_page.show(name, figures, claims, scenarios)
 
 
 @study.command()

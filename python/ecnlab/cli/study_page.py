@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ecnlab.cli import output
@@ -27,8 +28,11 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     return Table("claims", header, rows, header)
 
 
-def show(name: str, numbers: Sequence[str], ids: Sequence[str]) -> None:
-    """Print what a study is, or, if figures or claims are named, what is run for these. Raises UnknownName."""
+def show(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:
+    """Print what a study is, or, if figures or claims are named, what is run for these, and write its scenarios into a folder.
+
+    Raises UnknownName, ResultsError (the folder cannot be written).
+    """
     from ecnlab import studies
     from ecnlab.studies import runner
 
@@ -39,6 +43,15 @@ def show(name: str, numbers: Sequence[str], ids: Sequence[str]) -> None:
     else:
         _say_study(study)
     _say_runs(chosen)
+    if folder is not None:
+        _write_scenarios(chosen, folder)
+
+
+def _write_scenarios(chosen: Chosen, folder: Path) -> None:
+    from ecnlab.studies import extract
+
+    paths = extract.write([planned.scenario for planned in chosen.plan.scenarios], folder)
+    output.say(f"{counted(len(paths), 'scenario')} in {folder}, for example {paths[0]}")
 
 
 def _say_study(study: Study) -> None:
