@@ -42,7 +42,7 @@ SHORTER = {
     ("study", "run"): ["--figure", "5.29"],
 }
 # Commands whose output later ones of a page need.
-MAKES = {"run", "sweep"}
+MAKES = {"run", "sweep", "--scenarios"}
 # What finds something that is to be found exits with 1.
 FINDS = {("trace", "check"), ("validate", "tables")}
 
@@ -95,7 +95,7 @@ def to_run(pages: dict[Path, Commands]) -> dict[Path, Commands]:
     for path, commands in pages.items():
         found[path] = []
         for words in map(_substituted, commands):
-            if ELSEWHERE.isdisjoint(words) and not _is_mention(words) and (words[0] in MAKES or tuple(words) not in seen):
+            if ELSEWHERE.isdisjoint(words) and not _is_mention(words) and (MAKES.intersection(words) or tuple(words) not in seen):
                 found[path].append(words)
                 seen.add(tuple(words))
     return found
