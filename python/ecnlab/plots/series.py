@@ -52,7 +52,7 @@ def draw_windows(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequenc
     """
     import polars as pl
 
-    means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(pl.col(quantity).mean())
+    means = frame.group_by("seed", "time_s", "group", maintain_order=True).agg(quantity).with_columns(pl.col(quantity).list.mean())
     for position, group in enumerate(groups):
         _draw_mean(axes, means.filter(means["group"] == group), quantity, group, BY_POSITION.colour(group, position))
     _window_axes(axes, quantity)
@@ -97,8 +97,10 @@ def over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    value = pl.col(quantity)
-    bins = frame.group_by("time_s").agg(value.mean().alias("mean"), value.std().alias("sd"), pl.len().alias("n")).sort("time_s")
+    # Values are gathered first: a mean that is taken while groups are made is rounded in another order each time.
+    value = pl.col(quantity).list
+    numbers = value.mean().alias("mean"), value.std().alias("sd"), value.len().alias("n")
+    bins = frame.group_by("time_s").agg(quantity).select("time_s", *numbers).sort("time_s")
     quantile = {n: t_quantile(0.95, n - 1) if n > 1 else 0.0 for n in bins["n"].unique()}
     n = bins["n"].to_numpy()
     half = np.array([quantile[count] for count in n]) * bins["sd"].fill_null(0.0).to_numpy() / np.sqrt(n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ecnlab.networks import BOTTLENECK
@@ -25,8 +26,8 @@ def average_queue(start_s: float, end_s: float) -> BySeeds:
         import polars as pl
 
         span = (pl.col("queue") == BOTTLENECK) & pl.col("time_s").is_between(start_s, end_s, closed="left")
-        means = result.series.queue.filter(span).group_by("seed").agg(pl.col("average_packets").mean())
-        return means.sort("seed")["average_packets"].to_list()
+        by_seed = dict(result.series.queue.filter(span).group_by("seed").agg(pl.col("average_packets")).iter_rows())
+        return [fmean(by_seed[seed]) for seed in result.seeds]
 
     return measure
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.networks import GROUPS
 from ecnlab.plots import lines, style
 from ecnlab.studies.aecn.beyond import scenarios
@@ -53,8 +54,8 @@ def estimated(result: Result) -> Sequence[float]:
     import polars as pl
 
     hits = result.series.gauge.filter((pl.col("gauge") == "hits") & (pl.col("time_s") >= result.header["measure_from_s"]))
-    means = dict(hits.group_by("seed").agg(pl.col("value").mean()).iter_rows())
-    return [1 / means[seed] for seed in result.seeds]
+    by_seed = dict(hits.group_by("seed").agg(pl.col("value")).iter_rows())
+    return [1 / fmean(by_seed[seed]) for seed in result.seeds]
 
 
 def equal_flows(result: Result) -> Sequence[float]:
@@ -65,7 +66,8 @@ def equal_flows(result: Result) -> Sequence[float]:
 
 def _draw_estimate(results: Results) -> Drawing:
     figure, (axes,) = style.panels()
-    rows = [(flows, estimate(list(estimated(results[flows,]))), estimate(list(equal_flows(results[flows,])))) for flows in ESTIMATED]
+    found = {flows: results[flows,] for flows in ESTIMATED}
+    rows = [(flows, result.estimate_of(estimated(result)), result.estimate_of(equal_flows(result))) for flows, result in found.items()]
     curves = [
         lines.Curve("SRED's estimate", ESTIMATED, [row[1] for row in rows]),
         lines.Curve("flows x Jain's index", ESTIMATED, [row[2] for row in rows]),
