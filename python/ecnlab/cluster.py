@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from ecnlab import _core
 from ecnlab.errors import ClusterError, UsageError
 from ecnlab.jobs import WORKER, Job, attempt, failure
 from ecnlab.tracing import Tracing
-from ecnlab.workers import Crew, Ended
+from ecnlab.workers import Crew, Ended, queued
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -104,7 +104,7 @@ class _ClusterCrew:
 
     def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
         self._look()
-        numbers = {name: number for number, name in _queued(self._ended, patience_s)}
+        numbers = {name: number for number, name in queued(self._ended, patience_s)}
         numbers = {name: number for name, number in numbers.items() if number in self._futures and self._futures[number].key == name}
         gathered = self._gathered([self._futures[number] for number in numbers.values()])
         outcomes: dict[int, Ended] = {number: self._failed(number) for name, number in numbers.items() if name not in gathered}
@@ -256,17 +256,6 @@ def attempted(key: str, packed: bytes) -> Ended:
     if key != job.key:
         return failure(job, WORKER, "a worker cannot do it: the scenario is another one there")
     return attempt(job)
-
-
-def _queued(queue: SimpleQueue[tuple[int, str]], patience_s: float) -> list[tuple[int, str]]:
-    """What is in the queue; waits for the first."""
-    found: list[tuple[int, str]] = []
-    until = monotonic() + patience_s
-    while True:
-        try:
-            found.append(queue.get_nowait() if found else queue.get(timeout=max(until - monotonic(), 0.0)))
-        except Empty:
-            return found
 
 
 def _client(address: str) -> Client:

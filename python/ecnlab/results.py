@@ -276,7 +276,12 @@ class Result:
         UnknownName
             A quantity, group, queue or band that is not there; the text suggests the nearest.
         """
-        return self._estimated(self.values(quantity, group=group, queue=queue, band=band), confidence)
+        return self.estimate_of(self.values(quantity, group=group, queue=queue, band=band), confidence)
+
+    def estimate_of(self, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+        """Mean and interval of values that were measured in it, one a seed; no interval where nothing in the scenario is random."""
+        found = estimate(values, confidence)
+        return found.without_interval() if self.alike else found
 
     def values(self, quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> list[float]:
         """The values of a quantity, one a seed in the order of `seeds`; arguments and errors as for `estimate`."""
@@ -307,10 +312,6 @@ class Result:
         }
         return tree | _nested(self._rows(confidence)) if self._homes else tree
 
-    def _estimated(self, values: list[float], confidence: float) -> Estimate:
-        found = estimate(values, confidence)
-        return found.without_interval() if self.alike else found
-
     def _choose(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:
         """The table that is asked of, and the name of its row."""
         if group is not None and queue is not None:
@@ -327,7 +328,7 @@ class Result:
         for table in _KEYS:
             for name in self._names(table):
                 for quantity in self._quantities(table):
-                    found = self._estimated(self._by_name(table, quantity)[name], confidence)
+                    found = self.estimate_of(self._by_name(table, quantity)[name], confidence)
                     yield {
                         "table": table,
                         "name": name,

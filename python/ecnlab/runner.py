@@ -274,8 +274,8 @@ class _Disk:
             self.flush()
 
     def flush(self) -> None:
-        runs, self._runs, self._next, self._size = self._runs, [], _Memory(), 0
-        self.batches.write(runs, self._headers(runs))
+        self.batches.write(self._runs, self._headers(self._runs))
+        self._runs, self._next, self._size = [], _Memory(), 0
         self.batches.refresh()
         self.batches.merge()
 

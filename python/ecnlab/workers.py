@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from time import monotonic
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ecnlab.errors import UsageError
 from ecnlab.jobs import Failure, Finished, Job, Watch, attempt
@@ -15,6 +14,8 @@ from ecnlab.tracing import Tracing
 
 _MOST_THREADS = 1024
 _PER_THREAD = 4
+
+T = TypeVar("T")
 
 # What became of a job; None if it was stopped, and an error that is neither its scenario's nor the engine's.
 Ended = Finished | Failure | None | BaseException
@@ -87,13 +88,7 @@ class _ThreadCrew:
         self._given.put((number, job, tracing))
 
     def ended(self, patience_s: float) -> list[tuple[int, Ended]]:
-        found: list[tuple[int, Ended]] = []
-        until = monotonic() + patience_s
-        while True:
-            try:
-                found.append(self._ended.get_nowait() if found else self._ended.get(timeout=max(until - monotonic(), 0.0)))
-            except Empty:
-                return found
+        return queued(self._ended, patience_s)
 
     def under_way(self) -> float:
         return sum(self._shares.copy().values())
@@ -126,6 +121,17 @@ class _ThreadCrew:
             return self._stop.is_set()
 
         return watch
+
+
+def queued(queue: SimpleQueue[T], patience_s: float) -> list[T]:
+    """What is in the queue; waits for the first."""
+    found: list[T] = []
+    try:
+        found.append(queue.get(timeout=patience_s))
+        while True:
+            found.append(queue.get_nowait())
+    except Empty:
+        return found
 
 
 def cores() -> int:

@@ -87,51 +87,8 @@ class Of:
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Two quantities, compared seed by seed: draws that both share cancel."""
-
-    a: Measured
-    b: Measured
-
-    def needs(self) -> Iterator[Need]:
-        """The scenarios of both."""
-        yield from self.a.needs()
-        yield from self.b.needs()
-
-    def values(self, runs: Runs) -> BySeed:
-        """What `compare` makes of the two values of each seed that both have."""
-        a, b = self.a.values(runs), self.b.values(runs)
-        return {seed: self.compare(a[seed], b[seed]) for seed in a if seed in b}
-
-    def ns2(self) -> float | None:
-        """What `compare` makes of ns-2's two means."""
-        a, b = self.a.ns2(), self.b.ns2()
-        return None if a is None or b is None else self.compare(a, b)
-
-    def compare(self, a: float, b: float) -> float:
-        """Of two values one."""
-        raise NotImplementedError
-
-
-class Change(_Pair):
-    """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
-
-    def compare(self, a: float, b: float) -> float:
-        """a / b - 1."""
-        return a / b - 1 if b else math.nan
-
-
-class Gap(_Pair):
-    """How far `a` lies above `b`, in their unit."""
-
-    def compare(self, a: float, b: float) -> float:
-        """a - b."""
-        return a - b
-
-
-@dataclass(frozen=True)
 class Over:
-    """Several quantities made one, seed by seed, by `fold`: `fmean`, `max`, `min`."""
+    """Several quantities made one, seed by seed, by `fold`, as `fmean`, `max` and `min`: draws that they share are shared in it."""
 
     fold: Callable[[Sequence[float]], float]
     parts: Sequence[Measured]
@@ -149,11 +106,30 @@ class Over:
     def ns2(self) -> float | None:
         """What `fold` makes of ns-2's means, where all are known."""
         known = [value for value in (part.ns2() for part in self.parts) if value is not None]
-        return self.fold(known) if len(known) == len(self.parts) else None
+        return self._folded(known) if len(known) == len(self.parts) else None
 
     def _folded(self, values: Sequence[float]) -> float:
         """What `fold` makes of them; NaN if one of them is, which `max` and `min` would pass over."""
         return math.nan if any(map(math.isnan, values)) else self.fold(values)
+
+
+class Change(Over):
+    """How far `a` lies above `b`, as a share of `b`; NaN where that is 0."""
+
+    def __init__(self, a: Measured, b: Measured) -> None:
+        super().__init__(lambda pair: ratio(*pair) - 1, (a, b))
+
+
+class Gap(Over):
+    """How far `a` lies above `b`, in their unit."""
+
+    def __init__(self, a: Measured, b: Measured) -> None:
+        super().__init__(lambda pair: pair[0] - pair[1], (a, b))
+
+
+def ratio(a: float, b: float) -> float:
+    """a over b; NaN where b is 0."""
+    return a / b if b else math.nan
 
 
 @dataclass(frozen=True)

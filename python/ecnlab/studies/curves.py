@@ -9,7 +9,6 @@ The numbers stand in a table below the figure and in its CSV.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -43,7 +42,7 @@ class Panel:
     def of_paper(self) -> list[lines.Curve]:
         """What the paper prints, as curves without intervals."""
         found = {label: self.published.get(label, {}) for label in self.curves}
-        return [lines.Curve(label, list(points), [_bare(value) for value in points.values()]) for label, points in found.items()]
+        return [lines.Curve(label, list(points), (), list(points.values())).of_another() for label, points in found.items()]
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,6 @@ def figure(
     """The item of a figure; more than one panel stand in two columns, with one legend for all."""
     curves = _Curves(panels, scales, palette)
     return Item(number, title, caption, curves.needs(), curves.draw, part=part)
-
-
-def _bare(mean: float) -> Estimate:
-    """A mean of which nothing else is known."""
-    return Estimate(mean, math.nan, math.nan, 1)
 
 
 def _axes(panels: int, *, sharey: bool) -> tuple[Drawn, list[Axes]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import BY_POSITION, Palette
 from ecnlab.studies.claims import Of, Shown
@@ -28,11 +28,6 @@ Needs = Mapping[tuple[str, Case], Need]
 def column(quantity: str, *, group: str | None = None, queue: str | None = None, band: str | None = None) -> Values:
     """A column of a result, as `Result.values` gives it."""
     return lambda result: result.values(quantity, group=group, queue=queue, band=band)
-
-
-def ratio(a: float, b: float) -> float:
-    """a over b; NaN where b is 0."""
-    return a / b if b else math.nan
 
 
 @dataclass(frozen=True)
@@ -69,8 +64,7 @@ class Measure:
 
     def estimate(self, result: Result) -> Estimate:
         """Its mean and interval, in the unit shown; no interval where nothing in the scenario is random."""
-        found = estimate(list(self.values(result))).scaled(self.shown.factor)
-        return found.without_interval() if result.alike else found
+        return result.estimate_of(self.values(result)).scaled(self.shown.factor)
 
     def of(self, need: Need) -> Of:
         """The same as what a statement of a claim compares."""

@@ -14,6 +14,7 @@ from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.store import Store
 from ecnlab.studies.model import Need
+from ecnlab.tables import covers
 from ecnlab.workers import Workers
 
 Record = Mapping[str, Any]
@@ -42,7 +43,7 @@ class Wanted:
     def gives(self, other: Wanted) -> bool:
         """Whether its runs have all that the other one wants."""
         same = self.scenario.hash == other.scenario.hash and set(other.seeds) <= set(self.seeds)
-        return same and all(self.record.get(key) == value for key, value in other.record.items())
+        return same and covers(self.record, other.record)
 
 
 @dataclass(frozen=True)

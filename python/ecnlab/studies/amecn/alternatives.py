@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.studies.amecn import measures
 from ecnlab.studies.amecn.networks import CHOSEN, DURATION_S, RIVALS, SET, Choice, Setting, load, single
 from ecnlab.studies.amecn.published import BACK_S, SCHEMES
@@ -47,7 +47,8 @@ _TARGETS_MS = (20, 60)
 
 def _of(results: Results, choice: Choice, name: str, scheme: str) -> Estimate:
     measure, factor, _ = _MEASURES[name]
-    return estimate(measure(results[choice.name, scheme])).scaled(factor)
+    result = results[choice.name, scheme]
+    return result.estimate_of(measure(result)).scaled(factor)
 
 
 def _cells(results: Results, choice: Choice) -> list[str]:
@@ -80,7 +81,7 @@ ALTERNATIVES = Item(
 
 def _draw_targets(results: Results) -> Drawing:
     found = {
-        key: (estimate(measures.delay(result)).scaled(1e3), estimate(measures.utilisation(result)).scaled(100))
+        key: (result.estimate_of(measures.delay(result)).scaled(1e3), result.estimate_of(measures.utilisation(result)).scaled(100))
         for key, result in results.items()
     }
     cells = [[*key[:2], str(key[2]), with_interval(delay, 1), with_interval(used, 2)] for key, (delay, used) in found.items()]

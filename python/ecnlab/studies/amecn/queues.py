@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import estimate
 from ecnlab.networks import BOTTLENECK
 from ecnlab.plots import series, style
 from ecnlab.studies.amecn import measures
@@ -35,9 +34,9 @@ def _draw(results: Results, kind: str, scheme: str) -> Drawing:
 
 
 def _table(result: Result, kind: str, scheme: str) -> Table:
-    spans = [with_interval(estimate(measures.average_queue(*span)(result)), 2) for span in _SPANS_S]
-    used = with_interval(estimate(measures.utilisation(result)).scaled(100), 2)
-    dropped = with_interval(estimate(measures.drop_rate(result)).scaled(100), 1)
+    spans = [with_interval(result.estimate_of(measures.average_queue(*span)(result)), 2) for span in _SPANS_S]
+    used = with_interval(result.estimate_of(measures.utilisation(result)).scaled(100), 2)
+    dropped = with_interval(result.estimate_of(measures.drop_rate(result)).scaled(100), 1)
     header = [f"{start:g} to {end:g} s" for start, end in _SPANS_S]
     return Table(
         "average queue (packets) over spans of time, use of the link (%), and drops of arrivals (%), over the seeds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import Palette
 from ecnlab.studies.amecn import measures
@@ -21,7 +21,8 @@ _PACKETS_PER_S = RATE_BPS / PACKET_BITS
 
 
 def _of(results: Results, scheme: str, target: int, measure: measures.BySeeds, factor: float = 1.0) -> Estimate:
-    return estimate(measure(results[scheme, target])).scaled(factor)
+    result = results[scheme, target]
+    return result.estimate_of(measure(result)).scaled(factor)
 
 
 def _against_delay(scheme: str, delays: list[Estimate], values: list[Estimate]) -> lines.Curve:
@@ -118,7 +119,7 @@ def _data(results: Results, quantities: dict[str, measures.BySeeds]) -> pl.DataF
     """Every quantity of every scenario: scheme, target, quantity, mean, sd, half width, number of seeds."""
     import polars as pl
 
-    found = {(*key, name): estimate(measure(result)) for key, result in results.items() for name, measure in quantities.items()}
+    found = {(*key, name): result.estimate_of(measure(result)) for key, result in results.items() for name, measure in quantities.items()}
     rows = [(*key, value.mean, value.sd, value.half_width, value.n) for key, value in found.items()]
     return pl.DataFrame(rows, schema=["scheme", "target_ms", "quantity", "mean", "sd", "half_width", "n"], orient="row")
 

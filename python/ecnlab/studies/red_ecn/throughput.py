@@ -24,7 +24,7 @@ _PALETTE = Palette(dashes={"RED with ECN": "--"})
 
 
 def _kbps(results: Results, key: Key) -> Estimate:
-    return estimate(per_source(results[key])).scaled(1e-3)
+    return results[key].estimate_of(per_source(results[key])).scaled(1e-3)
 
 
 def _draw(results: Results, experiment: int) -> Drawing:

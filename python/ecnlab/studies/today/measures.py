@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import Estimate, estimate, paired_difference
 from ecnlab.networks import BOTTLENECK, GROUPS
-from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown
-from ecnlab.studies.panels import Measure, Values, column, ratio
+from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown, ratio
+from ecnlab.studies.panels import Measure, Values, column
 from ecnlab.studies.today import scenarios
 
 if TYPE_CHECKING:
@@ -82,21 +82,18 @@ def mean_time(group: str) -> Measure:
 
 def change(measure: Measure, a: Result, b: Result) -> Estimate:
     """How far `a` lies above `b` in per cent, paired by seed."""
-    pairs = _paired(measure, a, b)
-    return estimate([ratio(one, other) - 1 for one, other in pairs]).scaled(100)
+    return _change(measure.values(a), measure.values(b))
 
 
 def gap(measure: Measure, a: Result, b: Result) -> Estimate:
     """How far `a` lies above `b` in the measure's unit, paired by seed."""
-    pairs = _paired(measure, a, b)
-    return estimate([one - other for one, other in pairs]).scaled(measure.shown.factor)
-
-
-def _paired(measure: Measure, a: Result, b: Result) -> Sequence[tuple[float, float]]:
-    return list(zip(measure.values(a), measure.values(b), strict=True))
+    return paired_difference(measure.values(a), measure.values(b)).scaled(measure.shown.factor)
 
 
 def within(result: Result) -> Estimate:
     """By how many per cent clients with ECN end more exchanges than those without, in the same runs."""
-    pairs = zip(exchanges(scenarios.WITH_ECN).values(result), exchanges(scenarios.WITHOUT_ECN).values(result), strict=True)
-    return estimate([ratio(one, other) - 1 for one, other in pairs]).scaled(100)
+    return _change(*(exchanges(group).values(result) for group in (scenarios.WITH_ECN, scenarios.WITHOUT_ECN)))
+
+
+def _change(a: Sequence[float], b: Sequence[float]) -> Estimate:
+    return estimate([ratio(one, other) - 1 for one, other in zip(a, b, strict=True)]).scaled(100)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ecnlab.networks import BOTTLENECK, GROUPS
 from ecnlab.studies.aecn.beyond import scenarios
 from ecnlab.studies.aecn.beyond.scenarios import Change
-from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown
+from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown, ratio
 from ecnlab.studies.model import Need
-from ecnlab.studies.panels import Measure, Values, column, ratio
+from ecnlab.studies.panels import Measure, Values, column
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
