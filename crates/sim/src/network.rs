@@ -183,7 +183,7 @@ pub struct FlowSpec {
     /// What it sends at its start; nothing if an application opens it.
     pub opens: Option<Demand>,
     pub start: Time,
-    /// Phase of the sender's clock; drawn from the seed where it is not given.
+    /// How far the clocks of both hosts have gone at time zero; drawn from the seed, each by itself, where it is not given.
     pub boot: Option<Span>,
     pub counted: Counted,
 }

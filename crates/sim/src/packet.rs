@@ -26,7 +26,7 @@ pub struct Packet {
     pub sent: Time,
     pub flow: u32,
     pub size: u32,
-    /// What [`Packet::rtt_us`] and [`Packet::sacks`] read.
+    /// What [`Packet::rtt_us`] and [`Packet::aside`] read.
     note: u32,
     pub ecn: Ecn,
     pub role: Role,
@@ -174,9 +174,9 @@ impl Packet {
         if self.is_ack() { 0 } else { self.note }
     }
 
-    /// Where the SACK blocks of an acknowledgement are, if it has any.
+    /// Where that stands aside which not every acknowledgement carries, if it does.
     #[inline]
-    fn sacks(&self) -> Option<u32> {
+    fn aside(&self) -> Option<u32> {
         (self.is_ack() && self.note != NONE).then_some(self.note)
     }
 
@@ -190,11 +190,12 @@ impl Packet {
             cwr: self.bits.cwr(),
             ece: self.bits.ece(),
             retransmission: self.bits.retransmission(),
+            push: false,
         }
     }
 
     #[inline]
-    fn ack(&self, sacks: Sacks) -> Ack {
+    fn ack(&self, Aside { sacks, window }: Aside) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
@@ -203,8 +204,22 @@ impl Packet {
             cwr: self.bits.cwr(),
             echo: self.sent,
             echo_retransmission: self.bits.retransmission(),
+            window,
             sacks,
         }
+    }
+}
+
+/// What not every acknowledgement carries, so that it has no room in each packet.
+#[derive(Clone, Debug)]
+struct Aside {
+    sacks: Sacks,
+    window: u32,
+}
+
+impl Default for Aside {
+    fn default() -> Aside {
+        Aside { sacks: Sacks::default(), window: Ack::ANY }
     }
 }
 
@@ -214,9 +229,9 @@ pub struct Arena {
     packets: Vec<Packet>,
     free: PacketId,
     live: u32,
-    /// SACK blocks of the acknowledgements that have any, and which of the places are free.
-    sacks: Vec<Sacks>,
-    free_sacks: Vec<u32>,
+    /// What stands aside, and which of the places are free.
+    asides: Vec<Aside>,
+    free_asides: Vec<u32>,
 }
 
 impl Arena {
@@ -238,8 +253,8 @@ impl Arena {
     #[inline]
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
         let mut packet = Packet::of_ack(ack, origin);
-        if !ack.sacks.is_empty() {
-            packet.note = self.set_aside(std::mem::take(&mut ack.sacks));
+        if !ack.sacks.is_empty() || ack.window != Ack::ANY {
+            packet.note = self.set_aside(Aside { sacks: std::mem::take(&mut ack.sacks), window: ack.window });
         }
         self.insert(packet)
     }
@@ -248,8 +263,8 @@ impl Arena {
     pub fn copy(&mut self, id: PacketId) -> PacketId {
         let mut copy = self[id];
         copy.bits = copy.bits.with(Bits::COPY);
-        if let Some(place) = copy.sacks() {
-            copy.note = self.set_aside(self.sacks[place as usize].clone());
+        if let Some(place) = copy.aside() {
+            copy.note = self.set_aside(self.asides[place as usize].clone());
         }
         self.insert(copy)
     }
@@ -257,27 +272,27 @@ impl Arena {
     /// Takes an acknowledgement out of the network.
     #[inline]
     pub fn release_ack(&mut self, id: PacketId) -> Ack {
-        let sacks = self[id].sacks().map_or_else(Sacks::default, |place| self.take_back(place));
-        let ack = self[id].ack(sacks);
+        let aside = self[id].aside().map_or_else(Aside::default, |place| self.take_back(place));
+        let ack = self[id].ack(aside);
         self.release(id);
         ack
     }
 
-    /// Puts SACK blocks aside until their acknowledgement arrives; returns where.
+    /// Puts aside what an acknowledgement carries until it arrives; returns where.
     #[inline(never)]
-    fn set_aside(&mut self, sacks: Sacks) -> u32 {
-        let place = self.free_sacks.pop().unwrap_or_else(|| {
-            self.sacks.push(Sacks::default());
-            (self.sacks.len() - 1) as u32
+    fn set_aside(&mut self, aside: Aside) -> u32 {
+        let place = self.free_asides.pop().unwrap_or_else(|| {
+            self.asides.push(Aside::default());
+            (self.asides.len() - 1) as u32
         });
-        self.sacks[place as usize] = sacks;
+        self.asides[place as usize] = aside;
         place
     }
 
     #[inline(never)]
-    fn take_back(&mut self, place: u32) -> Sacks {
-        self.free_sacks.push(place);
-        std::mem::take(&mut self.sacks[place as usize])
+    fn take_back(&mut self, place: u32) -> Aside {
+        self.free_asides.push(place);
+        std::mem::take(&mut self.asides[place as usize])
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ecnlab_units::{Dialect, Span, Time};
 
 use crate::application::Demand;
+use crate::clock::{self, HostClock};
 use crate::datagram::{self, DatagramSender};
 use crate::plan::Plan;
 use crate::receiver::{Arrival, Receiver};
@@ -49,9 +50,10 @@ impl Transport {
         }
     }
 
-    /// The ticks of the sender's clock, whose phase a seed draws; zero without such a clock.
-    pub fn tick(&self) -> Span {
+    /// After how long a host's clock stands as it did, to all that can be seen of it: below this a seed draws its phase. Zero without a clock.
+    pub fn clock_period(&self) -> Span {
         match self {
+            Transport::Tcp(tcp) if tcp.timer_wheel => tcp.tick * clock::PERIOD,
             Transport::Tcp(tcp) => tcp.tick,
             Transport::Datagrams(_) => Span::ZERO,
         }
@@ -71,10 +73,10 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// A sender with something to send. `boot` is the phase of its clock, below one tick.
-    pub fn new(transport: &Transport, demand: &Demand, boot: Span) -> Endpoint {
+    /// A sender with something to send. `phase` is how far its host's clock has gone at time zero, below [`Transport::clock_period`].
+    pub fn new(transport: &Transport, demand: &Demand, phase: Span) -> Endpoint {
         match transport {
-            Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, boot)),
+            Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, HostClock::new(tcp, phase))),
             Transport::Datagrams(udp) => Endpoint::Datagrams(DatagramSender::new(*udp)),
         }
     }
@@ -196,9 +198,10 @@ pub enum Sink {
 }
 
 impl Sink {
-    pub fn new(transport: &Transport) -> Sink {
+    /// A sink on a host whose clock has gone for `phase` at time zero, below [`Transport::clock_period`].
+    pub fn new(transport: &Transport, phase: Span) -> Sink {
         match transport {
-            Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp)),
+            Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
             Transport::Datagrams(_) => Sink::Datagrams,
         }
     }

@@ -6,6 +6,7 @@
 //! `datagram` sends without any of it; `endpoint` is what the engine asks of either, and `application` says what there is to send.
 
 pub mod application;
+pub mod clock;
 pub mod datagram;
 pub mod endpoint;
 pub mod plan;
@@ -22,6 +23,7 @@ mod timer;
 pub mod window;
 
 pub use application::{Demand, Traffic};
+pub use clock::HostClock;
 pub use endpoint::{Endpoint, Sink, Transport};
 pub use plan::Plan;
 pub use receiver::Receiver;

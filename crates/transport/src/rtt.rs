@@ -14,6 +14,7 @@
 
 use ecnlab_units::{Span, Time};
 
+use crate::clock::HostClock;
 use crate::settings::{EstimatorName, RtoOrder, Settings};
 
 #[derive(Clone, Debug)]
@@ -39,8 +40,7 @@ struct Ticks {
     rttvar: i64,
     /// Of the first sample: how many times as large the deviation is.
     first: i64,
-    /// Phase of the host's clock at time zero, below one tick.
-    boot: Span,
+    clock: HostClock,
 }
 
 /// All in picoseconds, the deviations four times as large as they are.
@@ -66,11 +66,10 @@ pub struct Point {
 }
 
 impl Estimator {
-    /// `boot` is the phase of a ticking clock at time zero, below one tick.
-    pub fn new(settings: &Settings, boot: Span) -> Estimator {
+    pub fn new(settings: &Settings, clock: HostClock) -> Estimator {
         let arithmetic = match settings.estimator {
-            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2, boot }),
-            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4, boot }),
+            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2, clock }),
+            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4, clock }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
             EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
@@ -83,7 +82,7 @@ impl Estimator {
         let Point { una, high, window } = point;
         self.rto = match &mut self.arithmetic {
             Arithmetic::Ticks(ticks) => {
-                let rto = ticks.sample(sent, now, settings.tick);
+                let rto = ticks.sample(sent, now);
                 if settings.estimator == EstimatorName::Ticks { settings.tick * rto } else { settings.tick * with_allowance(rto, window) }
             }
             Arithmetic::Rfc6298 { srtt, rttvar } => {
@@ -134,9 +133,8 @@ impl Estimator {
 
 impl Ticks {
     /// Takes a sample; returns the timeout in ticks.
-    fn sample(&mut self, sent: Time, now: Time, tick: Span) -> u64 {
-        let ticks = |at: Time| (at.picos() + self.boot.picos()) / tick.picos();
-        let t = (ticks(now) - ticks(sent)).max(1) as i64;
+    fn sample(&mut self, sent: Time, now: Time) -> u64 {
+        let t = (self.clock.ticks(now) - self.clock.ticks(sent)).max(1) as i64;
         if self.srtt == 0 {
             self.srtt = t << 3;
             self.rttvar = t * self.first;
@@ -200,7 +198,7 @@ mod tests {
     #[test]
     fn samples_are_counted_in_ticks_that_the_clock_has_passed() {
         let settings = profile::settings("ns2-2001");
-        let mut estimator = Estimator::new(&settings, Span::from_millis(50));
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::from_millis(50)));
         // Sent at clock 0.05 s, acknowledged at 0.21 s: two ticks of 0.1 s have passed.
         estimator.sample(at(0), at(160), POINT, &settings);
         assert_eq!((16, 4), (ticks(&estimator).srtt, ticks(&estimator).rttvar));
@@ -210,7 +208,7 @@ mod tests {
     #[test]
     fn the_timeout_doubles_and_is_capped() {
         let settings = profile::settings("ns2");
-        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         let mut seen = Vec::new();
         for _ in 0..6 {
             seen.push(estimator.timeout(&settings).seconds());
@@ -222,7 +220,7 @@ mod tests {
     #[test]
     fn backing_off_past_eight_forgets_the_smoothed_value() {
         let settings = profile::settings("ns2");
-        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         estimator.sample(at(0), at(100), POINT, &settings);
         for _ in 0..4 {
             estimator.back_off(&settings);
@@ -234,7 +232,7 @@ mod tests {
     fn the_rfc_s_timeout_is_the_mean_and_four_deviations() {
         let settings =
             Settings { estimator: EstimatorName::Rfc6298, rto_min: Span::ZERO, tick: Span::from_micros(1), ..profile::settings("ns2") };
-        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         estimator.sample(at(0), at(100), POINT, &settings);
         // SRTT = R, RTTVAR = R/2: RTO = R + 4 R/2.
         assert_eq!(Span::from_millis(300), estimator.timeout(&settings));
@@ -251,7 +249,7 @@ mod tests {
             tick: Span::from_millis(1),
             ..profile::settings("ns2")
         };
-        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         for una in 1..200 {
             estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
         }
@@ -265,7 +263,7 @@ mod tests {
         for (profile, expected) in cases {
             let settings = profile::settings(profile);
             let timeouts = [1, 2, 3, 4, 22].map(|window| {
-                let mut estimator = Estimator::new(&settings, Span::ZERO);
+                let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
                 estimator.sample(at(0), at(200), Point { window, ..POINT }, &settings);
                 estimator.timeout(&settings)
             });
@@ -276,7 +274,7 @@ mod tests {
     #[test]
     fn backing_off_changes_nothing_but_the_factor_under_linux_2() {
         let settings = profile::settings("linux-2.0");
-        let mut estimator = Estimator::new(&settings, Span::ZERO);
+        let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
         estimator.sample(at(0), at(200), POINT, &settings);
         (0..4).for_each(|_| estimator.back_off(&settings));
         assert_eq!((160, 40), (ticks(&estimator).srtt, ticks(&estimator).rttvar));

@@ -31,12 +31,14 @@ pub struct Segment {
     /// On the first segment: ECN is offered.
     pub ece: bool,
     pub retransmission: bool,
+    /// The application has written no more for now: what there is may be read (RFC 9293, section 3.9.1.2).
+    pub push: bool,
 }
 
 impl Segment {
     /// A segment with nothing but its number and size, not ECN-capable.
     pub fn plain(seq: u64, size: u32) -> Segment {
-        Segment { seq, size, role: Role::Plain, ecn: Ecn::NotEct, cwr: false, ece: false, retransmission: false }
+        Segment { seq, size, role: Role::Plain, ecn: Ecn::NotEct, cwr: false, ece: false, retransmission: false, push: false }
     }
 }
 
@@ -55,6 +57,8 @@ pub struct Ack {
     /// When the segment that caused this acknowledgement was sent, and whether that was a retransmission.
     pub echo: Time,
     pub echo_retransmission: bool,
+    /// How many bytes beyond `next` the receiver has room for; [`Ack::ANY`] if it says nothing of that.
+    pub window: u32,
     pub sacks: Sacks,
 }
 
@@ -100,8 +104,21 @@ impl std::fmt::Debug for Sacks {
 }
 
 impl Ack {
+    /// The receiver's window where it does not say how large it is: `max_window` holds.
+    pub const ANY: u32 = u32::MAX;
+
     /// An acknowledgement of all before `next`, with nothing else on it.
     pub fn plain(next: u64, size: u32) -> Ack {
-        Ack { next, size, role: Role::Plain, ece: false, cwr: false, echo: Time::ZERO, echo_retransmission: false, sacks: Sacks::default() }
+        Ack {
+            next,
+            size,
+            role: Role::Plain,
+            ece: false,
+            cwr: false,
+            echo: Time::ZERO,
+            echo_retransmission: false,
+            window: Ack::ANY,
+            sacks: Sacks::default(),
+        }
     }
 }

@@ -155,21 +155,22 @@ impl<P: Probe> Simulation<P> {
         if spec.opens.is_some() {
             self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
         }
-        self.flows.push(Flow::new(spec, self.drawn_boot(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        self.flows.push(Flow::new(spec, self.drawn_phases(spec), spec.base_rtt(&self.declared), routes, deadlines));
         self.probe.flow_added(number as u32, spec);
         number as u32
     }
 
-    /// The phase of a sender's clock.
-    fn drawn_boot(&self, spec: &FlowSpec) -> Span {
-        let tick = spec.transport.tick();
-        spec.boot.unwrap_or_else(|| match tick {
+    /// How far the clocks of a flow's two hosts have gone at time zero.
+    fn drawn_phases(&self, spec: &FlowSpec) -> [Span; 2] {
+        let period = spec.transport.clock_period();
+        let drawn = |purpose: &str| match period {
             Span::ZERO => Span::ZERO,
             _ => {
-                let mut rng = Rng::for_role(self.options.seed, &spec.role("boot", &self.group_names[spec.group as usize]));
-                Span::from_picos(rng.below(tick.picos()))
+                let mut rng = Rng::for_role(self.options.seed, &spec.role(purpose, &self.group_names[spec.group as usize]));
+                Span::from_picos(rng.below(period.picos()))
             }
-        })
+        };
+        spec.boot.map_or_else(|| ["boot", "sink boot"].map(drawn), |phase| [phase; 2])
     }
 
     /// Draws all anew that is drawn by a flow's number, for the flow `number` of the template's group.
@@ -186,9 +187,9 @@ impl<P: Probe> Simulation<P> {
             }
         }
         let spec = template.member(number, own, Heading::Along);
-        let (boot, base_rtt) = (self.drawn_boot(&spec), spec.base_rtt(&self.declared));
+        let (phases, base_rtt) = (self.drawn_phases(&spec), spec.base_rtt(&self.declared));
         let flow = &mut self.flows[at as usize];
-        (flow.boot, flow.base_rtt) = (boot, base_rtt);
+        (flow.phases, flow.base_rtt) = (phases, base_rtt);
         flow.measures.set_base_rtt(base_rtt);
     }
 

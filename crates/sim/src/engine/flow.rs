@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Demand, Endpoint, SendCounters, Sender, Sink, Transport};
+use ecnlab_transport::{Demand, Endpoint, HostClock, SendCounters, Sender, Sink, Transport};
 use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
@@ -43,8 +43,8 @@ pub struct Flow {
     pub start: Time,
     pub base_rtt: Span,
     pub transport: Transport,
-    /// Phase of the sender's clock.
-    pub boot: Span,
+    /// How far the clocks of the sender's host and of the sink's have gone at time zero.
+    pub phases: [Span; 2],
     /// Copies of its packets that links made, in the whole run.
     pub copied: u64,
     /// What the connections before this one have counted.
@@ -66,13 +66,13 @@ pub struct Opening {
 
 impl Flow {
     /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
-    pub fn new(spec: &FlowSpec, boot: Span, base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
+    pub fn new(spec: &FlowSpec, phases: [Span; 2], base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
         let transport = spec.transport.clone();
         let (forward, back) = routes;
         let [timer, sink_deadline] = deadlines;
         let nothing = Demand::open(0);
         Flow {
-            sink: Sink::new(&transport),
+            sink: Sink::new(&transport, phases[1]),
             forward,
             back,
             group: spec.group,
@@ -93,9 +93,9 @@ impl Flow {
             start: spec.start,
             measures: FlowMeasures::new(base_rtt, spec.opens.map(|_| spec.start)),
             base_rtt,
-            sender: Endpoint::new(&transport, spec.opens.as_ref().unwrap_or(&nothing), boot),
+            sender: Endpoint::new(&transport, spec.opens.as_ref().unwrap_or(&nothing), phases[0]),
             transport,
-            boot,
+            phases,
             opened: Time::ZERO,
             past: None,
         }
@@ -105,15 +105,16 @@ impl Flow {
     /// discarded when they arrive.
     pub fn connect(&mut self, demand: &Demand, now: Time) {
         let transport = self.transport.clone();
-        self.replace(Endpoint::new(&transport, demand, self.boot), Sink::new(&transport), now);
+        self.replace(Endpoint::new(&transport, demand, self.phases[0]), Sink::new(&transport, self.phases[1]), now);
     }
 
     /// Puts the other direction of an open connection in the place of the connection before.
     pub fn answer(&mut self, opening: Opening, demand: &Demand, now: Time) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
         let settings = Arc::new(settings.of_answer(opening.ecn));
-        let sink = Sink::new(&Transport::Tcp(settings.clone()));
-        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, self.boot, opening.rtt)), sink, now);
+        let sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
+        let clock = HostClock::new(&settings, self.phases[0]);
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt)), sink, now);
     }
 
     fn replace(&mut self, sender: Endpoint, sink: Sink, now: Time) {

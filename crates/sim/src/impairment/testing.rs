@@ -11,13 +11,13 @@ fn origin() -> Origin {
 
 /// Segment 5, with CWR.
 pub fn segment(ecn: Ecn) -> Packet {
-    let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false };
+    let segment = Segment { seq: 5, size: 1000, role: Role::Plain, ecn, cwr: true, ece: false, retransmission: false, push: false };
     Packet::of_segment(&segment, origin(), Time::ZERO, 0)
 }
 
 /// An ECN-setup SYN.
 pub fn syn() -> Packet {
-    let segment = Segment { seq: 0, size: 40, role: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false };
+    let segment = Segment { seq: 0, size: 40, role: Role::Syn, ecn: Ecn::NotEct, cwr: true, ece: true, retransmission: false, push: false };
     Packet::of_segment(&segment, origin(), Time::ZERO, 0)
 }
 

@@ -11,6 +11,7 @@ use self::delay::AckDelay;
 use self::echo::{EchoBits, MarkEcho};
 use self::recent_blocks::RecentBlocks;
 use self::replies::Replies;
+use crate::clock::HostClock;
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{Handshake, Settings};
 use crate::timer::earlier;
@@ -66,7 +67,7 @@ pub struct Arrival {
 }
 
 impl Receiver {
-    pub fn new(settings: &Settings) -> Receiver {
+    pub fn new(settings: &Settings, _clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
         Receiver {
             ack_size: settings.ack_size,
@@ -263,12 +264,16 @@ mod tests {
     use crate::profile;
     use ecnlab_units::{Ecn, Span};
 
+    fn receiver_of(settings: &Settings) -> Receiver {
+        Receiver::new(settings, HostClock::new(settings, ecnlab_units::Span::ZERO))
+    }
+
     fn segment(seq: u64) -> Segment {
         Segment { ecn: Ecn::Ect0, ..Segment::plain(seq, 1000) }
     }
 
     fn receiver() -> Receiver {
-        Receiver::new(&profile::settings("ns2"))
+        receiver_of(&profile::settings("ns2"))
     }
 
     fn ack(receiver: &mut Receiver, segment: Segment) -> Ack {
@@ -295,7 +300,7 @@ mod tests {
     fn a_mark_that_waits_for_its_acknowledgement_is_answered_by_the_cwr_behind_it() {
         let settings = Settings { delayed_ack: true, ..profile::settings("ns2") };
         let echoes = |first: Segment, second: Segment| {
-            let mut receiver = Receiver::new(&settings);
+            let mut receiver = receiver_of(&settings);
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
             assert!(receiver.receive(&first, Time::ZERO, Time::ZERO).ack.is_none(), "it waits");
             [ack(&mut receiver, second).ece, {
@@ -311,7 +316,7 @@ mod tests {
     #[test]
     fn a_packet_that_is_not_capable_brings_no_echo_where_that_is_asked_for() {
         let echoes = |echo_on_capable_only| {
-            let mut receiver = Receiver::new(&Settings { echo_on_capable_only, ..profile::settings("ns2") });
+            let mut receiver = receiver_of(&Settings { echo_on_capable_only, ..profile::settings("ns2") });
             ack(&mut receiver, Segment { ecn: Ecn::Ce, ..segment(0) });
             ack(&mut receiver, Segment { ecn: Ecn::NotEct, ..segment(1) }).ece
         };
@@ -321,7 +326,7 @@ mod tests {
     #[test]
     fn a_delaying_receiver_acknowledges_every_second_packet_or_after_its_time() {
         let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
-        let mut receiver = Receiver::new(&settings);
+        let mut receiver = receiver_of(&settings);
         let answers = [0, 1, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), None, Some(3), None], answers);
         assert_eq!(Some(Time::ZERO + Span::from_millis(100)), receiver.deadline());
@@ -331,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_delaying_host_answers_a_segment_that_came_before_at_once() {
-        let mut receiver = Receiver::new(&profile::settings("rfc"));
+        let mut receiver = receiver_of(&profile::settings("rfc"));
         receiver.receive(&Segment { role: Role::Syn, ..segment(0) }, Time::ZERO, Time::ZERO);
         let answers = [1, 2, 2, 3].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([None, Some(3), Some(3), None], answers);
@@ -340,7 +345,7 @@ mod tests {
     #[test]
     fn the_last_segment_may_wait_again_when_it_comes_again_where_that_is_asked_for() {
         let answers = |delay_repeated| {
-            let mut receiver = Receiver::new(&Settings { delayed_ack: true, delay_repeated, ..profile::settings("ns2") });
+            let mut receiver = receiver_of(&Settings { delayed_ack: true, delay_repeated, ..profile::settings("ns2") });
             [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
         };
         assert_eq!([[true, false, true, false], [true, false, true, true]], [answers(true), answers(false)]);
@@ -349,7 +354,7 @@ mod tests {
     #[test]
     fn a_delaying_receiver_answers_a_gap_at_once() {
         let settings = Settings { delayed_ack: true, delayed_ack_time: Span::from_millis(100), ..profile::settings("ns2") };
-        let mut receiver = Receiver::new(&settings);
+        let mut receiver = receiver_of(&settings);
         let answers = [0, 2, 1].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.map(|ack| ack.next));
         assert_eq!([Some(1), Some(1), Some(3)], answers);
     }

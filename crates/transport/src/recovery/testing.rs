@@ -6,6 +6,7 @@ use ecnlab_units::{Span, Time};
 
 use super::{Algorithm, Recovery};
 use crate::application::Demand;
+use crate::clock::HostClock;
 use crate::profile;
 use crate::segment::{Ack, Sacks, Segment};
 use crate::settings::{Handshake, RecoveryName, Settings};
@@ -41,7 +42,8 @@ impl Wire {
         };
         let algorithm = Algorithm::new(&settings);
         let demand = Demand::packets(1000, settings.payload());
-        let tcb = Tcb::new(Arc::new(settings), &demand, Span::ZERO);
+        let clock = HostClock::new(&settings, Span::ZERO);
+        let tcb = Tcb::new(Arc::new(settings), &demand, clock);
         let mut wire = Wire { tcb, now: Time::ZERO, algorithm, sent: Sent::default() };
         wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.wait(Span::from_millis(100));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ecnlab_units::{Span, Time};
 
 use crate::application::Demand;
+use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::recovery::{Algorithm, Recovery};
 use crate::segment::{Ack, Role, Segment};
@@ -28,18 +29,18 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender with something to send. `boot` is the phase of its clock, below one tick.
-    pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Sender {
+    /// A sender with something to send, on a host with this clock.
+    pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Sender {
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
         let one_timer = !settings.pacing && !recovery.has_timer();
-        Sender { tcb: Tcb::new(settings, demand, boot), recovery, opening, one_timer }
+        Sender { tcb: Tcb::new(settings, demand, clock), recovery, opening, one_timer }
     }
 
     /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
     /// round-trip time is known if the handshake has shown it.
-    pub fn answering(settings: Arc<Settings>, demand: &Demand, boot: Span, rtt: Option<Span>) -> Sender {
-        let mut sender = Sender::new(settings, demand, boot);
+    pub fn answering(settings: Arc<Settings>, demand: &Demand, clock: HostClock, rtt: Option<Span>) -> Sender {
+        let mut sender = Sender::new(settings, demand, clock);
         sender.tcb.take_over(rtt);
         sender
     }
@@ -200,7 +201,7 @@ mod tests {
 
     use super::*;
     use crate::profile;
-    use crate::settings::{Codepoint, EchoStyle, GrowthBy, RecoveryName, ResponseName};
+    use crate::settings::{Codepoint, EchoStyle, GrowthBy, HystartName, RecoveryName, ResponseName};
 
     struct Sent(Vec<Segment>);
 
@@ -213,7 +214,10 @@ mod tests {
     /// A sender with so many full segments to send.
     fn sender_of(settings: Settings, segments: u64) -> Sender {
         let demand = Demand::packets(segments, settings.payload());
-        Sender::new(Arc::new(settings), &demand, Span::ZERO)
+        {
+            let clock = HostClock::new(&settings, Span::ZERO);
+            Sender::new(Arc::new(settings), &demand, clock)
+        }
     }
 
     #[test]
@@ -236,7 +240,7 @@ mod tests {
             initial_window: 10,
             max_window: 1000,
             growth: GrowthBy::Segments,
-            hystart: true,
+            hystart: HystartName::PlusPlus,
             ..profile::settings("ns2")
         };
         let mut sender = sender_of(settings, 1000);
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
-            let settings = Settings { recovery, hystart: true, ..profile::settings("ns2") };
+            let settings = Settings { recovery, hystart: HystartName::PlusPlus, ..profile::settings("ns2") };
             let (mut sender, mut sent) = avoiding(settings, true);
             for _ in 0..4 {
                 sender.acknowledge(&Ack::plain(2, 40), Time::ZERO, &mut sent);

@@ -82,7 +82,42 @@ words! {
 
 words! {
     /// How long an acknowledgement is delayed.
-    pub enum AckDelayRule { Fixed = "fixed", Arrivals = "arrivals" }
+    pub enum AckDelayRule { Fixed = "fixed", Arrivals = "arrivals", Quick = "quick" }
+}
+
+words! {
+    /// What ends the first slow start besides a loss.
+    pub enum HystartName { Off = "off", PlusPlus = "plus-plus", TrainDelay = "train-delay" }
+}
+
+words! {
+    /// What becomes of the window after an idle time.
+    pub enum IdleRestart { Off = "off", Initial = "initial", Halve = "halve" }
+}
+
+words! {
+    /// Whether growth asks if the window is in use.
+    pub enum WindowValidation { Off = "off", Flight = "flight", LargestFlight = "largest-flight" }
+}
+
+words! {
+    /// How much proportional rate reduction sends below the threshold.
+    pub enum PrrBound { SlowStart = "slow-start", SafeAck = "safe-ack" }
+}
+
+words! {
+    /// How a mark's cut comes about.
+    pub enum MarkReduction { AtOnce = "at-once", Prr = "prr" }
+}
+
+words! {
+    /// What a lost SYN leaves of the initial window and of the timeout.
+    pub enum LostSyn { Rfc6298 = "rfc6298", Sample = "sample" }
+}
+
+words! {
+    /// What the receiver says of its buffer.
+    pub enum ReceiveWindow { Any = "any", Fixed = "fixed", Autotuned = "autotuned" }
 }
 
 words! {

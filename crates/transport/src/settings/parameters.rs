@@ -5,8 +5,9 @@
 use ecnlab_units::{Span, parameters};
 
 use super::{
-    AckDelayRule, Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, PartialAckTimer,
-    RecoveryName, ResponseName, RtoOrder, RttReport, TimerRestart,
+    AckDelayRule, Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, HystartName, IdleRestart,
+    LostSyn, MarkReduction, PartialAckTimer, PrrBound, ReceiveWindow, RecoveryName, ResponseName, RtoOrder, RttReport, TimerRestart,
+    WindowValidation,
 };
 
 const MAX_PACKETS: u64 = 1_000_000_000;
@@ -99,10 +100,11 @@ parameters! {
         #[source("RFC 9438, section 4.3")]
         #[when(congestion = "cubic")]
         pub cubic_reno_friendly: bool = "true";
-        /// HyStart++: leave slow start when the round-trip time rises.
-        #[source("RFC 9406")]
+        /// What ends the first slow start before a loss does: HyStart++, by the round-trip time, or HyStart, by that or by the length of a train
+        /// of acknowledgements.
+        #[source("RFC 9406; Ha and Rhee 2011")]
         #[when(recovery = "tahoe" | "reno" | "newreno" | "sack1" | "sack" | "fack" | "rack")]
-        pub hystart: bool = "false";
+        pub hystart: HystartName = "off";
         /// Vegas grows while fewer packets are queued.
         #[source("Brakmo and Peterson 1995; ns-2 v_alpha_")]
         #[when(congestion = "vegas")]
@@ -118,12 +120,15 @@ parameters! {
         /// Count acknowledgements or the segments that they acknowledge.
         #[source("ns-2 2.35; RFC 5681, section 3.1; RFC 3465")]
         pub growth: GrowthBy = "acks";
-        /// Grow only while the window is what limits the sender.
-        #[source("RFC 2861; RFC 7661")]
-        pub window_validation: bool = "false";
-        /// Start again from the initial window after an idle retransmission timeout.
-        #[source("RFC 5681, section 4.1")]
-        pub idle_restart: bool = "false";
+        /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
+        #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
+        pub whole_window: bool = "false";
+        /// Grow only while the window is what limits the sender: as what is in flight shows it, or the most that was in flight in the last window.
+        #[source("RFC 2861; RFC 7661; Linux tcp_cwnd_validate")]
+        pub window_validation: WindowValidation = "off";
+        /// After an idle retransmission timeout start again from the initial window, or halve the window once for each timeout, down to it.
+        #[source("RFC 5681, section 4.1; RFC 2861; Linux tcp_cwnd_restart")]
+        pub idle_restart: IdleRestart = "off";
         /// Whether a cut is taken of the usable window or of the segments in flight.
         #[source("ns-2 2.35; RFC 5681, equation 4")]
         pub cut_from: CutFrom = "window";
@@ -145,6 +150,28 @@ parameters! {
         #[source("RFC 6937")]
         #[when(recovery = "sack" | "fack" | "rack")]
         pub prr: bool = "false";
+        /// What proportional rate reduction sends below the threshold: one more than is delivered, or that only when more is acknowledged and no
+        /// further loss is seen.
+        #[source("RFC 6937, section 3; RFC 9937, section 6; Linux tcp_cwnd_reduction")]
+        #[when(prr = "true", recovery = "rack")]
+        pub prr_bound: PrrBound = "slow-start";
+        /// Proportional rate reduction divides by what the cut was taken of or by what was in flight.
+        #[source("RFC 6937, section 3; Linux tp->prior_cwnd")]
+        #[when(prr = "true", recovery = "rack")]
+        pub prr_of: CutFrom = "flight";
+        /// A mark cuts the window at once, or the window comes down by proportional rate reduction over a round trip, in which it does not grow;
+        /// an echo that is still on as that ends cuts again.
+        #[source("RFC 3168, section 6.1.2; Linux tcp_enter_cwr, tcp_fastretrans_alert")]
+        #[when(ecn = "true", recovery = "rack")]
+        pub mark_reduction: MarkReduction = "at-once";
+        /// Take a cut back when timestamps or reports of what came twice show that nothing was lost, and learn from it how far packets overtake.
+        #[source("RFC 3522; RFC 3708; RFC 4015; Linux tcp_try_undo_recovery")]
+        #[when(recovery = "rack")]
+        pub undo: bool = "false";
+        /// After a timeout send new packets first, and see whether the timeout was spurious.
+        #[source("RFC 5682")]
+        #[when(recovery = "rack")]
+        pub frto: bool = "false";
         /// Tail loss probe, where recovery is rack.
         #[source("RFC 8985, section 7")]
         #[when(recovery = "rack")]
@@ -188,6 +215,17 @@ parameters! {
         /// A finite transfer ends with a FIN, which the receiver answers with its own.
         #[source("RFC 9293, section 3.6")]
         pub fin: bool = "false";
+        /// The FIN rides on the last data if that has not gone yet.
+        #[source("RFC 9293, section 3.10.4; Linux tcp_send_fin")]
+        #[when(fin = "true")]
+        pub fin_on_data: bool = "false";
+        /// A packet that is not full waits while another one that is not full is outstanding, and takes what is written meanwhile.
+        #[source("RFC 9293, section 3.7.4; Minshall 1999")]
+        pub nagle: bool = "false";
+        /// A lost SYN leaves an initial window of 1 and a timeout of 3 s, or nothing before the second, and the timeout that the sample gives.
+        #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_cwnd, tcp_synack_rtt_meas")]
+        #[when(handshake = "three-way")]
+        pub lost_syn: LostSyn = "rfc6298";
         /// The window stays at one until the first packet is acknowledged.
         #[source("ns-2 delay_growth_")]
         pub delay_growth: bool = "true";
@@ -241,6 +279,9 @@ parameters! {
         /// Granularity of the sender's clock.
         #[source("ns-2 tcpTick_; RFC 6298, section 4")]
         pub tick: Span = "0.01 s", 0.000001..=3600, "s";
+        /// Timers go off at the steps of a wheel, which are ticks, and coarser for longer timers.
+        #[source("Linux kernel/time/timer.c")]
+        pub timer_wheel: bool = "false";
         /// Smallest retransmission timeout.
         #[source("ns-2 minrto_")]
         pub rto_min: Span = "0.2 s", 0..=3600, "s";
@@ -270,8 +311,10 @@ parameters! {
         /// Acknowledge every second packet.
         #[source("RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck")]
         pub delayed_ack: bool = "false";
-        /// An acknowledgement is always delayed for delayed_ack_time; or so for the first segment, and then by the time between arrivals, up to 0.5 s.
-        #[source("ns-2 TCPSink/DelAck; Linux 2.0 and 2.2, tcp_delack_estimator")]
+        /// An acknowledgement is always delayed for delayed_ack_time; or so for the first segment, and then by the time between arrivals, up to 0.5 s;
+        /// or by the time between arrivals, and not at all while acknowledgements are quick: at the start, after a pause or a mark, and while
+        /// the receiver's window grows.
+        #[source("ns-2 TCPSink/DelAck; Linux 2.0 and 2.2, tcp_delack_estimator; Linux 6 tcp_event_data_recv")]
         #[when(delayed_ack = "true")]
         pub delayed_ack_rule: AckDelayRule = "fixed";
         /// Longest delay of an acknowledgement, unless arrivals say otherwise.
@@ -294,6 +337,22 @@ parameters! {
         #[source("RFC 2018, section 3; ns-2 2.35 counts none")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
         pub sack_option: u32 = "0 B", 0..=4, "bytes";
+        /// SACKs after the third of a hole wait a little, and are merged.
+        #[source("Linux tcp_comp_sack_delay_ns, __tcp_ack_snd_check")]
+        #[when(recovery = "rack", delayed_ack_rule = "quick")]
+        pub compressed_sacks: bool = "false";
+        /// What acknowledgements say of the room in the receiver's buffer: nothing, so that max_window holds; what is free of a buffer of fixed
+        /// size; or of one that grows with what the application reads in a round trip.
+        #[source("RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_rcv_space_adjust")]
+        pub receive_window: ReceiveWindow = "any";
+        /// The receiver's buffer, at the start where it is autotuned.
+        #[source("ip-sysctl tcp_rmem")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub receive_buffer: u64 = "131072 B", 2304..=2_147_483_647, "bytes";
+        /// Largest buffer of an autotuning receiver.
+        #[source("ip-sysctl tcp_rmem")]
+        #[when(receive_window = "autotuned")]
+        pub receive_buffer_max: u64 = "6291456 B", 2304..=2_147_483_647, "bytes";
         /// Report a packet that came twice in the first SACK block.
         #[source("RFC 2883")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]

@@ -40,11 +40,12 @@ pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
 pub use self::rtt_seen::RttSeen;
 use crate::application::Demand;
+use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::{Estimator, Point};
 use crate::segment::{Ack, Role, Segment};
-use crate::settings::{GrowthBy, ResponseName, RttReport, Settings, TimerRestart};
+use crate::settings::{GrowthBy, HystartName, IdleRestart, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -101,10 +102,11 @@ pub struct Tcb {
     initial_window: u64,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
+    clock: HostClock,
 }
 
 impl Tcb {
-    pub fn new(settings: Arc<Settings>, demand: &Demand, boot: Span) -> Tcb {
+    pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Tcb {
         let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
         Tcb {
             una: 0,
@@ -118,16 +120,17 @@ impl Tcb {
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
             plan: Plan::new(&settings, demand),
-            control: Control::new(&settings),
-            hystart: settings.hystart.then(|| Box::new(HyStart::new(settings.pacing))),
+            control: Control::new(&settings, clock),
+            hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
             pacer: settings.pacing.then(Default::default),
             counters: SendCounters::default(),
             last_sent: Time::ZERO,
             rtt: RttSeen::default(),
-            estimator: Estimator::new(&settings, boot),
+            estimator: Estimator::new(&settings, clock),
             response: Response::new(&settings),
             initial_window: settings.initial_window,
             resent: None,
+            clock,
             settings,
         }
     }
@@ -161,7 +164,7 @@ impl Tcb {
             return;
         }
         self.control.resumed(now);
-        if self.settings.idle_restart && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
+        if self.settings.idle_restart != IdleRestart::Off && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
             self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
         }
     }
@@ -468,7 +471,7 @@ impl Tcb {
 
     /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
     fn is_used(&self, newly: u64) -> bool {
-        if !self.settings.window_validation {
+        if self.settings.window_validation == WindowValidation::Off {
             return true;
         }
         let flight = (self.outstanding() + newly) as f64;

@@ -62,6 +62,7 @@ impl Tcb {
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
+            push: false,
         };
         if seq > 0 && self.plan.is_full_before(seq + 1) {
             self.ecn.sent(segment.cwr);

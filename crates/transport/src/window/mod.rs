@@ -14,6 +14,7 @@ pub use hystart::HyStart;
 pub use reno::Reno;
 pub use vegas::{Vegas, VegasSettings};
 
+use crate::clock::HostClock;
 use crate::settings::{CongestionName, Settings};
 
 /// The congestion window and the slow-start threshold, in segments.
@@ -84,6 +85,13 @@ pub trait CongestionControl {
         0.5
     }
 
+    /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and
+    /// whether it may grow or not. The algorithm may end slow start here by setting the threshold.
+    fn sampled(&mut self, _window: &mut Window, _rtt: Span, _acked: &Acked) {}
+
+    /// A cut that turns out to have been for nothing is taken back: what `cut` changed stays, and the window is at least what it was.
+    fn restored(&mut self, _now: Time) {}
+
     /// The window is about to be cut.
     fn cut(&mut self, _before: &Window, _cause: CutCause, _now: Time) {}
 
@@ -114,7 +122,7 @@ macro_rules! each {
 }
 
 impl Control {
-    pub fn new(settings: &Settings) -> Control {
+    pub fn new(settings: &Settings, _clock: HostClock) -> Control {
         match settings.congestion {
             CongestionName::Reno => Control::Reno(Reno),
             CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd_a, settings.aimd_b)),
@@ -140,6 +148,14 @@ impl CongestionControl for Control {
 
     fn loss_share(&self) -> f64 {
         each!(self, algorithm => algorithm.loss_share())
+    }
+
+    fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
+        each!(self, algorithm => algorithm.sampled(window, rtt, acked));
+    }
+
+    fn restored(&mut self, now: Time) {
+        each!(self, algorithm => algorithm.restored(now));
     }
 
     fn cut(&mut self, before: &Window, cause: CutCause, now: Time) {

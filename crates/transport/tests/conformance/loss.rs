@@ -1,9 +1,9 @@
 //! Losses, lost retransmissions, lost acknowledgements and reordering (RFC 5681, section 3.2; RFC 6582; RFC 6675; RFC 8985; RFC 3042).
 
-use ecnlab_transport::Settings;
 use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::window::{CongestionControl, Control};
-use ecnlab_units::Rate;
+use ecnlab_transport::{HostClock, Settings};
+use ecnlab_units::{Rate, Span};
 
 use super::rule::{Rule, Scenario, Verdict, conform, rule};
 use crate::ensure;
@@ -17,7 +17,7 @@ const LOST: u64 = 16;
 
 /// What a loss leaves of the window.
 pub fn keep(settings: &Settings) -> f64 {
-    Control::new(settings).loss_share()
+    Control::new(settings, HostClock::new(settings, Span::ZERO)).loss_share()
 }
 
 /// One past the highest segment that had been sent before a step.

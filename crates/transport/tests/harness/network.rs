@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ecnlab_transport::settings::{Halving, RecoveryName};
-use ecnlab_transport::{Ack, Demand, Output, Receiver, Role, Segment, Sender, Settings, Window};
+use ecnlab_transport::{Ack, Demand, HostClock, Output, Receiver, Role, Segment, Sender, Settings, Window};
 use ecnlab_units::{Span, Time};
 
 use super::path::{Deed, Passing, Path, Script, pass};
@@ -99,9 +99,10 @@ impl Output for Collector {
 /// Runs a plan to its end.
 pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
     let first = Demand { closes: plan.later.is_empty(), ..Demand::packets(plan.segments, settings.payload()) };
+    let clock = HostClock::new(settings, Span::ZERO);
     let mut network = Network {
-        sender: Sender::new(settings.clone(), &first, Span::ZERO),
-        receiver: Receiver::new(settings),
+        sender: Sender::new(settings.clone(), &first, clock),
+        receiver: Receiver::new(settings, clock),
         settings: settings.clone(),
         path: plan.path.clone(),
         now: Time::ZERO,

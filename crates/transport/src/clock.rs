@@ -1,0 +1,116 @@
+//! A host's clock: its ticks, its milliseconds, and when a timer that is set now goes off.
+//!
+//! ```text
+//! exact    at the time asked for
+//! wheel    the delay in whole ticks, counted from the last tick, and then the next step of the wheel:
+//!          ticks ahead     below 63   below 504   below 4032   below 32256 ...
+//!          steps                 1          8          64          512       each eight times as coarse
+//!          (Gleixner 2016, a timer wheel without cascading: no timer goes off early, and none is moved; Linux kernel/time/timer.c)
+//! ```
+
+use ecnlab_units::{Span, Time};
+
+use crate::settings::Settings;
+
+/// Ticks that one level of the wheel covers at its own step, less one; each level's step is eight times the one below.
+const FIRST_LEVEL: u64 = 63;
+const LEVEL_SHIFT: u32 = 3;
+const LAST_LEVEL: u32 = 8;
+
+/// How many ticks it takes until the wheel's coarse steps that timers of a connection use fall alike again: the third level's step, with all
+/// that retransmission timers reach.
+pub const PERIOD: u64 = 512;
+
+/// A host's clock, which is to be the same for all that the host runs.
+#[derive(Clone, Copy, Debug)]
+pub struct HostClock {
+    tick: Span,
+    /// How far the clock has gone at time zero.
+    phase: Span,
+    wheel: bool,
+}
+
+impl HostClock {
+    /// A clock that has gone for `phase` at time zero, below [`PERIOD`] ticks.
+    pub fn new(settings: &Settings, phase: Span) -> HostClock {
+        HostClock { tick: settings.tick, phase, wheel: settings.timer_wheel }
+    }
+
+    /// One tick.
+    pub fn tick(&self) -> Span {
+        self.tick
+    }
+
+    /// Ticks that the clock has counted.
+    pub fn ticks(&self, at: Time) -> u64 {
+        (at.picos() + self.phase.picos()) / self.tick.picos()
+    }
+
+    /// A span in ticks, rounded up.
+    pub fn ticks_of(&self, span: Span) -> u64 {
+        span.picos().div_ceil(self.tick.picos())
+    }
+
+    /// Milliseconds that the clock has counted: what timestamps show (RFC 7323, section 5.4).
+    pub fn millis(&self, at: Time) -> u64 {
+        (at.picos() + self.phase.picos()) / Span::from_millis(1).picos()
+    }
+
+    /// When a timer goes off that is set now for `delay`.
+    pub fn expiry(&self, now: Time, delay: Span) -> Time {
+        if !self.wheel {
+            return now + delay;
+        }
+        let ahead = self.ticks_of(delay);
+        let mut shift = 0;
+        let mut reach = FIRST_LEVEL;
+        while ahead >= reach && shift < LEVEL_SHIFT * LAST_LEVEL {
+            shift += LEVEL_SHIFT;
+            reach <<= LEVEL_SHIFT;
+        }
+        self.at(((self.ticks(now) + ahead >> shift) + 1) << shift)
+    }
+
+    /// When the clock has counted so many ticks.
+    fn at(&self, ticks: u64) -> Time {
+        Time::from_picos((ticks * self.tick.picos()).saturating_sub(self.phase.picos()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    /// Ticks of 4 ms at 4 k - 1 ms, the last one before time zero being number 493.
+    fn clock() -> HostClock {
+        let settings = Settings { timer_wheel: true, tick: Span::from_millis(4), ..profile::settings("ns2") };
+        HostClock::new(&settings, Span::from_millis(493 * 4 + 1))
+    }
+
+    fn fires(delay_millis: u64) -> u64 {
+        let now = Time::ZERO + Span::from_micros(500);
+        clock().expiry(now, Span::from_millis(delay_millis)).picos() / Span::from_millis(1).picos()
+    }
+
+    #[test]
+    fn a_short_timer_goes_off_at_the_tick_after_its_whole_ticks() {
+        // 40 ms are 10 ticks: at tick 493 + 10 + 1 = 504, which is 11 * 4 - 1 ms after time zero.
+        assert_eq!([43, 47], [fires(40), fires(41)]);
+    }
+
+    #[test]
+    fn a_longer_timer_waits_for_a_coarser_step() {
+        // 62 ticks: 493 + 62 + 1 = 556. 63 ticks: 493 + 63 = 556, the next multiple of 8 is 560. 504: 997, the next multiple of 64 is 1024.
+        let at = |tick: u64| (tick - 493) * 4 - 1;
+        assert_eq!([at(556), at(560), at(1024)], [fires(248), fires(252), fires(2016)]);
+    }
+
+    #[test]
+    fn the_syn_timers_of_one_and_three_seconds() {
+        // 250 ticks: 743, the next multiple of 8 is 744: 1003 ms. From tick 744, 500 ticks: 1244, the next is 1248: 3019 ms.
+        let first = clock().expiry(Time::ZERO, Span::from_secs(1));
+        let second = clock().expiry(first, Span::from_secs(2));
+        assert_eq!([1003, 3019], [first, second].map(|at| at.picos() / Span::from_millis(1).picos()));
+    }
+}
