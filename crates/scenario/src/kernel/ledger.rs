@@ -30,7 +30,7 @@ impl Ledger {
     pub fn note(&mut self, segment: &Segment, plan: &Plan, header: u32) -> Written {
         let at = segment.seq as usize;
         if segment.role == Role::Pure {
-            return Written { seq: self.start_of(at), len: 0, nth: None };
+            return Written { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {
             let opens = u64::from(segment.role == Role::Syn);
@@ -44,8 +44,15 @@ impl Ledger {
         Written { seq: *start, len: *len, nth: Some(*sent - 1) }
     }
 
-    fn start_of(&self, at: usize) -> u64 {
-        self.entries.get(at).or(self.entries.last()).map_or(1, |entry| if at < self.entries.len() { entry.start } else { entry.end })
+    /// Where a segment begins; of the one behind the last, where that ends.
+    pub fn start(&self, segment: u64) -> u64 {
+        let after_all = self.entries.last().map_or(1, |entry| entry.end);
+        self.entries.get(segment as usize).map_or(after_all, |entry| entry.start)
+    }
+
+    /// Where the segment before this one ends.
+    pub fn end(&self, segment: u64) -> u64 {
+        segment.checked_sub(1).and_then(|before| self.entries.get(before as usize)).map_or(0, |entry| entry.end)
     }
 
     /// The segment that begins at a byte, which is also the one past that which ends there; nothing if none does.
