@@ -1,6 +1,6 @@
 //! Plays the cases of a folder and prints the first difference of each.
 //!
-//!     cargo run -p ecnlab-scenario --profile tests --example kernel -- DIR [--way sender|closed] [--case NAME]
+//!     cargo run -p ecnlab-scenario --profile tests --example kernel -- DIR [--way receiver|sender|closed] [--case NAME]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ecnlab_scenario::kernel::case::{A, B, Case, Packet};
 use ecnlab_scenario::kernel::compare::{self, Expected};
 use ecnlab_scenario::kernel::sender::Played;
-use ecnlab_scenario::kernel::{closed, ideal, sender, settings};
+use ecnlab_scenario::kernel::{closed, ideal, receiver, sender, settings};
 use ecnlab_transport::Settings;
 use ecnlab_units::Time;
 
@@ -33,7 +33,11 @@ fn main() {
 fn judge(name: &str, file: &Path, way: &str, shows: bool) -> bool {
     let case = Case::read(&std::fs::read_to_string(file).unwrap()).unwrap_or_else(|why| panic!("{name}: {why}"));
     let judged = settings::settings(&case).and_then(|settings| {
-        let way = if way == "closed" { judge_closed } else { judge_sender };
+        let way = match way {
+            "closed" => judge_closed,
+            "receiver" => judge_receiver,
+            _ => judge_sender,
+        };
         catch_unwind(AssertUnwindSafe(|| way(name, &case, settings, shows))).unwrap_or(Err("PANIC".to_owned()))
     });
     judged.unwrap_or_else(|why| {
@@ -63,6 +67,25 @@ fn judge_closed(name: &str, case: &Case, settings: Settings, shows: bool) -> Res
                     println!("    {:<100} | {}", text(their), text(our));
                 }
                 println!();
+            }
+        }
+    }
+    Ok(difference.is_none())
+}
+
+fn judge_receiver(name: &str, case: &Case, settings: Settings, shows: bool) -> Result<bool, String> {
+    let ours = receiver::play(case, &settings)?;
+    let theirs: Vec<Expected> = case.sent_by(B).map(|packet| Expected { packet, time: packet.sent }).collect();
+    let difference = compare::packets(&ours, &theirs, case.tcp.receiver != "auto");
+    let agreed = difference.as_ref().map_or(theirs.len(), |d| d.agreed);
+    println!("{name:30} packets {agreed:4}/{:4}", theirs.len());
+    if let Some(difference) = &difference {
+        println!("    {:9.3} ms {}", difference.time.seconds() * 1e3, difference.what);
+        if shows {
+            for at in agreed.saturating_sub(10)..agreed + 20 {
+                let (their, our) = (theirs.get(at).map(|their| their.packet), ours.get(at));
+                let text = |packet: Option<&Packet>| packet.map_or(String::new(), compare::line);
+                println!("    {:<100} | {}", text(their), text(our));
             }
         }
     }

@@ -7,6 +7,7 @@ pub mod closed;
 pub mod compare;
 pub mod ideal;
 mod ledger;
+pub mod receiver;
 pub mod script;
 pub mod sender;
 pub mod settings;

@@ -6,6 +6,7 @@ use ecnlab_sim::{Act, Flag, Rule, Which};
 use ecnlab_units::{Level, Span, Time};
 
 use super::case::{A, Field, Packet};
+use super::written::Borders;
 
 /// One line of a script.
 #[derive(Clone, Debug)]
@@ -130,19 +131,20 @@ impl Segments {
         self.borders.partition_point(|&(start, _)| start < byte) as u64
     }
 
-    /// The segment with these borders; nothing if none has them.
-    pub fn find(&self, start: u64, end: u64) -> Option<u64> {
-        self.borders.binary_search(&(start, end)).ok().map(|at| at as u64)
-    }
-
     /// Whether each byte lies in one segment and no two overlap.
     pub fn fit(&self) -> bool {
         self.borders.windows(2).all(|pair| pair[0].1 == pair[1].0)
     }
+}
 
-    /// Where a segment begins, and one past its last byte; behind the last one nothing.
-    pub fn borders(&self, segment: u64) -> Option<(u64, u64)> {
-        self.borders.get(segment as usize).copied()
+impl Borders for Segments {
+    fn start(&self, segment: u64) -> u64 {
+        let after_all = self.borders.last().map_or(1, |&(_, end)| end);
+        self.borders.get(segment as usize).map_or(after_all, |&(start, _)| start)
+    }
+
+    fn end(&self, segment: u64) -> u64 {
+        segment.checked_sub(1).and_then(|before| self.borders.get(before as usize)).map_or(0, |&(_, end)| end)
     }
 }
 

@@ -4,7 +4,7 @@ use ecnlab_transport::{Ack, Demand, Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
 use super::case::{A, Action, B, Deed, Packet, When};
-use super::ledger::{Ledger, Written};
+use super::ledger::Written;
 
 /// A segment as it leaves its host.
 pub fn of_segment(time: Time, segment: &Segment, written: &Written) -> Packet {
@@ -12,12 +12,21 @@ pub fn of_segment(time: Time, segment: &Segment, written: &Written) -> Packet {
     Packet { seq: written.seq, len: written.len, nth: written.nth, ecn: [field(segment.ecn), 0], ..packet(A, time, bits.flags()) }
 }
 
-/// An acknowledgement of what the ledger has, as it leaves its host.
-pub fn of_ack(time: Time, ack: &Ack, ledger: &Ledger) -> Packet {
+/// Where segments begin and end in a stream of bytes.
+pub trait Borders {
+    /// Where a segment begins; of the one behind the last, where that ends.
+    fn start(&self, segment: u64) -> u64;
+
+    /// Where the segment before this one ends.
+    fn end(&self, segment: u64) -> u64;
+}
+
+/// An acknowledgement of segments with these borders, as it leaves its host.
+pub fn of_ack(time: Time, ack: &Ack, borders: &impl Borders) -> Packet {
     let bits = Bits { role: ack.role, push: false, answers: true, ece: ack.ece, cwr: ack.cwr };
-    let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (ledger.start(from), ledger.end(to)));
+    let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (borders.start(from), borders.end(to)));
     Packet {
-        ack: ledger.start(ack.next),
+        ack: borders.start(ack.next),
         window: u64::from(ack.window),
         sacks: sacks.collect(),
         // The SYN and the FIN of the side that only answers are all the sequence numbers that it takes.
