@@ -168,6 +168,17 @@ impl Settings {
         }
     }
 
+    /// Whether the window is a whole number: which algorithms know that.
+    pub fn counts_whole(&self) -> bool {
+        self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
+    }
+
+    /// Whether an echo of a mark brings the window down over a round trip.
+    pub fn reduces_for_marks(&self) -> bool {
+        let responds = matches!(self.response, ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp);
+        self.recovery == RecoveryName::Rack && self.mark_reduction == MarkReduction::Prr && responds
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header
