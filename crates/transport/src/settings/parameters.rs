@@ -244,6 +244,10 @@ parameters! {
         /// Most packets sent in answer to one ACK; 0 is no limit.
         #[source("ns-2 maxburst_")]
         pub max_burst: u64 = "0", 0..=MAX_PACKETS, "packets";
+        /// Segmentation offload: segments go in bundles, which wait for the window to allow them.
+        #[source("Linux tcp_tso_should_defer, tcp_tso_autosize")]
+        #[when(recovery = "rack")]
+        pub gso: bool = "false";
         /// Largest congestion window; 0 is no limit.
         #[source("ns-2 maxcwnd_")]
         pub cwnd_limit: u64 = "0", 0..=MAX_PACKETS, "packets";
