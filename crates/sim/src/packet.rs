@@ -139,7 +139,7 @@ impl Packet {
             flow: origin.flow,
             size: ack.size,
             note: NONE,
-            ecn: Ecn::NotEct,
+            ecn: ack.ecn,
             role: ack.role,
             bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
             connection: origin.connection,
@@ -205,6 +205,7 @@ impl Packet {
             echo: self.sent,
             echo_retransmission: self.bits.retransmission(),
             window,
+            ecn: self.ecn,
             sacks,
         }
     }

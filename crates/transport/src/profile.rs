@@ -171,6 +171,7 @@ const LINUX: &[Member] = host![
     ("mark_reduction", "prr", "Linux tcp_enter_cwr"),
     ("undo", "true", "Linux tcp_try_undo_recovery, tcp_try_undo_dsack, tcp_try_undo_loss"),
     ("frto", "true", "ip-sysctl tcp_frto = 2; RFC 5682"),
+    ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
     ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
     ("timer_wheel", "true", "Linux kernel/time/timer.c"),
     ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),

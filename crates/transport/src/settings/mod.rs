@@ -173,6 +173,11 @@ impl Settings {
         self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
     }
 
+    /// Whether all packets of a connection that uses ECN are ECN-capable.
+    pub fn ect_on_all(&self) -> bool {
+        self.response == ResponseName::Dctcp && self.dctcp_ect_on_all
+    }
+
     /// Whether an echo of a mark brings the window down over a round trip.
     pub fn reduces_for_marks(&self) -> bool {
         let responds = matches!(self.response, ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp);

@@ -66,6 +66,10 @@ parameters! {
         #[source("RFC 8257, section 4.2")]
         #[when(ecn = "true", response = "dctcp")]
         pub dctcp_g: f64 = "0.0625", 0.0001..=1;
+        /// With DCTCP all packets are ECN-capable: SYN, acknowledgements and retransmissions as well.
+        #[source("RFC 8257, section 3.6; Linux tcp_ca_needs_ecn")]
+        #[when(ecn = "true", response = "dctcp")]
+        pub dctcp_ect_on_all: bool = "false";
         /// MECN's cut for incipient congestion.
         #[source("Durresi et al. 2001, section 2")]
         #[when(ecn = "true", response = "mecn")]
