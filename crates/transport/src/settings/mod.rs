@@ -168,6 +168,11 @@ impl Settings {
         }
     }
 
+    /// Whether the window is a whole number: which algorithms know that.
+    pub fn counts_whole(&self) -> bool {
+        self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header

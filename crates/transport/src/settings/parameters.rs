@@ -122,6 +122,7 @@ parameters! {
         pub growth: GrowthBy = "acks";
         /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
         #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
+        #[when(congestion = "reno" | "cubic")]
         pub whole_window: bool = "false";
         /// Grow only while the window is what limits the sender: as what is in flight shows it, or the most that was in flight in the last window.
         #[source("RFC 2861; RFC 7661; Linux tcp_cwnd_validate")]

@@ -155,6 +155,7 @@ impl Tcb {
         }
         if outstanding || self.settings.slow_start_restart {
             self.collapse(idle, marked, now, out);
+            self.control.timed_out(self.high, now);
         }
         if !idle {
             self.hystart = None;

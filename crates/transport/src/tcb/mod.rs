@@ -168,7 +168,7 @@ impl Tcb {
         if self.una < self.high || self.high == 0 {
             return;
         }
-        self.control.resumed(now);
+        self.control.resumed(now, self.last_sent);
         if self.settings.idle_restart != IdleRestart::Off && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
             self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
         }

@@ -143,7 +143,7 @@ impl CongestionControl for Cubic {
         self.updated = now;
     }
 
-    fn resumed(&mut self, now: Time) {
+    fn resumed(&mut self, now: Time, _last_sent: Time) {
         self.not_used(now);
     }
 }
@@ -343,7 +343,7 @@ mod tests {
         idle.now += Span::from_secs(30);
         idle.cubic.not_used(idle.now);
         idle.now += Span::from_secs(30);
-        idle.cubic.resumed(idle.now);
+        idle.cubic.resumed(idle.now, Time::ZERO);
         // The first acknowledgement of the round before was a tick ago.
         let tick = busy.now.since(busy.cubic.updated);
         idle.now += tick;
