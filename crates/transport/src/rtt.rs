@@ -22,6 +22,7 @@ use crate::settings::{EstimatorName, RtoOrder, Settings};
 pub struct Estimator {
     rto: Span,
     backoff: u64,
+    smallest: Option<u64>,
     arithmetic: Arithmetic,
 }
 
@@ -73,7 +74,7 @@ impl Estimator {
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
             EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
-        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
+        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1, smallest: None }
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
@@ -96,6 +97,28 @@ impl Estimator {
             }
             Arithmetic::Linux(linux) => linux.sample(rtt, una, high, settings.rto_min.picos()),
         };
+    }
+
+    /// The smoothed round-trip time, after the first sample.
+    pub fn smoothed(&self, settings: &Settings) -> Option<Span> {
+        let picos = match &self.arithmetic {
+            Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
+            Arithmetic::Rfc6298 { srtt, .. } => *srtt,
+            Arithmetic::Linux(linux) => linux.srtt,
+        };
+        (picos > 0).then(|| Span::from_picos(picos))
+    }
+
+    /// The smallest round-trip time in whole microseconds; more than any before the first sample.
+    pub fn min_micros(&self) -> u64 {
+        self.smallest.unwrap_or(u64::MAX)
+    }
+
+    pub fn see_smallest(&mut self, rtt: Span, delayed: bool, _now: Time) {
+        let micros = (rtt.picos() / Span::from_micros(1).picos()).max(1);
+        if !delayed || micros <= self.min_micros() {
+            self.smallest = Some(self.min_micros().min(micros));
+        }
     }
 
     /// Ends the back-off: a timed segment was acknowledged (Karn and Partridge 1987).

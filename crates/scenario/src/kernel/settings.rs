@@ -17,7 +17,7 @@ const SYN: u32 = 60;
 type Switch = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const SWITCHES: &[Switch] = &[
-    ("net.ipv4.tcp_sack", "0", &[("recovery", "newreno"), ("dsack", "false"), ("sack_blocks", "0")]),
+    ("net.ipv4.tcp_sack", "0", &[("dsack", "false"), ("sack_blocks", "0")]),
     ("net.ipv4.tcp_timestamps", "0", &[("timestamps", "false")]),
     ("net.ipv4.tcp_dsack", "0", &[("dsack", "false")]),
     ("net.ipv4.tcp_early_retrans", "0", &[("tlp", "false")]),

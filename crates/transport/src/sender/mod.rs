@@ -135,6 +135,7 @@ impl Sender {
     fn expire_one(&mut self, timer: Timer, now: Time, out: &mut impl Output) {
         match timer {
             Timer::Retransmission if self.opening => self.tcb.syn_timed_out(now, out),
+            Timer::Retransmission if self.recovery.cuts_at_timeouts() => self.recovery.timed_out(&mut self.tcb, now, out),
             Timer::Retransmission => {
                 self.recovery.reopen(&mut self.tcb, out);
                 self.tcb.time_out(now, out);

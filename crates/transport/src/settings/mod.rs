@@ -173,6 +173,12 @@ impl Settings {
         self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
     }
 
+    /// Whether an echo of a mark brings the window down over a round trip.
+    pub fn reduces_for_marks(&self) -> bool {
+        let responds = matches!(self.response, ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp);
+        self.recovery == RecoveryName::Rack && self.mark_reduction == MarkReduction::Prr && responds
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header

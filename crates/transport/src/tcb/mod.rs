@@ -30,6 +30,7 @@ mod opening;
 mod pacing;
 mod rtt_seen;
 mod send;
+mod timing;
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::{Estimator, Point};
 use crate::segment::{Ack, Segment};
-use crate::settings::{GrowthBy, HystartName, IdleRestart, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
+use crate::settings::{GrowthBy, HystartName, IdleRestart, RecoveryName, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -103,6 +104,8 @@ pub struct Tcb {
     /// The segment that the timer sent again last.
     resent: Option<u64>,
     clock: HostClock,
+    /// One past the last segment that the receiver has said to have room for.
+    room: u64,
 }
 
 impl Tcb {
@@ -131,6 +134,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             resent: None,
             clock,
+            room: u64::MAX,
             settings,
         }
     }
@@ -168,7 +172,10 @@ impl Tcb {
         if self.una < self.high || self.high == 0 {
             return;
         }
-        self.control.resumed(now, self.last_sent);
+        // Recovery by time tells of a pause when it sends.
+        if self.settings.recovery != RecoveryName::Rack {
+            self.control.resumed(now, self.last_sent);
+        }
         if self.settings.idle_restart != IdleRestart::Off && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
             self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
         }
@@ -203,7 +210,7 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window
+        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
     }
 
     /// Segments sent and not yet acknowledged by number.

@@ -3,8 +3,9 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::{Output, Tcb};
-use crate::segment::{Role, Segment};
+use crate::segment::{Ack, Role, Segment};
 use crate::settings::Handshake;
+use crate::window::CongestionControl;
 
 impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
@@ -46,10 +47,45 @@ impl Tcb {
         self.counters.retransmitted_timeout = by_timeout;
     }
 
-    /// Sends a segment, new or again.
+    /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        let retransmission = seq < self.high;
         let nothing_outstanding = self.una == self.high;
+        self.emit(seq, now, out);
+        if self.retransmit_at.is_none() || nothing_outstanding {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
+    pub fn emit_again(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl Output) {
+        self.emit(seq, now, out);
+        if !by_timeout {
+            self.counters.retransmitted_timeout -= 1;
+            self.counters.retransmitted_fast += 1;
+        }
+    }
+
+    /// Congestion control is told that sending goes on with nothing in flight.
+    pub fn begin_sending(&mut self, now: Time) {
+        self.control.resumed(now, self.last_sent);
+    }
+
+    /// Takes the receiver's window from an acknowledgement that is not old; returns whether it is news of it.
+    pub fn take_window(&mut self, ack: &Ack) -> bool {
+        ack.next > self.una
+    }
+
+    /// How much of the window is in use, after something was sent or the window kept it back.
+    pub fn note_usage(&mut self, _outstanding: u64, _limited: bool, _open: bool, _now: Time) {}
+
+    /// Whether a segment that is not full may go.
+    pub fn may_go(&self, _seq: u64) -> bool {
+        true
+    }
+
+    /// Sends a segment, new or again, and leaves the timer to the caller.
+    pub fn emit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
+        let retransmission = seq < self.high;
         let segment = Segment {
             seq,
             size: self.settings.packet_size,
@@ -81,9 +117,6 @@ impl Tcb {
             if self.timed.is_none() {
                 self.timed = Some((seq, now));
             }
-        }
-        if self.retransmit_at.is_none() || nothing_outstanding {
-            self.restart_timer(now);
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(&self.window, self.rtt.smoothed(), now);

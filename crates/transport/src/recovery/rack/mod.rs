@@ -44,7 +44,7 @@ use self::undo::Undo;
 use super::Recovery;
 use super::prr::Prr;
 use crate::segment::Ack;
-use crate::settings::{MarkReduction, Settings};
+use crate::settings::Settings;
 use crate::tcb::{Output, Tcb};
 
 pub struct Rack {
@@ -63,9 +63,8 @@ pub struct Rack {
     timeouts: u32,
     /// What the timer is set for, when it is not the retransmission timeout.
     pending: Option<(Pending, Time)>,
-    /// Segments delivered, and those whose acknowledgement echoed a mark.
+    /// Segments delivered.
     delivered: u64,
-    marked: u64,
     /// Retransmissions sent, and those that were reported to have come twice.
     resent: u64,
     twice: u64,
@@ -123,7 +122,6 @@ impl Rack {
             pending: None,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
-            marked: 0,
             resent: 0,
             twice: 0,
             rules: Rules {
@@ -133,7 +131,7 @@ impl Rack {
                 frto: settings.frto,
                 probes: settings.tlp && settings.sack_blocks > 0,
                 timestamps: settings.timestamps,
-                reduces_for_marks: settings.mark_reduction == MarkReduction::Prr,
+                reduces_for_marks: settings.reduces_for_marks(),
             },
         }
     }
@@ -183,7 +181,7 @@ impl Rack {
         }
         self.take_acknowledged(tcb, ack, &mut news, now, out);
         self.reordering.adapt(news.newest.map(|(_, _, delivered)| delivered), self.delivered);
-        tcb.observe_marks(self.delivered, self.marked);
+        tcb.observe_marks(self.delivered - delivered_before, news.echo);
         self.answer_probe(tcb, ack, &news, now, out);
         let resend = if self.is_dubious(&news) { self.alert(tcb, &mut news, now, out) } else { Resend::Nothing };
         if news.sets_timer {
@@ -200,7 +198,7 @@ impl Rack {
     }
 
     fn take_with_nothing_outstanding(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        tcb.observe_marks(self.delivered, self.marked);
+        tcb.observe_marks(0, news.echo);
         if news.twice {
             self.alert(tcb, news, now, out);
         }

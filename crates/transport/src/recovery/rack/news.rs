@@ -91,15 +91,10 @@ impl Rack {
         }
         if self.rules.sack && !ack.sacks.is_empty() {
             let sacked = self.take_sacks(tcb, ack, &mut news, tcb.micros(now));
-            self.deliver(sacked, news.echo);
+            self.delivered += sacked;
             news.low = tcb.high();
         }
         news
-    }
-
-    fn deliver(&mut self, segments: u64, echo: bool) {
-        self.delivered += segments;
-        self.marked += if echo { segments } else { 0 };
     }
 
     /// Takes SACK blocks in; returns how many segments they say were delivered.
@@ -214,7 +209,7 @@ impl Rack {
             }
             news.newest = news.newest.max(Some((record.sent, end, record.delivered)));
             if self.rules.sack {
-                self.deliver(1, news.echo);
+                self.delivered += 1;
                 let spurious = self.rules.timestamps && record.ever_resent && echo < tcb.millis_of(record.sent);
                 if !spurious {
                     self.reordering.arrived(end, &record, micros, min_rtt);
@@ -271,19 +266,19 @@ impl Rack {
 /// Without SACK blocks.
 impl Rack {
     /// A duplicate stands for a segment that has arrived.
-    pub(super) fn count_duplicate(&mut self, duplicates: u64, echo: bool) {
+    pub(super) fn count_duplicate(&mut self, duplicates: u64) {
         if duplicates == 0 {
             return;
         }
         let before = self.board.sacked;
         self.board.sacked += duplicates;
         self.limit_duplicates(0);
-        self.deliver(self.board.sacked.saturating_sub(before), echo);
+        self.delivered += self.board.sacked.saturating_sub(before);
     }
 
     /// An acknowledgement of more: one segment filled the hole, the rest had been counted by duplicates.
     fn take_off_duplicates(&mut self, news: &mut News) {
-        self.deliver(news.acked.saturating_sub(self.board.sacked).max(1), news.echo);
+        self.delivered += news.acked.saturating_sub(self.board.sacked).max(1);
         self.board.sacked = self.board.sacked.saturating_sub(news.acked - 1);
         self.limit_duplicates(news.acked);
         news.original &= !news.resent_acked;

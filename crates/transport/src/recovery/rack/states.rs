@@ -67,7 +67,7 @@ impl Rack {
                 return Resend::Nothing;
             }
         } else if !self.rules.sack {
-            self.count_duplicate(duplicates, news.echo);
+            self.count_duplicate(duplicates);
         }
         if self.undo_by_reports(tcb, now, out) {
             self.try_to_open(tcb, news, now, out);
@@ -120,7 +120,7 @@ impl Rack {
         }
         if !self.rules.sack {
             if tcb.high() > self.ends && duplicates > 0 {
-                self.count_duplicate(duplicates, news.echo);
+                self.count_duplicate(duplicates);
             } else if news.advanced {
                 self.forget_duplicates();
             }
@@ -133,7 +133,7 @@ impl Rack {
             if news.advanced {
                 self.forget_duplicates();
             }
-            self.count_duplicate(duplicates, news.echo);
+            self.count_duplicate(duplicates);
         }
         if self.state <= State::Disorder {
             self.undo_by_reports(tcb, now, out);
@@ -207,6 +207,8 @@ impl Rack {
         if !self.reduces() {
             self.undo.threshold = (!echo).then(|| self.threshold_in_force(tcb));
             self.begin_reduction(CutCause::Loss, tcb, now, out);
+        } else {
+            tcb.deepen_threshold(out);
         }
         self.enter(State::Recovery);
         tcb.enter_recovery();
@@ -234,7 +236,7 @@ impl Rack {
             CutFrom::Window => tcb.window().cwnd as u64,
             CutFrom::Flight => tcb.outstanding(),
         };
-        if cause == CutCause::Loss && !self.rules.reduces_for_marks && tcb.is_in_marked_window() {
+        if cause != CutCause::Mark && !self.rules.reduces_for_marks && tcb.is_in_marked_window() {
             tcb.cut_after_mark(tcb.cut_base(), out);
         } else {
             tcb.cut_threshold(cause, now, out);

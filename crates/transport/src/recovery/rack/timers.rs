@@ -119,7 +119,7 @@ impl Rack {
         if !self.probe.resent || news.twice_probe {
             self.probe.ends = None;
         } else if ack.next > ends {
-            self.begin_reduction(CutCause::Loss, tcb, now, out);
+            self.begin_reduction(CutCause::Probe, tcb, now, out);
             self.enter(State::Cwr);
             self.end_reduction(tcb, out);
             self.keep_open(tcb);
@@ -186,8 +186,6 @@ impl Rack {
             self.undo.window = tcb.window().cwnd;
             tcb.cut_threshold(CutCause::Timeout, now, out);
             self.arm_undo(tcb);
-        } else {
-            tcb.timed_out_again(now);
         }
         tcb.set_cwnd((self.board.in_flight() + 1) as f64, out);
         if self.state <= State::Disorder && self.board.sacked >= self.reordering.least {
@@ -197,7 +195,7 @@ impl Rack {
         self.ends = tcb.high();
         self.probe.ends = None;
         self.prr = None;
-        tcb.note_timeout();
+        tcb.note_timeout(now);
         self.frto = self.rules.frto && (first || self.timeouts > 0);
     }
 
