@@ -51,6 +51,14 @@ impl Sender {
         if self.opening {
             self.tcb.open(now, out);
         } else {
+            self.fill(now, out);
+        }
+    }
+
+    /// Sends what may be sent; then the application closes, if it does.
+    fn fill(&mut self, now: Time, out: &mut impl Output) {
+        self.recovery.fill(&mut self.tcb, now, out);
+        if self.tcb.close() {
             self.recovery.fill(&mut self.tcb, now, out);
         }
     }
@@ -60,7 +68,7 @@ impl Sender {
         self.tcb.resume(now, out);
         self.tcb.add(demand);
         if !self.opening {
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
         self.tcb.run_timer_below_one(now);
     }
@@ -91,7 +99,7 @@ impl Sender {
         if std::mem::take(&mut self.opening) {
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
     }
 

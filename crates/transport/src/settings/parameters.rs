@@ -224,7 +224,10 @@ parameters! {
         #[source("RFC 9293, section 3.10.4; Linux tcp_send_fin")]
         #[when(fin = "true")]
         pub fin_on_data: bool = "false";
-        /// A packet that is not full waits while another one that is not full is outstanding, and takes what is written meanwhile.
+        /// What is written goes on in a packet that is not full and has not gone yet; else each write begins one.
+        #[source("RFC 9293, section 3.7.4; Linux tcp_sendmsg")]
+        pub join_writes: bool = "false";
+        /// A packet that is not full waits while another one that is not full is outstanding.
         #[source("RFC 9293, section 3.7.4; Minshall 1999")]
         pub nagle: bool = "false";
         /// A lost SYN leaves an initial window of 1 and a timeout of 3 s, or nothing before the second, and the timeout that the sample gives.

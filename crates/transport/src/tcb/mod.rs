@@ -45,7 +45,7 @@ use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::{Estimator, Point};
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment};
 use crate::settings::{GrowthBy, HystartName, IdleRestart, RecoveryName, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
@@ -141,7 +141,12 @@ impl Tcb {
 
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
-        self.plan.add(demand);
+        self.plan.add(demand, self.high);
+    }
+
+    /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
+    pub fn close(&mut self) -> bool {
+        self.plan.close(self.high)
     }
 
     /// What there is to send, segment by segment.
@@ -153,7 +158,7 @@ impl Tcb {
     #[inline]
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
-            if segment.role == Role::Plain && segment.seq >= u64::from(self.settings.syn()) {
+            if self.plan.carries_data(segment.role) && segment.seq >= u64::from(self.settings.syn()) {
                 segment.size - self.settings.header
             } else {
                 0
