@@ -195,6 +195,7 @@ const LINUX: &[Member] = host![
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
+    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
 const HOST_2_0: &[Member] = host![

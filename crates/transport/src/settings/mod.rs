@@ -194,6 +194,12 @@ impl Settings {
         self.delayed_ack.then_some(self.delayed_ack_time)
     }
 
+    /// Whether acknowledgements ride on data that goes their way. Where each direction opens for itself they are two connections, and MECN's echo
+    /// needs a bit in which data says something else.
+    pub fn acks_ride(&self) -> bool {
+        self.piggyback && self.handshake == Handshake::ThreeWay && self.dialect() == Dialect::Classic
+    }
+
     /// Most SACK blocks that the receiver sends in an acknowledgement; none where recovery makes no use of them.
     pub fn reported_blocks(&self) -> u8 {
         if self.recovery.wants_sack() { self.sack_blocks } else { 0 }

@@ -341,6 +341,10 @@ parameters! {
         #[source("ns-2 SYN_immediate_ack_; Linux TCP_MAX_QUICKACKS")]
         #[when(delayed_ack = "true")]
         pub quick_acks: u64 = "1", 0..=1000, "packets";
+        /// Once a connection carries data both ways, an acknowledgement rides on data that goes its way, and only without any goes by itself.
+        #[source("RFC 9293, section 3.8.6.3; RFC 1122, section 4.2.3.2")]
+        #[when(handshake = "three-way", ecn_echo = "classic" | "dctcp")]
+        pub piggyback: bool = "false";
         /// Most SACK blocks in an acknowledgement, where recovery uses them.
         #[source("RFC 2018, section 3; ns-2 maxSackBlocks_")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
