@@ -171,6 +171,7 @@ const LINUX: &[Member] = host![
     ("mark_reduction", "prr", "Linux tcp_enter_cwr"),
     ("undo", "true", "Linux tcp_try_undo_recovery, tcp_try_undo_dsack, tcp_try_undo_loss"),
     ("frto", "true", "ip-sysctl tcp_frto = 2; RFC 5682"),
+    ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
     ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
     ("timer_wheel", "true", "Linux kernel/time/timer.c"),
     ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
@@ -194,6 +195,7 @@ const LINUX: &[Member] = host![
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
+    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
 const HOST_2_0: &[Member] = host![

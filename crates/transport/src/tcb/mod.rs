@@ -45,7 +45,7 @@ use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::{Estimator, Point};
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Ack, Segment};
 use crate::settings::{GrowthBy, HystartName, IdleRestart, RecoveryName, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
@@ -141,7 +141,12 @@ impl Tcb {
 
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
-        self.plan.add(demand);
+        self.plan.add(demand, self.high);
+    }
+
+    /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
+    pub fn close(&mut self) -> bool {
+        self.plan.close(self.high)
     }
 
     /// What there is to send, segment by segment.
@@ -153,7 +158,7 @@ impl Tcb {
     #[inline]
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
-            if segment.role == Role::Plain && segment.seq >= u64::from(self.settings.syn()) {
+            if self.plan.carries_data(segment.role) && segment.seq >= u64::from(self.settings.syn()) {
                 segment.size - self.settings.header
             } else {
                 0
@@ -206,6 +211,21 @@ impl Tcb {
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
         self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+    }
+
+    /// New segments that there are to send and that the receiver's window has room for.
+    pub fn ready(&self) -> u64 {
+        self.available().min(self.room).min(self.una + self.settings.max_window).saturating_sub(self.high)
+    }
+
+    /// Whether the application has nothing more to add.
+    pub fn is_closed(&self) -> bool {
+        self.plan.is_closed_before(self.available())
+    }
+
+    /// When a segment was sent last.
+    pub fn last_sent(&self) -> Time {
+        self.last_sent
     }
 
     /// Segments sent and not yet acknowledged by number.

@@ -90,7 +90,7 @@ impl Tcb {
             seq,
             size: self.settings.packet_size,
             role: Role::Plain,
-            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) {
+            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission || self.settings.ect_on_all()) {
                 self.settings.codepoint.ecn()
             } else {
                 Ecn::NotEct
@@ -98,7 +98,7 @@ impl Tcb {
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: false,
+            push: self.plan.push(seq, !retransmission),
         };
         if seq > 0 && self.plan.is_full_before(seq + 1) {
             self.ecn.sent(segment.cwr);
@@ -138,9 +138,9 @@ impl Tcb {
         let settings = &self.settings;
         segment.role = self.plan.role(segment.seq);
         match segment.role {
-            Role::Plain => segment.size = self.plan.payload(segment.seq) + settings.header,
+            role if self.plan.carries_data(role) => segment.size = self.plan.payload(segment.seq) + settings.header,
             Role::Fin => segment = Segment { size: settings.ack_size, ecn: Ecn::NotEct, cwr: false, ..segment },
-            Role::Syn | Role::Pure => {}
+            Role::Plain | Role::Syn | Role::Pure => {}
         }
         if segment.seq == 0 { self.first(segment) } else { segment }
     }
@@ -155,7 +155,7 @@ impl Tcb {
             segment.ece = self.ecn.in_use();
             segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
         }
-        if settings.offers_ecn() || segment.role == Role::Syn {
+        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
             segment.ecn = Ecn::NotEct;
         }
         segment
