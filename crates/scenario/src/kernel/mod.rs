@@ -87,6 +87,9 @@ struct Judged {
     excerpt: Vec<String>,
 }
 
+/// The kind of cases whose receiver tunes its buffer from the first packets on.
+const AUTOTUNING: &str = "autotuning";
+
 /// Packets that an autotuning receiver sends before how a build lays out its memory shows.
 const ACKS_OF_ANY_BUILD: usize = 100;
 
@@ -113,17 +116,17 @@ pub fn judge(text: &str, way: Way) -> Result<Verdict, String> {
         Ok(judged) => {
             let agreed = judged.difference.as_ref().map_or(judged.packets, |difference| difference.agreed);
             let packets = judged.packets;
-            let (outcome, excerpt) = outcome(&case, judged);
+            let (outcome, excerpt) = outcome(&case, way, judged);
             Verdict { name, kind, outcome, agreed, packets, excerpt }
         }
     })
 }
 
 /// What a run amounts to: where a difference says nothing, the totals do.
-fn outcome(case: &Case, judged: Judged) -> (Outcome, Vec<String>) {
+fn outcome(case: &Case, way: Way, judged: Judged) -> (Outcome, Vec<String>) {
     let Some(difference) = judged.difference else { return (Outcome::Exact, Vec::new()) };
     let acks_before = case.sent_by(B).filter(|packet| packet.sent < difference.time).count();
-    match judged.totals.filter(|_| acks_before >= acks_that_count(case)) {
+    match judged.totals.filter(|_| acks_before >= acks_that_count(case, way)) {
         None => (Outcome::Differs(difference), judged.excerpt),
         Some([ours, theirs]) => match totals::first_apart(&ours, &theirs) {
             None => (Outcome::Totals(totals::shown(&ours, &theirs)), Vec::new()),
@@ -132,11 +135,12 @@ fn outcome(case: &Case, judged: Judged) -> (Outcome, Vec<String>) {
     }
 }
 
-/// How many acknowledgements must have been sent before the totals are all that is judged.
-fn acks_that_count(case: &Case) -> usize {
+/// How many acknowledgements must have been sent before the totals are all that is judged. To a sender alone the receiver is given.
+fn acks_that_count(case: &Case, way: Way) -> usize {
+    let is_given = way == Way::Sender;
     match () {
-        () if case.kind == "autotuning" || case.tcp.gso => 0,
-        () if case.tcp.receiver == "auto" => ACKS_OF_ANY_BUILD,
+        () if case.tcp.gso || case.kind == AUTOTUNING && !is_given => 0,
+        () if case.tcp.receiver == "auto" && !is_given => ACKS_OF_ANY_BUILD,
         () => usize::MAX,
     }
 }

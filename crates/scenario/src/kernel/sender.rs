@@ -120,6 +120,7 @@ impl Stage {
             role: written::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
+            ecn: written::ecn(packet.ecn[1]),
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window as u32,

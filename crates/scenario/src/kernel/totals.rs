@@ -66,12 +66,17 @@ pub fn first_apart(ours: &Totals, theirs: &Totals) -> Option<String> {
     let pairs = ours.rows().into_iter().zip(theirs.rows());
     pairs.into_iter().find_map(|((name, our, at_least), (_, their, _))| {
         let agrees = our == their || (our - their).abs() <= (TOLERANCE * their).max(at_least);
-        (!agrees).then(|| format!("{name}: expected {their:.6}, got {our:.6}"))
+        (!agrees).then(|| format!("{name}: expected {}, got {}", short(their), short(our)))
     })
 }
 
 /// All totals, the kernel's and ours.
 pub fn shown(ours: &Totals, theirs: &Totals) -> String {
     let pairs = ours.rows().into_iter().zip(theirs.rows()).filter(|((_, our, _), (_, their, _))| *our > 0.0 || *their > 0.0);
-    pairs.map(|((name, our, _), (_, their, _))| format!("{name} {our:.6} of {their:.6}")).collect::<Vec<_>>().join(", ")
+    pairs.map(|((name, our, _), (_, their, _))| format!("{name} {} of {}", short(our), short(their))).collect::<Vec<_>>().join(", ")
+}
+
+/// A count as it is, a time to the microsecond.
+fn short(value: f64) -> String {
+    if value.fract() == 0.0 { value.to_string() } else { format!("{value:.6}") }
 }
