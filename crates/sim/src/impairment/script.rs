@@ -223,16 +223,16 @@ impl Rule {
     /// Whether it tells packets by their segment, and this is one of them.
     fn is_of_segment(&self, packet: &Packet) -> bool {
         let Which::Segments { of, flow, .. } = &self.which else { return false };
-        !packet.is_ack() && packet.role != Role::Pure && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
+        !packet.is_ack() && packet.role() != Role::Pure && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
     }
 }
 
 impl Flag {
     fn is_on(self, packet: &Packet) -> bool {
         match self {
-            Flag::Syn => packet.role == Role::Syn,
-            Flag::Fin => packet.role == Role::Fin,
-            Flag::Cwr => packet.bits.cwr() && packet.role != Role::Syn,
+            Flag::Syn => packet.role() == Role::Syn,
+            Flag::Fin => packet.role() == Role::Fin,
+            Flag::Cwr => packet.bits.cwr() && packet.role() != Role::Syn,
         }
     }
 }
