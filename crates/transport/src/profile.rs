@@ -174,6 +174,8 @@ const LINUX: &[Member] = host![
     ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
     ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
     ("timer_wheel", "true", "Linux kernel/time/timer.c"),
+    ("fin_on_data", "true", "Linux tcp_send_fin"),
+    ("nagle", "true", "Linux tcp_nagle_check; RFC 9293, section 3.7.4"),
     ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
     ("abe_beta", "0.85", "RFC 8511, section 3.1, CUBIC"),
     ("header", "52 B", "RFC 7323: timestamps in every segment"),
