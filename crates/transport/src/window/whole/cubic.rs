@@ -128,8 +128,9 @@ impl WholeCubic {
         let t = (since + ahead) * GRID / self.ticks_in_a_second();
         let state = &mut self.state;
         let from_origin = u128::from(t.abs_diff(state.k));
-        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin >> CURVE_SHIFT).min(u128::from(u32::MAX)) as u64;
-        let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin + rise };
+        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin) >> CURVE_SHIFT;
+        let rise = u64::try_from(rise).unwrap_or(u64::MAX);
+        let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin.saturating_add(rise) };
         state.count = if target > cwnd { cwnd / (target - cwnd) } else { HARDLY_ANY * cwnd };
         if state.w_max == 0 {
             state.count = state.count.min(BEFORE_CUT);
@@ -138,7 +139,7 @@ impl WholeCubic {
 
     fn keep_up_with_reno(&mut self, cwnd: u64) {
         let state = &mut self.state;
-        let per = (cwnd * self.constants.reno >> 3).max(1);
+        let per = ((cwnd * self.constants.reno) >> 3).max(1);
         while state.for_reno > per {
             state.for_reno -= per;
             state.w_reno += 1;
