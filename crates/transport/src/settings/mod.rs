@@ -173,6 +173,11 @@ impl Settings {
         self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
     }
 
+    /// How a window is cut.
+    pub fn rounding(&self) -> Halving {
+        if self.counts_whole() { Halving::Integer } else { self.halving }
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header
