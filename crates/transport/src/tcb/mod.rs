@@ -44,7 +44,7 @@ use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
-use crate::rtt::{Estimator, Point};
+use crate::rtt::{Estimator, MinRtt, Point};
 use crate::segment::{Ack, Segment};
 use crate::settings::{GrowthBy, HystartName, IdleRestart, RecoveryName, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
@@ -104,6 +104,8 @@ pub struct Tcb {
     /// The segment that the timer sent again last.
     resent: Option<u64>,
     clock: HostClock,
+    /// Where recovery takes samples by itself.
+    min_rtt: MinRtt,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
 }
@@ -134,6 +136,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             resent: None,
             clock,
+            min_rtt: MinRtt::new(clock),
             room: u64::MAX,
             settings,
         }
