@@ -186,13 +186,17 @@ const LINUX: &[Member] = host![
     ("min_window", "2", "Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh"),
     ("halving", "real", "Linux beta 717/1024 of the window"),
     ("growth", "segments", "Linux tcp_slow_start counts segments; RFC 3465"),
-    ("window_validation", "flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("window_validation", "largest-flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("idle_restart", "halve", "Linux tcp_cwnd_restart; RFC 2861"),
     ("estimator", "linux", "Linux tcp_rtt_estimator"),
     ("tick", "4 ms", "Debian CONFIG_HZ = 250"),
     ("rto_min", "200 ms", "Linux TCP_RTO_MIN"),
     ("rto_max", "120 s", "Linux TCP_RTO_MAX"),
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
+    ("fin_on_data", "true", "Linux tcp_send_fin"),
+    ("join_writes", "true", "Linux tcp_sendmsg"),
+    ("nagle", "true", "Linux tcp_nagle_check; Minshall 1999"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
 ];
 

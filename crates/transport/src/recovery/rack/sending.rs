@@ -59,7 +59,7 @@ impl Rack {
             self.transmit_new(tcb, now, out);
             sent += 1;
         }
-        self.pushed(sent, tcb, now);
+        self.pushed(sent, tcb, now, out);
         if sent > 0 {
             self.schedule_probe_after_sending(tcb, now);
         }
@@ -71,14 +71,14 @@ impl Rack {
         if may {
             self.transmit_new(tcb, now, out);
         }
-        self.pushed(u64::from(may), tcb, now);
+        self.pushed(u64::from(may), tcb, now, out);
         may
     }
 
-    fn pushed(&mut self, sent: u64, tcb: &mut Tcb, now: Time) {
+    fn pushed(&mut self, sent: u64, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let limited = self.board.in_flight() >= tcb.window().cwnd as u64;
         if sent > 0 || limited {
-            tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now);
+            tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
         }
         self.count_sent(sent);
     }
