@@ -1,17 +1,21 @@
-//! Plays the cases of a folder to the sender alone and prints the first difference of each.
+//! Plays the cases of a folder and prints the first difference of each.
 //!
-//!     cargo run -p ecnlab-scenario --profile tests --example kernel -- DIR [--case NAME]
+//!     cargo run -p ecnlab-scenario --profile tests --example kernel -- DIR [--way receiver|sender|closed] [--case NAME]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use ecnlab_scenario::kernel::case::{A, Case, Packet};
+use ecnlab_scenario::kernel::case::{A, B, Case, Packet};
+use ecnlab_scenario::kernel::compare::{self, Expected};
 use ecnlab_scenario::kernel::sender::Played;
-use ecnlab_scenario::kernel::{compare, sender, settings};
+use ecnlab_scenario::kernel::{closed, ideal, receiver, sender, settings};
+use ecnlab_transport::Settings;
+use ecnlab_units::Time;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let only = arguments.iter().position(|argument| argument == "--case").map(|at| arguments[at + 1].clone());
+    let option = |name: &str| arguments.iter().position(|argument| argument == name).map(|at| arguments[at + 1].clone());
+    let (only, way) = (option("--case"), option("--way").unwrap_or("sender".to_owned()));
     let mut files: Vec<PathBuf> = std::fs::read_dir(&arguments[0]).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let (mut exact, mut all) = (0, 0);
@@ -21,29 +25,77 @@ fn main() {
             continue;
         }
         all += 1;
-        exact += usize::from(judge(&name, &file, only.is_some()));
+        exact += usize::from(judge(&name, &file, &way, only.is_some()));
     }
-    println!("sender alone: {exact} of {all} exact");
+    println!("{way}: {exact} of {all} exact");
 }
 
-fn judge(name: &str, file: &Path, shows: bool) -> bool {
+fn judge(name: &str, file: &Path, way: &str, shows: bool) -> bool {
     let case = Case::read(&std::fs::read_to_string(file).unwrap()).unwrap_or_else(|why| panic!("{name}: {why}"));
-    let settings = match settings::settings(&case) {
-        Ok(settings) => settings,
-        Err(why) => {
-            println!("{name:30} {why}");
-            return false;
+    let judged = settings::settings(&case).and_then(|settings| {
+        let way = match way {
+            "closed" => judge_closed,
+            "receiver" => judge_receiver,
+            _ => judge_sender,
+        };
+        catch_unwind(AssertUnwindSafe(|| way(name, &case, settings, shows))).unwrap_or(Err("PANIC".to_owned()))
+    });
+    judged.unwrap_or_else(|why| {
+        println!("{name:30} {why}");
+        false
+    })
+}
+
+fn judge_closed(name: &str, case: &Case, settings: Settings, shows: bool) -> Result<bool, String> {
+    let ours = closed::run(case, settings)?;
+    let times = ideal::times(case);
+    let late = case.packets.iter().zip(&times).map(|(packet, &time)| packet.sent.since(time).seconds() * 1e6).fold(0.0, f64::max);
+    let theirs: Vec<Expected> = case.packets.iter().zip(times).map(|(packet, time)| Expected { packet, time }).collect();
+    let difference = compare::both(&ours, &theirs, false);
+    let agreed = difference.as_ref().map_or(theirs.len(), |d| d.agreed);
+    println!("{name:30} packets {agreed:4}/{:4} late {late:.0} us", theirs.len());
+    if let Some(difference) = &difference {
+        println!("    {:9.3} ms {}", difference.time.seconds() * 1e3, difference.what);
+        if shows {
+            for side in [A, B] {
+                let theirs: Vec<_> = theirs.iter().filter(|their| their.packet.side == side).collect();
+                let ours: Vec<_> = ours.iter().filter(|our| our.side == side).collect();
+                let at = theirs.partition_point(|their| their.time < difference.time);
+                for at in at.saturating_sub(20)..at + 30 {
+                    let (their, our) = (theirs.get(at).map(|their| their.packet), ours.get(at).copied());
+                    let text = |packet: Option<&Packet>| packet.map_or(String::new(), compare::line);
+                    println!("    {:<100} | {}", text(their), text(our));
+                }
+                println!();
+            }
         }
-    };
-    let played = match catch_unwind(AssertUnwindSafe(|| sender::play(&case, settings))) {
-        Ok(played) => played,
-        Err(_) => {
-            println!("{name:30} PANIC");
-            return false;
+    }
+    Ok(difference.is_none())
+}
+
+fn judge_receiver(name: &str, case: &Case, settings: Settings, shows: bool) -> Result<bool, String> {
+    let ours = receiver::play(case, &settings)?;
+    let theirs: Vec<Expected> = case.sent_by(B).map(|packet| Expected { packet, time: packet.sent }).collect();
+    let difference = compare::packets(&ours, &theirs, case.tcp.receiver != "auto");
+    let agreed = difference.as_ref().map_or(theirs.len(), |d| d.agreed);
+    println!("{name:30} packets {agreed:4}/{:4}", theirs.len());
+    if let Some(difference) = &difference {
+        println!("    {:9.3} ms {}", difference.time.seconds() * 1e3, difference.what);
+        if shows {
+            for at in agreed.saturating_sub(10)..agreed + 20 {
+                let (their, our) = (theirs.get(at).map(|their| their.packet), ours.get(at));
+                let text = |packet: Option<&Packet>| packet.map_or(String::new(), compare::line);
+                println!("    {:<100} | {}", text(their), text(our));
+            }
         }
-    };
-    let theirs: Vec<&Packet> = case.sent_by(A).collect();
-    let packets = compare::packets(&played.packets, &theirs);
+    }
+    Ok(difference.is_none())
+}
+
+fn judge_sender(name: &str, case: &Case, settings: Settings, shows: bool) -> Result<bool, String> {
+    let played = sender::play(case, settings);
+    let theirs: Vec<Expected> = case.sent_by(A).map(|packet| Expected { packet, time: packet.sent }).collect();
+    let packets = compare::packets(&played.packets, &theirs, false);
     let states = compare::states(&played.states, &case.states);
     let count = |found: &Option<compare::Difference>, all: usize| format!("{:4}/{all:4}", found.as_ref().map_or(all, |d| d.agreed));
     println!("{name:30} packets {} states {}", count(&packets, theirs.len()), count(&states, played.states.len()));
@@ -54,16 +106,16 @@ fn judge(name: &str, file: &Path, shows: bool) -> bool {
         println!("    stopped: {why}");
     }
     if shows {
-        show(&case, &played, packets.as_ref().or(states.as_ref()));
+        show(case, &played, packets.as_ref().or(states.as_ref()));
     }
-    packets.is_none() && states.is_none() && played.stopped.is_none()
+    Ok(packets.is_none() && states.is_none() && played.stopped.is_none())
 }
 
 /// Both runs side by side around a difference, with what reached the sender between.
 fn show(case: &Case, played: &Played, difference: Option<&compare::Difference>) {
     let Some(difference) = difference else { return };
     let width = 60e-3;
-    let near = |time: ecnlab_units::Time| (time.seconds() - difference.time.seconds()).abs() < width;
+    let near = |time: Time| (time.seconds() - difference.time.seconds()).abs() < width;
     let mut lines: Vec<(u64, u8, String)> = Vec::new();
     let theirs: Vec<&Packet> = case.sent_by(A).collect();
     for at in 0..theirs.len().max(played.packets.len()) {

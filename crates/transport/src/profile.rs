@@ -171,8 +171,11 @@ const LINUX: &[Member] = host![
     ("mark_reduction", "prr", "Linux tcp_enter_cwr"),
     ("undo", "true", "Linux tcp_try_undo_recovery, tcp_try_undo_dsack, tcp_try_undo_loss"),
     ("frto", "true", "ip-sysctl tcp_frto = 2; RFC 5682"),
+    ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
     ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
     ("timer_wheel", "true", "Linux kernel/time/timer.c"),
+    ("fin_on_data", "true", "Linux tcp_send_fin"),
+    ("nagle", "true", "Linux tcp_nagle_check; RFC 9293, section 3.7.4"),
     ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
     ("abe_beta", "0.85", "RFC 8511, section 3.1, CUBIC"),
     ("header", "52 B", "RFC 7323: timestamps in every segment"),
@@ -198,6 +201,7 @@ const LINUX: &[Member] = host![
     ("join_writes", "true", "Linux tcp_sendmsg"),
     ("nagle", "true", "Linux tcp_nagle_check; Minshall 1999"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
+    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
 const HOST_2_0: &[Member] = host![

@@ -3,6 +3,8 @@
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
 
+use super::script::Line;
+
 /// The side that connects and, but for answers to requests, sends.
 pub const A: u8 = 0;
 /// The other side.
@@ -18,7 +20,7 @@ pub struct Case {
     pub path: Path,
     pub end: Time,
     pub application: Vec<Action>,
-    pub script: Vec<Json>,
+    pub script: Vec<Line>,
     pub packets: Vec<Packet>,
     pub states: Vec<State>,
 }
@@ -147,7 +149,7 @@ impl Case {
             path: Path::read(&top.field("path")?)?,
             end: top.field("end_us")?.time()?,
             application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
-            script: top.field("script")?.rows()?.into_iter().map(|row| row.json.clone()).collect(),
+            script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
             packets: top.field("packets")?.table(&packet_columns)?.iter().map(Packet::read).collect::<Result<_, _>>()?,
             states: top.field("states")?.table(&state_columns)?.iter().map(State::read).collect::<Result<_, _>>()?,
         })
@@ -270,26 +272,26 @@ impl State {
 }
 
 /// A value of the file and the name by which an error calls it.
-struct Field<'a> {
+pub(super) struct Field<'a> {
     json: &'a Json,
     name: String,
 }
 
 impl<'a> Field<'a> {
-    fn prefix(&self) -> String {
+    pub(super) fn prefix(&self) -> String {
         if self.name.is_empty() { String::new() } else { format!("{}.", self.name) }
     }
 
-    fn field(&self, name: &str) -> Result<Field<'a>, String> {
+    pub(super) fn field(&self, name: &str) -> Result<Field<'a>, String> {
         let path = format!("{}{name}", self.prefix());
         self.json.get(name).map(|json| Field { json, name: path.clone() }).ok_or_else(|| format!("{path} is missing"))
     }
 
-    fn wrong<T>(&self, wanted: &str) -> Result<T, String> {
+    pub(super) fn wrong<T>(&self, wanted: &str) -> Result<T, String> {
         Err(format!("{} must be {wanted}, not {}", self.name, self.json))
     }
 
-    fn text(&self) -> Result<String, String> {
+    pub(super) fn text(&self) -> Result<String, String> {
         self.json.as_str().map_or_else(|| self.wrong("a text"), |text| Ok(text.to_owned()))
     }
 
@@ -305,16 +307,16 @@ impl<'a> Field<'a> {
         self.json.as_f64().filter(|number| *number >= 0.0).map_or_else(|| self.wrong("a number from 0"), Ok)
     }
 
-    fn whole(&self) -> Result<u64, String> {
+    pub(super) fn whole(&self) -> Result<u64, String> {
         let number = self.number()?;
         if number.fract() == 0.0 { Ok(number as u64) } else { self.wrong("a whole number") }
     }
 
-    fn span(&self) -> Result<Span, String> {
+    pub(super) fn span(&self) -> Result<Span, String> {
         Ok(Span::from_picos((self.number()? * 1e6).round() as u64))
     }
 
-    fn time(&self) -> Result<Time, String> {
+    pub(super) fn time(&self) -> Result<Time, String> {
         Ok(Time::ZERO + self.span()?)
     }
 
@@ -326,7 +328,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn rows(&self) -> Result<Vec<Field<'a>>, String> {
+    pub(super) fn rows(&self) -> Result<Vec<Field<'a>>, String> {
         let Some(rows) = self.json.as_array() else { return self.wrong("a list") };
         Ok(rows.iter().enumerate().map(|(at, json)| Field { json, name: format!("{}[{at}]", self.name) }).collect())
     }
@@ -336,16 +338,21 @@ impl<'a> Field<'a> {
         self.rows()?.into_iter().map(|row| Ok(Row { members: row.rows()?, columns, name: row.name })).collect()
     }
 
+    /// A field that may be missing or null.
+    pub(super) fn optional(&self, name: &str) -> Option<Field<'a>> {
+        self.field(name).ok().filter(|field| !field.json.is_null())
+    }
+
+    pub(super) fn pair(&self) -> Result<(u64, u64), String> {
+        match self.rows()?.as_slice() {
+            [from, to] => Ok((from.whole()?, to.whole()?)),
+            _ => self.wrong("a pair"),
+        }
+    }
+
     /// Pairs of whole numbers, or 0 for none.
     fn blocks(&self) -> Result<Vec<(u64, u64)>, String> {
-        if self.json == 0 {
-            return Ok(Vec::new());
-        }
-        let pair = |row: &Field| match row.rows()?.as_slice() {
-            [from, to] => Ok((from.whole()?, to.whole()?)),
-            _ => row.wrong("a pair"),
-        };
-        self.rows()?.iter().map(pair).collect()
+        if self.json == 0 { Ok(Vec::new()) } else { self.rows()?.iter().map(Field::pair).collect() }
     }
 }
 

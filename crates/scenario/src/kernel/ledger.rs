@@ -2,6 +2,8 @@
 
 use ecnlab_transport::{Plan, Role, Segment};
 
+use super::written::Borders;
+
 /// The segments that were sent, in the order of their numbers.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -30,7 +32,7 @@ impl Ledger {
     pub fn note(&mut self, segment: &Segment, plan: &Plan, header: u32) -> Written {
         let at = segment.seq as usize;
         if segment.role == Role::Pure {
-            return Written { seq: self.start_of(at), len: 0, nth: None };
+            return Written { seq: self.start(segment.seq), len: 0, nth: None };
         }
         if at == self.entries.len() {
             let opens = u64::from(segment.role == Role::Syn);
@@ -44,15 +46,22 @@ impl Ledger {
         Written { seq: *start, len: *len, nth: Some(*sent - 1) }
     }
 
-    fn start_of(&self, at: usize) -> u64 {
-        self.entries.get(at).or(self.entries.last()).map_or(1, |entry| if at < self.entries.len() { entry.start } else { entry.end })
-    }
-
     /// The segment that begins at a byte, which is also the one past that which ends there; nothing if none does.
     pub fn segment_at(&self, byte: u64) -> Option<u64> {
         let at = self.entries.partition_point(|entry| entry.end <= byte);
         let begins = self.entries.get(at).is_some_and(|entry| entry.start == byte);
         let ends = at > 0 && self.entries[at - 1].end == byte;
         (begins || ends).then_some(at as u64)
+    }
+}
+
+impl Borders for Ledger {
+    fn start(&self, segment: u64) -> u64 {
+        let after_all = self.entries.last().map_or(1, |entry| entry.end);
+        self.entries.get(segment as usize).map_or(after_all, |entry| entry.start)
+    }
+
+    fn end(&self, segment: u64) -> u64 {
+        segment.checked_sub(1).and_then(|before| self.entries.get(before as usize)).map_or(0, |entry| entry.end)
     }
 }

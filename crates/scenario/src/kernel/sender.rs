@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Ack, Demand, HostClock, Output, Role, Sacks, Segment, Sender, Settings, Window};
-use ecnlab_units::{Ecn, Span, Time};
+use ecnlab_transport::{Ack, Demand, HostClock, Output, Sacks, Segment, Sender, Settings, Window};
+use ecnlab_units::{Span, Time};
 
-use super::case::{A, Case, Deed, Packet, When};
+use super::case::{A, Case, Packet};
 use super::compare::{Shown, TOLERANCE};
 use super::ledger::Ledger;
 use super::settings::boot;
+use super::written::{self, demands};
 
 /// What our sender did.
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ enum Input<'a> {
 
 impl Stage {
     fn new(case: &Case, settings: Arc<Settings>) -> Stage {
-        let (first, _) = demands(case);
+        let (first, _) = demands(&case.application);
         let clock = HostClock::new(&settings, boot(case));
         let sender = Sender::new(settings.clone(), &first, clock);
         Stage { sender, settings, ledger: Ledger::default(), outbox: Outbox::default(), played: Played::default() }
@@ -95,24 +96,7 @@ impl Stage {
     fn note_sent(&mut self, time: Time) {
         for segment in std::mem::take(&mut self.outbox.0) {
             let written = self.ledger.note(&segment, self.sender.plan(), self.settings.header);
-            let packet = Packet {
-                id: self.played.packets.len() as u64,
-                side: A,
-                sent: time,
-                arrives: None,
-                fate: String::new(),
-                seq: written.seq,
-                len: written.len,
-                ack: 0,
-                flags: flags(&segment),
-                ecn: [field(segment.ecn), 0],
-                window: 0,
-                tsval: None,
-                tsecr: None,
-                sacks: Vec::new(),
-                nth: written.nth,
-            };
-            self.played.packets.push(packet);
+            self.played.packets.push(written::of_segment(time, &segment, &written));
         }
     }
 
@@ -133,41 +117,23 @@ impl Stage {
         Ok(Ack {
             next: segment(packet.ack)?,
             size: self.settings.ack_size,
-            role: role(packet),
+            role: written::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window as u32,
             sacks,
+            ecn: ecnlab_units::Ecn::NotEct,
         })
     }
-}
-
-/// What there is to send from the start, and what is written later. What is written before the connection is open waits for it.
-fn demands(case: &Case) -> (Demand, Vec<(Time, Demand)>) {
-    let mut first = Demand::open(0);
-    let mut later: Vec<(Time, Demand)> = Vec::new();
-    for action in case.application.iter().filter(|action| action.side == A) {
-        let When::At(at) = action.when else { continue };
-        if at > Time::ZERO && later.last().is_none_or(|&(before, _)| before < at) {
-            later.push((at, Demand::open(0)));
-        }
-        let demand = later.last_mut().map_or(&mut first, |(_, demand)| demand);
-        match action.what {
-            Deed::Write(bytes) => demand.bytes += bytes,
-            Deed::Close => demand.closes = true,
-            Deed::StopReading | Deed::ReadAgain => {}
-        }
-    }
-    (first, later)
 }
 
 /// All that comes to the sender, in order of time.
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
-    inputs.extend(demands(case).1.into_iter().map(|(at, demand)| (at, Input::Write(demand))));
+    inputs.extend(demands(&case.application).1.into_iter().map(|(at, demand)| (at, Input::Write(demand))));
     inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Ack(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
     let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");
@@ -188,34 +154,4 @@ fn echoed<'a>(ack: &Packet, case: &'a Case) -> Option<&'a Packet> {
     let Some(stamp) = ack.tsecr else { return cause };
     let bears = |packet: &&Packet| packet.tsval == Some(stamp);
     cause.filter(bears).or_else(|| before().find(bears))
-}
-
-fn role(packet: &Packet) -> Role {
-    match () {
-        () if packet.has('S') => Role::Syn,
-        () if packet.has('F') => Role::Fin,
-        () => Role::Plain,
-    }
-}
-
-/// A segment's flags in the order of the files.
-fn flags(segment: &Segment) -> String {
-    let given = [
-        (segment.role == Role::Syn, 'S'),
-        (segment.role == Role::Fin, 'F'),
-        (segment.push, 'P'),
-        (segment.role != Role::Syn, 'A'),
-        (segment.ece, 'E'),
-        (segment.cwr, 'C'),
-    ];
-    given.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).collect()
-}
-
-fn field(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
 }

@@ -3,7 +3,7 @@
 use ecnlab_transport::{Settings, profile};
 use ecnlab_units::{Span, Values};
 
-use super::case::{A, B, Case, Tcp};
+use super::case::{A, B, Case, Packet, Tcp};
 
 /// The profile that the cases judge.
 pub const PROFILE: &str = "linux";
@@ -50,7 +50,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     set("header", &format!("{header} B"));
     set("ack_size", &format!("{header} B"));
     set("packet_size", &format!("{} B", tcp.mss + header));
-    set("first_packet_size", &format!("{} B", if timestamps(tcp) { SYN } else { SYN - TIMESTAMPS + 4 }));
+    set("first_packet_size", &format!("{} B", syn_size(tcp)));
     ecn(tcp, &mut set);
     receiver(tcp, &mut set)?;
     for (_, name, value) in &tcp.sysctl {
@@ -104,4 +104,15 @@ fn switch(name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(
 
 fn set(values: &mut Values, name: &str, value: &str) {
     values.read(name, value).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
+}
+
+/// Size on the wire of a packet of the real run that reports no SACK blocks.
+pub fn size(tcp: &Tcp, packet: &Packet) -> u32 {
+    let header = if timestamps(tcp) { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER };
+    if packet.has('S') { syn_size(tcp) } else { header + packet.len as u32 }
+}
+
+/// Of a SYN: MSS and window scale with padding, and timestamps with SACK between them, or SACK alone.
+fn syn_size(tcp: &Tcp) -> u32 {
+    if timestamps(tcp) { SYN } else { SYN - TIMESTAMPS + 4 }
 }

@@ -93,6 +93,21 @@ impl Sender {
         self.tcb.run_timer_below_one(now);
     }
 
+    /// Takes an acknowledgement that came on data. One that acknowledges nothing new is no duplicate (RFC 5681, section 2), and the time that it
+    /// echoes is no sample (RFC 7323, section 4.1); its echo of marks counts.
+    ///
+    /// # Panics
+    /// If it acknowledges what was never sent.
+    #[inline(never)]
+    pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        if ack.next > self.tcb.una() || !ack.sacks.is_empty() {
+            return self.acknowledge(ack, now, out);
+        }
+        self.tcb.respond_to_echo(ack, now, out);
+        self.tcb.note_echo(ack);
+        self.recovery.fill(&mut self.tcb, now, out);
+    }
+
     /// The SYN has been answered, perhaps not for the first time.
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {

@@ -216,6 +216,21 @@ impl Tcb {
         self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
     }
 
+    /// New segments that there are to send and that the receiver's window has room for.
+    pub fn ready(&self) -> u64 {
+        self.available().min(self.room).min(self.una + self.settings.max_window).saturating_sub(self.high)
+    }
+
+    /// Whether the application has nothing more to add.
+    pub fn is_closed(&self) -> bool {
+        self.plan.is_closed_before(self.available())
+    }
+
+    /// When a segment was sent last.
+    pub fn last_sent(&self) -> Time {
+        self.last_sent
+    }
+
     /// Segments sent and not yet acknowledged by number.
     pub fn outstanding(&self) -> u64 {
         self.high - self.una

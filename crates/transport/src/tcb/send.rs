@@ -88,7 +88,7 @@ impl Tcb {
             seq,
             size: self.settings.packet_size,
             role: Role::Plain,
-            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) {
+            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission || self.settings.ect_on_all()) {
                 self.settings.codepoint.ecn()
             } else {
                 Ecn::NotEct
@@ -153,7 +153,7 @@ impl Tcb {
             segment.ece = self.ecn.in_use();
             segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
         }
-        if settings.offers_ecn() || segment.role == Role::Syn {
+        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
             segment.ecn = Ecn::NotEct;
         }
         segment

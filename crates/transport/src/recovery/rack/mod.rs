@@ -27,6 +27,7 @@
 //! Without SACK blocks (`sack_blocks = 0`) duplicates are counted in their place, as NewReno does (RFC 6582).
 
 mod board;
+mod bundles;
 mod news;
 mod reorder;
 mod sending;
@@ -80,6 +81,7 @@ struct Rules {
     frto: bool,
     probes: bool,
     timestamps: bool,
+    gso: bool,
     /// An echo of a mark brings the window down over a round trip.
     reduces_for_marks: bool,
 }
@@ -131,6 +133,7 @@ impl Rack {
                 frto: settings.frto,
                 probes: settings.tlp && settings.sack_blocks > 0,
                 timestamps: settings.timestamps,
+                gso: settings.gso,
                 reduces_for_marks: settings.reduces_for_marks(),
             },
         }

@@ -54,12 +54,19 @@ impl Rack {
     /// Sends new segments as far as the window allows.
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let most = tcb.most_burst();
-        let mut sent = 0;
+        let (mut sent, mut bundle, mut waits) = (0, most, false);
         while sent < most && self.may_send_new(tcb, now) {
+            if self.rules.gso && (sent == 0 || bundle == 0) {
+                let Some(next) = self.next_bundle(tcb, now) else {
+                    waits = true;
+                    break;
+                };
+                bundle = next;
+            }
             self.transmit_new(tcb, now, out);
-            sent += 1;
+            (sent, bundle) = (sent + 1, bundle - 1);
         }
-        self.pushed(sent, tcb, now, out);
+        self.pushed(sent, waits, tcb, now, out);
         if sent > 0 {
             self.schedule_probe_after_sending(tcb, now);
         }
@@ -71,12 +78,13 @@ impl Rack {
         if may {
             self.transmit_new(tcb, now, out);
         }
-        self.pushed(u64::from(may), tcb, now, out);
+        self.pushed(u64::from(may), false, tcb, now, out);
         may
     }
 
-    fn pushed(&mut self, sent: u64, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let limited = self.board.in_flight() >= tcb.window().cwnd as u64;
+    /// So many new segments went, and as many as the window allows unless a bundle `waits` for it.
+    fn pushed(&mut self, sent: u64, waits: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let limited = waits || self.board.in_flight() >= tcb.window().cwnd as u64;
         if sent > 0 || limited {
             tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
         }
