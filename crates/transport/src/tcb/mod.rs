@@ -31,6 +31,7 @@ mod pacing;
 mod rtt_seen;
 mod send;
 mod timing;
+mod usage;
 
 use std::sync::Arc;
 
@@ -40,13 +41,14 @@ use self::ecn::EcnState;
 pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
 pub use self::rtt_seen::RttSeen;
+use self::usage::Usage;
 use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
-use crate::rtt::{Estimator, Point};
+use crate::rtt::{Estimator, MinRtt, Point};
 use crate::segment::{Ack, Segment};
-use crate::settings::{GrowthBy, HystartName, IdleRestart, RecoveryName, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
+use crate::settings::{GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -101,9 +103,13 @@ pub struct Tcb {
     estimator: Estimator,
     response: Response,
     initial_window: u64,
+    /// Where growth asks for the most that was outstanding.
+    usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
     clock: HostClock,
+    /// Where recovery takes samples by itself.
+    min_rtt: MinRtt,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
 }
@@ -132,8 +138,10 @@ impl Tcb {
             estimator: Estimator::new(&settings, clock),
             response: Response::new(&settings),
             initial_window: settings.initial_window,
+            usage: Usage::of(&settings),
             resent: None,
             clock,
+            min_rtt: MinRtt::new(clock),
             room: u64::MAX,
             settings,
         }
@@ -176,9 +184,7 @@ impl Tcb {
         if self.settings.recovery != RecoveryName::Rack {
             self.control.resumed(now, self.last_sent);
         }
-        if self.settings.idle_restart != IdleRestart::Off && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
-            self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
-        }
+        self.restart_after_idle(now, out);
     }
 }
 
@@ -431,6 +437,7 @@ impl Tcb {
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
+        self.count_as_used(now);
         if !self.ecn.forbids_growth() {
             if self.is_used(newly) {
                 let acked = self.acked(ack, newly, now);
@@ -494,15 +501,6 @@ impl Tcb {
             una: self.una,
             high: self.high,
         }
-    }
-
-    /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
-    fn is_used(&self, newly: u64) -> bool {
-        if self.settings.window_validation == WindowValidation::Off {
-            return true;
-        }
-        let flight = (self.outstanding() + newly) as f64;
-        if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
     }
 
     fn limit_cwnd(&mut self) {

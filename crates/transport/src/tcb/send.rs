@@ -75,12 +75,10 @@ impl Tcb {
         ack.next > self.una
     }
 
-    /// How much of the window is in use, after something was sent or the window kept it back.
-    pub fn note_usage(&mut self, _outstanding: u64, _limited: bool, _open: bool, _now: Time) {}
-
-    /// Whether a segment that is not full may go.
-    pub fn may_go(&self, _seq: u64) -> bool {
-        true
+    /// Whether a new segment may go: one that is not full may have to wait for more data.
+    #[inline]
+    pub fn may_go(&self, seq: u64) -> bool {
+        !self.plan.waits(seq, self.una, self.high)
     }
 
     /// Sends a segment, new or again, and leaves the timer to the caller.

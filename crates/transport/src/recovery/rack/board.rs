@@ -85,9 +85,6 @@ impl Board {
         self.records.get(seq.checked_sub(self.base)? as usize)
     }
 
-    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Record> {
-        self.records.get_mut(seq.checked_sub(self.base)? as usize)
-    }
 
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {

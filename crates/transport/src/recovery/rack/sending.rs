@@ -66,7 +66,7 @@ impl Rack {
             self.transmit_new(tcb, now, out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
-        self.pushed(sent, waits, tcb, now);
+        self.pushed(sent, waits, tcb, now, out);
         if sent > 0 {
             self.schedule_probe_after_sending(tcb, now);
         }
@@ -78,15 +78,15 @@ impl Rack {
         if may {
             self.transmit_new(tcb, now, out);
         }
-        self.pushed(u64::from(may), false, tcb, now);
+        self.pushed(u64::from(may), false, tcb, now, out);
         may
     }
 
     /// So many new segments went, and as many as the window allows unless a bundle `waits` for it.
-    fn pushed(&mut self, sent: u64, waits: bool, tcb: &mut Tcb, now: Time) {
+    fn pushed(&mut self, sent: u64, waits: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let limited = waits || self.board.in_flight() >= tcb.window().cwnd as u64;
         if sent > 0 || limited {
-            tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now);
+            tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
         }
         self.count_sent(sent);
     }
