@@ -125,7 +125,6 @@ impl Stage {
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window as u32,
             sacks,
-            ecn: ecnlab_units::Ecn::NotEct,
         })
     }
 }
