@@ -6,7 +6,7 @@ use ecnlab_units::{Span, Values};
 use super::case::{A, B, Case, Packet, Tcp};
 
 /// The profile that the cases judge.
-pub const PROFILE: &str = "linux";
+pub const PROFILE: &str = "linux-6.1";
 
 /// Bytes of IPv4 and TCP header without options, what timestamps add to each packet, and a SYN with all of its options.
 const BARE_HEADER: u32 = 40;
