@@ -186,6 +186,11 @@ const LINUX: &[Member] = host![
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
+    ("delayed_ack_rule", "quick", "Linux tcp_event_data_recv"),
+    ("compressed_sacks", "true", "ip-sysctl tcp_comp_sack_delay_ns = 1 ms"),
+    ("receive_window", "autotuned", "ip-sysctl tcp_moderate_rcvbuf = 1"),
+    ("receive_buffer", "131072 B", "ip-sysctl tcp_rmem"),
+    ("receive_buffer_max", "6291456 B", "ip-sysctl tcp_rmem"),
 ];
 
 const HOST_2_0: &[Member] = host![
