@@ -21,8 +21,6 @@ pub struct Case {
     pub clock: HostClock,
     /// Accounting and times of an autotuned buffer are exact only at first.
     pub is_autotuned: bool,
-    /// The receiving host sends data too.
-    pub is_two_way: bool,
     pub arrivals: Vec<Arrival>,
     pub answers: Vec<Answer>,
 }
@@ -45,6 +43,8 @@ pub struct Answer {
     /// Runs of segments, `[from, to)`.
     pub sacks: Vec<(u64, u64)>,
     pub window: u32,
+    /// It carries data of the receiving host, on which the acknowledgement rides.
+    pub rides: bool,
     /// The timestamp that it echoes, in milliseconds; none without the option.
     pub echo: Option<u64>,
 }
@@ -151,7 +151,6 @@ impl Case {
             kind: text(&case["kind"]),
             clock: HostClock::new(&settings, settings.tick * ticks + phase),
             is_autotuned: settings.receive_window == ReceiveWindow::Autotuned,
-            is_two_way: packets.iter().any(|packet| !packet.from_sender && packet.len > 0),
             answers: packets.iter().filter(|packet| !packet.from_sender).map(|packet| answer(packet, &numbers)).collect(),
             arrivals,
             settings,
@@ -181,6 +180,7 @@ fn answer(packet: &Packet, numbers: &Numbers) -> Answer {
         ece: packet.has('E'),
         sacks: packet.sacks.iter().map(|&(from, to)| (numbers.at(from), numbers.at(to))).collect(),
         window: packet.window,
+        rides: packet.len > 0,
         echo: packet.echo,
     }
 }
