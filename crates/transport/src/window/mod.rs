@@ -1,4 +1,5 @@
-//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm.
+//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm; `whole` has those that count in
+//! whole segments.
 
 mod aimd;
 mod cubic;
