@@ -96,9 +96,14 @@ impl Estimator {
         };
     }
 
-    /// Smoothed round-trip time of `linux` in eighths of a microsecond; zero before the first sample, and of the other arithmetics.
-    pub fn smoothed_eighths(&self) -> u64 {
-        if let Arithmetic::Linux(linux) = &self.arithmetic { linux.0.smoothed_eighths() } else { 0 }
+    /// The smoothed round-trip time, after the first sample.
+    pub fn smoothed(&self, settings: &Settings) -> Option<Span> {
+        let picos = match &self.arithmetic {
+            Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
+            Arithmetic::Rfc6298 { srtt, .. } => *srtt,
+            Arithmetic::Linux(linux) => Span::from_micros(linux.0.smoothed_eighths()).picos() / 8,
+        };
+        (picos > 0).then(|| Span::from_picos(picos))
     }
 
     /// Ends the back-off: a timed segment was acknowledged (Karn and Partridge 1987).

@@ -68,6 +68,8 @@ pub struct Acked {
 pub enum CutCause {
     Mark,
     Loss,
+    /// A loss that a tail loss probe has repaired.
+    Probe,
     Timeout,
 }
 
