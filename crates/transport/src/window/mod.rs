@@ -167,6 +167,11 @@ impl Control {
         Control { algorithm: Algorithm::new(settings, clock), hystart: hystart.then(|| Box::new(TrainDelay::new(settings, clock))) }
     }
 
+    /// Whether round-trip times make a difference.
+    pub fn reads_samples(&self) -> bool {
+        self.hystart.is_some() || matches!(self.algorithm, Algorithm::WholeCubic(_))
+    }
+
     /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and
     /// whether it may grow or not; not for the answer to a SYN. Slow start may end here by the threshold.
     pub fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
