@@ -197,9 +197,7 @@ const LINUX: &[Member] = host![
     ("rto_max", "120 s", "Linux TCP_RTO_MAX"),
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
-    ("fin_on_data", "true", "Linux tcp_send_fin"),
     ("join_writes", "true", "Linux tcp_sendmsg"),
-    ("nagle", "true", "Linux tcp_nagle_check; Minshall 1999"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
     ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
