@@ -73,7 +73,7 @@ impl HostClock {
             shift += LEVEL_SHIFT;
             reach <<= LEVEL_SHIFT;
         }
-        self.at(((self.ticks(now) + ahead >> shift) + 1) << shift)
+        self.at((((self.ticks(now) + ahead) >> shift) + 1) << shift)
     }
 
     /// When the clock has counted so many ticks.

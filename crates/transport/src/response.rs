@@ -197,6 +197,7 @@ impl WholeDctcp {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::CongestionName;
 
     #[test]
     fn exact_halving_keeps_the_half_segment_and_integer_halving_does_not() {
@@ -247,5 +248,48 @@ mod tests {
         let response = Response::new(&settings);
         assert_eq!([Some(0.8), Some(0.6)], [Level::Incipient, Level::Congested].map(|level| response.share(level, 0.5)));
         assert_eq!(Some(0.6), response.heavier(Level::Congested));
+    }
+
+    fn whole_dctcp() -> Response {
+        let base = profile::settings("linux");
+        Response::new(&Settings { response: ResponseName::Dctcp, congestion: CongestionName::Reno, whole_window: true, ..base })
+    }
+
+    /// alpha = (1 - g) alpha + g F in 1/1024, each term rounded down (RFC 8257, section 3.3).
+    #[test]
+    fn in_whole_numbers_alpha_follows_the_fraction_too() {
+        let mut response = whole_dctcp();
+        response.observe(11, 10, false, 21);
+        assert_eq!(Some(960.0 / 1024.0), response.alpha());
+        response.observe(14, 3, true, 30);
+        response.observe(21, 7, false, 31);
+        // 960 - 60 + 64 * 3 / 10 = 919.2
+        assert_eq!(Some(919.0 / 1024.0), response.alpha());
+    }
+
+    #[test]
+    fn an_alpha_that_falls_by_less_than_its_unit_is_gone() {
+        let mut response = whole_dctcp();
+        let alphas: Vec<f64> = (1..100)
+            .map(|round| {
+                response.observe(round, 1, false, round);
+                response.alpha().unwrap() * 1024.0
+            })
+            .collect();
+        let last = alphas.iter().rposition(|alpha| *alpha > 0.0).unwrap();
+        assert_eq!((15.0, 0.0), (alphas[last], alphas[last + 1]));
+    }
+
+    #[test]
+    fn of_whole_windows_a_mark_leaves_whole_windows() {
+        let left = |response: &Response, cwnd| response.left_by_mark(Level::Congested, cwnd, 7.0);
+        let mut dctcp = whole_dctcp();
+        assert_eq!([Some(6.0), Some(2.0)], [11.0, 2.0].map(|cwnd| left(&dctcp, cwnd)), "alpha is one");
+        dctcp.observe(11, 10, false, 21);
+        // 11 * 960 / 2048 = 5.16 go.
+        assert_eq!(Some(6.0), left(&dctcp, 11.0));
+        let abe = Response::new(&Settings { response: ResponseName::Abe, ..profile::settings("linux") });
+        // 0.85 is 870/1024, of 11 segments 9.3.
+        assert_eq!(Some(9.0), left(&abe, 11.0));
     }
 }

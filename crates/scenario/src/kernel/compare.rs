@@ -34,6 +34,13 @@ pub struct Expected<'a> {
     pub time: Time,
 }
 
+impl<'a> Expected<'a> {
+    /// At the time of the real run.
+    pub fn as_it_was(packet: &'a Packet) -> Expected<'a> {
+        Expected { packet, time: packet.sent }
+    }
+}
+
 /// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
 pub fn both(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
     let [a, b] = [A, B].map(|side| {

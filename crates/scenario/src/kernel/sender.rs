@@ -17,7 +17,7 @@ pub struct Played {
     pub packets: Vec<Packet>,
     pub states: Vec<Shown>,
     /// Why the rest was not played, if it was not.
-    pub stopped: Option<String>,
+    pub stopped: Option<(Time, String)>,
 }
 
 /// Plays a case to a sender with these settings.
@@ -71,7 +71,7 @@ impl Stage {
                 Input::Ack(packet) => match self.ack(packet, case) {
                     Ok(ack) => self.sender.acknowledge(&ack, time, &mut self.outbox),
                     Err(why) => {
-                        self.played.stopped = Some(format!("packet {}: {why}", packet.id));
+                        self.played.stopped = Some((time, format!("packet {}: {why}", packet.id)));
                         return;
                     }
                 },
@@ -120,11 +120,11 @@ impl Stage {
             role: written::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
+            ecn: written::ecn(packet.ecn[1]),
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window as u32,
             sacks,
-            ecn: ecnlab_units::Ecn::NotEct,
         })
     }
 }

@@ -46,6 +46,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     let mut set = |name: &str, value: &str| set(&mut values, name, value);
     congestion(tcp, &mut set)?;
     set("nagle", if tcp.nodelay { "false" } else { "true" });
+    set("gso", if tcp.gso { "true" } else { "false" });
     let header = if timestamps(tcp) { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER };
     set("header", &format!("{header} B"));
     set("ack_size", &format!("{header} B"));

@@ -29,6 +29,7 @@ pub fn of_ack(time: Time, ack: &Ack, borders: &impl Borders) -> Packet {
         ack: borders.start(ack.next),
         window: u64::from(ack.window),
         sacks: sacks.collect(),
+        ecn: [field(ack.ecn), 0],
         // The SYN and the FIN of the side that only answers are all the sequence numbers that it takes.
         seq: u64::from(ack.role != Role::Syn),
         ..packet(B, time, bits.flags())

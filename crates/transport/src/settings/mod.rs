@@ -184,6 +184,11 @@ impl Settings {
         self.recovery == RecoveryName::Rack && self.mark_reduction == MarkReduction::Prr && responds
     }
 
+    /// How a window is cut.
+    pub fn rounding(&self) -> Halving {
+        if self.counts_whole() { Halving::Integer } else { self.halving }
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header

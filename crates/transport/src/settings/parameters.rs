@@ -260,6 +260,7 @@ parameters! {
         pub cwnd_limit: u64 = "0", 0..=MAX_PACKETS, "packets";
         /// Cut the window as a real number with a whole threshold, in whole packets, or both as real numbers.
         #[source("ns-2 precisionReduce_; RFC 5681")]
+        #[when(whole_window = "false")]
         pub halving: Halving = "exact";
         /// Do not retransmit fast a second time for losses of one window.
         #[source("ns-2 bugFix_; RFC 6582, section 3.2")]

@@ -181,14 +181,14 @@ impl Tcb {
     }
 
     fn cut(&mut self, from: f64, share: f64, out: &mut impl Output) {
-        let mut left = response::cut(from, share, self.settings.halving);
+        let mut left = response::cut(from, share, self.settings.rounding());
         left.cwnd = left.cwnd.max(self.settings.min_window as f64);
         left.apply(&mut self.window, |window| out.window(window));
         self.ecn.owe_cwr();
     }
 
     fn cut_to_one(&mut self, out: &mut impl Output) {
-        let left = response::cut(self.cut_base(), self.control.loss_share(), self.settings.halving).to_one();
+        let left = response::cut(self.cut_base(), self.control.loss_share(), self.settings.rounding()).to_one();
         left.apply(&mut self.window, |window| out.window(window));
         self.ecn.owe_cwr();
     }

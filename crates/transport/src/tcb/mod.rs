@@ -48,7 +48,7 @@ use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
-use crate::rtt::{Estimator, Point};
+use crate::rtt::{Estimator, MinRtt, Point};
 use crate::segment::{Ack, Segment};
 use crate::settings::{GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
@@ -110,6 +110,8 @@ pub struct Tcb {
     /// The segment that the timer sent again last.
     resent: Option<u64>,
     clock: HostClock,
+    /// Where recovery takes samples by itself.
+    min_rtt: MinRtt,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
     offer: Offer,
@@ -142,6 +144,7 @@ impl Tcb {
             usage: Usage::of(&settings),
             resent: None,
             clock,
+            min_rtt: MinRtt::new(clock),
             room: u64::MAX,
             offer: Offer::default(),
             settings,

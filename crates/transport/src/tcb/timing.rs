@@ -45,13 +45,15 @@ impl Tcb {
 
     /// The smallest round-trip time in whole microseconds; more than any before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
-        self.estimator.min_micros()
+        self.min_rtt.get().map_or(u64::MAX, |rtt| rtt.picos() / Span::from_micros(1).picos())
     }
 
     /// Takes a round-trip time into the estimate, and that of the last segment into the smallest unless its acknowledgement may have been
     /// `delayed`. The back-off ends.
     pub fn take_round_trip(&mut self, sample: Span, latest: Span, delayed: bool, now: Time) {
-        self.estimator.see_smallest(latest, delayed, now);
+        if !delayed || self.min_rtt.get().is_none_or(|smallest| latest <= smallest) {
+            self.min_rtt.sample(latest, now);
+        }
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
         self.estimator.sample(sent, now, self.point(), &self.settings);
         self.estimator.end_backoff();

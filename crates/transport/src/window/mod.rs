@@ -101,7 +101,8 @@ pub trait CongestionControl {
         true
     }
 
-    /// A cut that turns out to have been for nothing is taken back: what `cut` changed stays, and the window is at least what it was.
+    /// The last cut turns out to have been for nothing and is taken back; the window and the threshold are set beside this. Linux leaves what
+    /// `cut` has changed, RFC 9438 takes it back too.
     fn restored(&mut self, _now: Time) {}
 
     /// The window is about to be cut.

@@ -129,3 +129,94 @@ impl Round {
         self.smallest > base + (base / RISE_DIVISOR).clamp(LEAST_RISE, MOST_RISE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    struct Flow {
+        hystart: TrainDelay,
+        window: Window,
+        una: u64,
+        now: Time,
+    }
+
+    impl Flow {
+        fn new(cwnd: f64, pacing: bool) -> Flow {
+            let settings = Settings { pacing, ..profile::settings("linux") };
+            let clock = HostClock::new(&settings, Span::ZERO);
+            Flow { hystart: TrainDelay::new(&settings, clock), window: Window { cwnd, ssthresh: 1e9 }, una: 10, now: Time::ZERO }
+        }
+
+        /// An acknowledgement in the round that the first one began; whether slow start goes on.
+        fn acknowledge(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
+            self.now += Span::from_micros(after_micros);
+            let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
+            let acked = Acked { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, una: self.una, high: 1000 };
+            self.hystart.sampled(&mut self.window, rtt, &acked);
+            self.window.in_slow_start()
+        }
+
+        /// Acknowledgements so far apart until slow start ends, with the time since the first.
+        fn train(&mut self, apart_micros: u64) -> Option<u64> {
+            self.acknowledge(0, 40);
+            let began = self.now;
+            let ends = (0..100).find(|_| !self.acknowledge(apart_micros, 40));
+            ends.map(|_| self.now.since(began).picos() / Span::from_micros(1).picos())
+        }
+    }
+
+    #[test]
+    fn a_train_of_half_the_path_ends_slow_start_and_of_the_whole_where_the_sender_paces() {
+        // A millisecond is added for the network card: (40 + 1) / 2 ms, and 41 ms.
+        assert_eq!(Some(21_000), Flow::new(16.0, false).train(1000));
+        assert_eq!(Some(42_000), Flow::new(16.0, true).train(1000));
+    }
+
+    #[test]
+    fn a_fast_path_adds_less_than_a_millisecond_for_the_card() {
+        // 262144 bytes at two windows of 100 000 segments of 1448 bytes in 40 ms: 36 us.
+        let flow = Flow::new(100_000.0, false);
+        assert_eq!(36, flow.hystart.card_delay(&flow.window, Span::from_millis(40)));
+    }
+
+    #[test]
+    fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
+        assert_eq!([Some(22_000), None], [2000, 2001].map(|apart| Flow::new(16.0, false).train(apart)));
+    }
+
+    #[test]
+    fn a_rise_after_eight_samples_of_the_round_ends_slow_start() {
+        let ends_at = |rise: u64| {
+            let mut flow = Flow::new(16.0, false);
+            flow.hystart.base = 80_000;
+            (1..20).find(|_| !flow.acknowledge(3000, 80 + rise))
+        };
+        assert_eq!([None, Some(9)], [10, 11].map(ends_at), "an eighth of 80 ms are 10 ms");
+    }
+
+    #[test]
+    fn small_windows_are_not_looked_at() {
+        assert_eq!(None, Flow::new(15.0, false).train(1000));
+    }
+
+    #[test]
+    fn a_new_round_begins_with_what_was_sent_after_the_last_one() {
+        let mut flow = Flow::new(16.0, false);
+        flow.acknowledge(0, 40);
+        flow.una = 1001;
+        flow.acknowledge(30_000, 40);
+        assert!(flow.acknowledge(1000, 40), "the train began with the round");
+    }
+
+    #[test]
+    fn what_was_found_is_found_once_until_a_timeout() {
+        let mut flow = Flow::new(16.0, false);
+        flow.train(1000);
+        flow.window.ssthresh = 1e9;
+        assert_eq!(None, flow.train(1000));
+        flow.hystart.timed_out(0, flow.now);
+        assert_eq!(Some(21_000), flow.train(1000));
+    }
+}

@@ -181,7 +181,7 @@ impl Network {
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
         let (after, una) = (*self.sender.window(), self.sender.una());
         // Integer halving makes nothing of a window of one, and Vegas of one that duplicates inflated after a timeout: both wait for the timer.
-        let may_close = self.settings.halving == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
+        let may_close = self.settings.rounding() == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
         let least = if may_close { 0.0 } else { f64::MIN_POSITIVE };
         assert!(after.cwnd >= least && after.cwnd.is_finite(), "the window is {}", after.cwnd);
         if self.sender.is_done() && self.run.done.is_none() {

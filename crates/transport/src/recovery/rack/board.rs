@@ -85,7 +85,6 @@ impl Board {
         self.records.get(seq.checked_sub(self.base)? as usize)
     }
 
-
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {
         self.order.push_back((self.end(), now));

@@ -6,8 +6,7 @@
 //! step    (2 x + a / (x (x - 1))) / 3, a third being taken as 341/1024
 //! ```
 //!
-//! The start values were refined by hand there; where they leave the formula stands in `OFF`. Roots are at most 1/200 off, those of
-//! 1000 and more.
+//! The start values were refined by hand there; where they leave the formula stands in `OFF`. Large roots are at most 1/500 off.
 
 use ecnlab_units::math;
 
@@ -49,4 +48,26 @@ fn start(leading: u64) -> u64 {
     let smooth = (65.0 * math::cbrt(leading as f64 - 0.375) + 5.9) as i64;
     let off = OFF.iter().find(|(known, _)| *known == leading).map_or(0, |(_, off)| *off);
     (smooth + off) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C = 410/1024 of CUBIC, and what is to be made up for.
+    #[test]
+    fn roots_are_a_five_hundredth_off_at_most() {
+        for segments in 1..20_000 {
+            let a = (1 << 40) / 410 * segments;
+            let off = cube_root(a) as f64 / math::cbrt(a as f64) - 1.0;
+            assert!(off.abs() < 0.002, "{segments} segments: {off}");
+        }
+        assert_eq!(0, cube_root(0));
+    }
+
+    #[test]
+    fn start_values_rise_with_the_leading_bits() {
+        let starts: Vec<u64> = (8..64).map(start).collect();
+        assert!(starts.is_sorted_by(|one, next| one < next), "{starts:?}");
+    }
 }

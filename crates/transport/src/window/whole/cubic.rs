@@ -128,8 +128,9 @@ impl WholeCubic {
         let t = (since + ahead) * GRID / self.ticks_in_a_second();
         let state = &mut self.state;
         let from_origin = u128::from(t.abs_diff(state.k));
-        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin >> CURVE_SHIFT).min(u128::from(u32::MAX)) as u64;
-        let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin + rise };
+        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin) >> CURVE_SHIFT;
+        let rise = u64::try_from(rise).unwrap_or(u64::MAX);
+        let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin.saturating_add(rise) };
         state.count = if target > cwnd { cwnd / (target - cwnd) } else { HARDLY_ANY * cwnd };
         if state.w_max == 0 {
             state.count = state.count.min(BEFORE_CUT);
@@ -138,7 +139,7 @@ impl WholeCubic {
 
     fn keep_up_with_reno(&mut self, cwnd: u64) {
         let state = &mut self.state;
-        let per = (cwnd * self.constants.reno >> 3).max(1);
+        let per = ((cwnd * self.constants.reno) >> 3).max(1);
         while state.for_reno > per {
             state.for_reno -= per;
             state.w_reno += 1;
@@ -195,5 +196,133 @@ impl CongestionControl for WholeCubic {
         if let Some(began) = &mut self.state.began {
             *began = (*began + now - self.clock.ticks(last_sent)).min(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::window::acked;
+
+    /// A control and its window, shown evenly spaced acknowledgements of single segments.
+    struct Flow {
+        cubic: WholeCubic,
+        window: Window,
+        rtt: Span,
+        now: Time,
+    }
+
+    impl Flow {
+        fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> Flow {
+            let settings = Settings { tick: Span::from_millis(4), cubic_reno_friendly: reno_friendly, ..profile::settings("linux") };
+            Flow {
+                cubic: WholeCubic::new(&settings, HostClock::new(&settings, Span::from_secs(1))),
+                window: Window { cwnd, ssthresh: cwnd },
+                rtt: Span::from_millis(rtt_millis),
+                now: Time::ZERO,
+            }
+        }
+
+        fn cut(&mut self) {
+            let left = self.cubic.left_by_loss(self.window.cwnd);
+            self.cubic.cut(&self.window, CutCause::Loss, self.now);
+            self.window = Window { cwnd: left, ssthresh: left };
+        }
+
+        fn acknowledge(&mut self) {
+            self.cubic.takes_sample(self.rtt, self.now);
+            self.cubic.acknowledged(&mut self.window, &acked(1, self.now, self.rtt));
+        }
+
+        /// A window's acknowledgements over a round trip.
+        fn round(&mut self) {
+            let acknowledgements = self.window.cwnd as u64;
+            for _ in 0..acknowledgements {
+                self.acknowledge();
+                self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
+            }
+        }
+
+        fn rounds(&mut self, rounds: u64) -> f64 {
+            (0..rounds).for_each(|_| self.round());
+            self.window.cwnd
+        }
+    }
+
+    /// RFC 9438, figure 1, after a cut of 1000 segments to 700: K = 9.09 s.
+    #[test]
+    fn the_window_is_the_rfc_s_cubic_of_the_time_to_a_hundredth() {
+        let mut flow = Flow::new(1000.0, 100, false);
+        flow.acknowledge();
+        flow.cut();
+        let cut = flow.now;
+        for _ in 0..150 {
+            flow.round();
+            let from_plateau = flow.now.since(cut).seconds() - 9.086;
+            let expected = 0.4 * from_plateau * from_plateau * from_plateau + 1000.0;
+            assert!((flow.window.cwnd / expected - 1.0).abs() < 0.01, "{} at {} s, not {expected}", flow.window.cwnd, flow.now.seconds());
+        }
+    }
+
+    /// The cubic adds a segment in more than a second here; AIMD with 0.7 adds 0.53 in a round trip of 10 ms (RFC 9438, section 4.3).
+    #[test]
+    fn on_a_short_path_growth_is_that_of_aimd() {
+        let mut flow = Flow::new(60.0, 10, true);
+        flow.cut();
+        let grown = flow.rounds(40) - 42.0;
+        assert!((grown - 40.0 * 0.53).abs() < 2.0, "{grown}");
+    }
+
+    #[test]
+    fn before_the_first_cut_growth_is_at_least_a_twentieth_in_a_round_trip_and_at_most_a_half() {
+        assert_eq!(105.0, Flow::new(100.0, 10, false).rounds(1));
+        let mut flow = Flow::new(100.0, 10, false);
+        flow.acknowledge();
+        flow.now += Span::from_secs(100);
+        let grown = flow.rounds(1);
+        assert!((149.0..=151.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn a_cut_below_the_last_maximum_lowers_the_next_plateau_further() {
+        let mut flow = Flow::new(1000.0, 100, true);
+        flow.cut();
+        flow.window.cwnd = 900.0;
+        flow.cut();
+        // 900 (1024 + 717) / 2048 = 765.09.
+        assert_eq!((765, 630.0), (flow.cubic.state.w_max, flow.window.cwnd));
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_plateau_and_the_smallest_round_trip_time() {
+        let mut flow = Flow::new(1000.0, 100, true);
+        flow.acknowledge();
+        flow.cut();
+        assert_eq!((1000, Some(100_000)), (flow.cubic.state.w_max, flow.cubic.state.base));
+        flow.cubic.timed_out(0, flow.now);
+        assert_eq!((0, None), (flow.cubic.state.w_max, flow.cubic.state.base));
+    }
+
+    #[test]
+    fn round_trip_times_of_an_epoch_s_first_second_are_passed_over() {
+        let mut flow = Flow::new(100.0, 100, true);
+        flow.acknowledge();
+        let mut takes = |millis| flow.cubic.takes_sample(Span::from_millis(50), Time::ZERO + Span::from_millis(millis));
+        assert_eq!([false, true], [999, 1000].map(&mut takes));
+        flow.cut();
+        assert!(flow.cubic.takes_sample(flow.rtt, flow.now), "after a cut no epoch is on");
+    }
+
+    #[test]
+    fn an_idle_time_is_taken_out_of_the_epoch() {
+        let mut flow = Flow::new(100.0, 100, true);
+        flow.acknowledge();
+        let began = flow.cubic.state.began.unwrap();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        flow.cubic.resumed(at(5000), at(1000));
+        assert_eq!(Some(began + 1000), flow.cubic.state.began);
+        flow.cubic.resumed(at(5000), at(0));
+        assert_eq!(Some(began + 1250), flow.cubic.state.began, "no later than now");
     }
 }

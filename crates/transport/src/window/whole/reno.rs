@@ -16,7 +16,7 @@ impl CongestionControl for WholeReno {
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         let left = slow_start(window, acked.segments);
         if left > 0 {
-            self.credit.avoid(window, window.cwnd as u64, left);
+            self.credit.avoid(window, (window.cwnd as u64).max(1), left);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Windows in whole segments against a real host: what flows of Linux 6.1 did with each acknowledgement.
 //!
-//! `traces/` has excerpts of recorded flows, a row for each acknowledgement and timeout: when it came, how many segments it newly showed as
+//! `traces/windows/` has excerpts of recorded flows, a row for each acknowledgement and timeout: when it came, how many segments it newly showed as
 //! delivered, the segments that are next and one past the highest sent, the round-trip time that it showed, whether it echoed a mark, and the
 //! window and the threshold as the host had them after it. `event` says what the host's recovery did; what that decides, such as the window in
 //! recovery, is taken from the row, and all else has to come out as it stands there.
@@ -134,7 +134,7 @@ fn whole(congestion: CongestionName) -> Settings {
 
 macro_rules! replay {
     ($name:literal, $settings:expr) => {
-        replay($name, include_str!(concat!("traces/", $name, ".csv")), &$settings)
+        replay($name, include_str!(concat!("traces/windows/", $name, ".csv")), &$settings)
     };
 }
 
