@@ -416,7 +416,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(now + self.estimator.timeout(&self.settings));
+        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.

@@ -145,8 +145,10 @@ impl Tcb {
             segment.size = settings.first_packet_size;
         }
         if settings.offers_ecn() {
-            segment.ece = self.ecn.in_use();
-            segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
+            let three_way = settings.handshake == Handshake::ThreeWay;
+            let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.ecn_fallback);
+            segment.ece = offers;
+            segment.cwr |= offers && three_way;
         }
         if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
             segment.ecn = Ecn::NotEct;
