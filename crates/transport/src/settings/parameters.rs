@@ -2,6 +2,7 @@
 //!
 //! `when` says with which values of the others a parameter is read.
 
+use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, parameters};
 
 use super::{
@@ -357,20 +358,42 @@ parameters! {
         pub sack_option: u32 = "0 B", 0..=4, "bytes";
         /// SACKs after the third of a hole wait a little, and are merged.
         #[source("Linux tcp_comp_sack_delay_ns, __tcp_ack_snd_check")]
-        #[when(recovery = "rack", delayed_ack_rule = "quick")]
+        #[when(recovery = "rack", delayed_ack = "true", delayed_ack_rule = "quick")]
         pub compressed_sacks: bool = "false";
+        /// The receiver's application answers what it reads, so that acknowledgements wait to ride on an answer, until a timer had to send one.
+        #[source("Linux inet_csk_enter_pingpong_mode; tcp(7), TCP_QUICKACK")]
+        #[when(delayed_ack = "true", delayed_ack_rule = "quick")]
+        pub interactive: bool = "false";
         /// What acknowledgements say of the room in the receiver's buffer: nothing, so that max_window holds; what is free of a buffer of fixed
         /// size; or of one that grows with what the application reads in a round trip.
         #[source("RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_rcv_space_adjust")]
+        #[when(delayed_ack = "true", delayed_ack_rule = "quick")]
         pub receive_window: ReceiveWindow = "any";
-        /// The receiver's buffer, at the start where it is autotuned.
-        #[source("ip-sysctl tcp_rmem")]
+        /// The receiver's buffer with all that it stores packets with, of which half counts as window; at the start where it is autotuned. The
+        /// socket option SO_RCVBUF sets half of it.
+        #[source("ip-sysctl tcp_rmem; socket(7), SO_RCVBUF")]
         #[when(receive_window = "fixed" | "autotuned")]
-        pub receive_buffer: u64 = "131072 B", 2304..=2_147_483_647, "bytes";
+        pub receive_buffer: u64 = "131072 B", 4608..=2_147_483_647, "bytes";
         /// Largest buffer of an autotuning receiver.
         #[source("ip-sysctl tcp_rmem")]
-        #[when(receive_window = "autotuned")]
-        pub receive_buffer_max: u64 = "6291456 B", 2304..=2_147_483_647, "bytes";
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub receive_buffer_max: u64 = "6291456 B", 4608..=2_147_483_647, "bytes";
+        /// The window is advertised in steps, so that it may be larger than 65535 bytes.
+        #[source("RFC 7323, section 2; ip-sysctl tcp_window_scaling")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub window_scaling: bool = "true";
+        /// How much the receiver's application reads at a time.
+        #[source("recv(2)")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub read_size: u32 = "65536 B", 1..=1_073_741_824, "bytes";
+        /// When the receiver's application stops to read, after the connection began to open.
+        #[source("RFC 9293, section 3.8.6.1")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub reader_stops: OrOff<Span> = "off", 0..=1_000_000, "s";
+        /// When it reads again.
+        #[source("RFC 9293, section 3.8.6.2.2")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub reader_resumes: OrOff<Span> = "off", 0..=1_000_000, "s";
         /// Report a packet that came twice in the first SACK block.
         #[source("RFC 2883")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]
