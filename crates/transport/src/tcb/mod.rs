@@ -28,6 +28,7 @@ mod ecn;
 mod last_cut;
 mod opening;
 mod pacing;
+mod persist;
 mod rtt_seen;
 mod send;
 mod timing;
@@ -40,6 +41,7 @@ use ecnlab_units::{Span, Time};
 use self::ecn::EcnState;
 pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
+use self::persist::Offer;
 pub use self::rtt_seen::RttSeen;
 use self::usage::Usage;
 use crate::application::Demand;
@@ -114,6 +116,7 @@ pub struct Tcb {
     min_rtt: MinRtt,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
+    offer: Offer,
 }
 
 impl Tcb {
@@ -147,6 +150,7 @@ impl Tcb {
             clock,
             min_rtt: MinRtt::new(clock),
             room: u64::MAX,
+            offer: Offer::default(),
             settings,
         }
     }
@@ -154,11 +158,16 @@ impl Tcb {
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
         self.plan.add(demand, self.high);
+        self.find_room();
     }
 
     /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
     pub fn close(&mut self) -> bool {
-        self.plan.close(self.high)
+        let closes = self.plan.close(self.high);
+        if closes {
+            self.find_room();
+        }
+        closes
     }
 
     /// What there is to send, segment by segment.
@@ -411,7 +420,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(now + self.estimator.timeout(&self.settings));
+        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
