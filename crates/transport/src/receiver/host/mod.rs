@@ -93,6 +93,8 @@ pub struct Host {
     /// What is still to go out at the time of the last call.
     out: Vec<Ack>,
     now: Time,
+    /// What timestamps say: an acknowledgement that was merged goes with the time of the last arrival.
+    stamp: Time,
 }
 
 impl Host {
@@ -127,6 +129,7 @@ impl Host {
             header: settings.header,
             out: Vec::new(),
             now: Time::ZERO,
+            stamp: Time::ZERO,
         }
     }
 
@@ -143,7 +146,7 @@ impl Host {
     /// Takes a segment that was sent at `sent`.
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let before = self.next;
-        self.now = now;
+        (self.now, self.stamp) = (now, now);
         if segment.role == Role::Syn {
             self.take_syn(segment, sent, now);
         } else {
@@ -215,7 +218,7 @@ impl Host {
         let (echo, echo_retransmission) = self.echo;
         let window = self.room.as_ref().map_or(Ack::ANY, Room::first);
         let ece = self.marks.is_agreed();
-        self.trips.sent(now);
+        self.trips.sent(self.stamp, now);
         self.out.push(Ack { role: Role::Syn, ece, echo, echo_retransmission, window, ..Ack::plain(1, self.ack_size) });
     }
 
@@ -518,7 +521,7 @@ impl Host {
         if let Some(compressed) = &mut self.compressed {
             compressed.sent();
         }
-        self.trips.sent(now);
+        self.trips.sent(self.stamp, now);
         Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, sacks }
     }
 
@@ -545,6 +548,7 @@ impl Host {
 
     /// The acknowledgement that rides on data that goes out now.
     pub fn ride(&mut self, now: Time) -> Ack {
+        self.stamp = now;
         let ack = self.make(Role::Plain, self.next, now);
         self.acks.sent();
         self.acks.sent_data(now);
@@ -574,10 +578,13 @@ impl Host {
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         let compressed = self.compressed.as_ref();
         let (merged, merges) = (compressed.and_then(Compressed::deadline), compressed.is_some_and(Compressed::is_waiting));
+        if is_due(merged) {
+            self.send(Role::Plain, now);
+            return;
+        }
+        self.stamp = now;
         if is_due(self.opening.deadline()) {
             self.reply_again(now);
-        } else if is_due(merged) {
-            self.send(Role::Plain, now);
         } else if is_due(self.acks.deadline(merges)) {
             if self.acks.expire() || merges {
                 self.send(Role::Plain, now);
