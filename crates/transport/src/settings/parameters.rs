@@ -125,7 +125,8 @@ parameters! {
         /// Count acknowledgements or the segments that they acknowledge.
         #[source("ns-2 2.35; RFC 5681, section 3.1; RFC 3465")]
         pub growth: GrowthBy = "acks";
-        /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
+        /// The window and its threshold are whole numbers: what is acknowledged is counted until it comes to one more, and what is cut is rounded
+        /// down. Shares and CUBIC's scale are taken in 1/1024.
         #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
         #[when(congestion = "reno" | "cubic")]
         pub whole_window: bool = "false";

@@ -94,6 +94,8 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// Congestion control looks at round-trip times, and recovery shows it none.
+    sampled: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -120,6 +122,7 @@ pub struct Tcb {
 impl Tcb {
     pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Tcb {
         let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
+        let control = Control::new(&settings, clock);
         Tcb {
             una: 0,
             next: 0,
@@ -131,8 +134,9 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
             plan: Plan::new(&settings, demand),
-            control: Control::new(&settings, clock),
+            control,
             hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
             pacer: settings.pacing.then(Default::default),
             counters: SendCounters::default(),
@@ -447,6 +451,9 @@ impl Tcb {
     #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
         self.count_as_used(now);
+        if self.sampled {
+            self.sample_control(ack, newly, now);
+        }
         if !self.ecn.forbids_growth() {
             if self.is_used(newly) {
                 let acked = self.acked(ack, newly, now);
@@ -460,6 +467,14 @@ impl Tcb {
         self.ecn.remember(ack);
         if self.una == 1 && self.settings.delay_growth {
             self.open_window(out);
+        }
+    }
+
+    #[inline(never)]
+    fn sample_control(&mut self, ack: &Ack, newly: u64, now: Time) {
+        let acked = self.acked(ack, newly, now);
+        if let Some(rtt) = acked.rtt {
+            self.control.sampled(&mut self.window, rtt, &acked);
         }
     }
 
