@@ -66,7 +66,9 @@ impl Sender {
 
     /// The application has more to send on an open connection.
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
-        self.tcb.resume(now, out);
+        if demand.bytes > 0 {
+            self.tcb.resume(now, out);
+        }
         self.tcb.add(demand);
         if !self.opening {
             self.fill(now, out);

@@ -4,7 +4,7 @@
 //! more fails the test.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{GrowthBy, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
+use ecnlab_transport::settings::{GrowthBy, LostSyn, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
 
 /// Who does not follow a rule, and why.
 pub struct Exception {
@@ -61,6 +61,14 @@ fn insists(settings: &Settings) -> bool {
     !settings.ecn_fallback
 }
 
+fn by_sample(settings: &Settings) -> bool {
+    settings.lost_syn == LostSyn::Sample
+}
+
+fn wheel(settings: &Settings) -> bool {
+    settings.timer_wheel
+}
+
 const INSISTS: &str = "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
 const RENO_ENDS: &str =
@@ -89,11 +97,18 @@ const NOT_CAPABLE: &str = "retransmissions are not capable";
 const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
+const BY_SAMPLE: &str = "with an initial timeout of 1 s the first SYN that goes again costs no window, and the sample is by timestamp (Linux tcp_init_transfer)";
+const WHEEL: &str = "timers go off at the steps of a wheel, the next of 32, 256, 2048 ms (Linux kernel/time/timer.c)";
+
 pub const EXCEPTIONS: &[Exception] = &[
     except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "one segment after a lost SYN", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "everything arrives", ALL, insists, INSISTS),
+    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, by_sample, BY_SAMPLE),
+    except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, by_sample, BY_SAMPLE),
+    except("ecn_syn_blocked", "the second SYN goes after the initial timeout", ALL, wheel, WHEEL),
+    except(BACK_OFF, "each timeout doubles the next", ALL, wheel, WHEEL),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
     // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.
