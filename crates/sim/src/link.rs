@@ -245,12 +245,13 @@ pub struct Waiting {
 
 impl Waiting {
     #[inline]
-    pub fn new(id: PacketId, packet: &Packet) -> Waiting {
+    pub fn new(id: PacketId, packets: &Arena) -> Waiting {
+        let packet = &packets[id];
         Waiting {
             packet: id,
             size: packet.size,
             flow: packet.flow,
-            rtt_us: packet.rtt_us(),
+            rtt_us: packets.rtt_us(id),
             ecn: packet.ecn,
             dialect: packet.dialect(),
             connection: packet.connection,
@@ -293,11 +294,17 @@ mod tests {
     use super::*;
     use crate::packet::{Bits, Origin};
 
+    fn waiting(packet: Packet) -> Waiting {
+        let mut packets = Arena::new();
+        let id = packets.insert(packet);
+        Waiting::new(id, &packets)
+    }
+
     #[test]
     fn a_queue_tells_directions_and_connections_apart_and_packets_of_one_of_them_not() {
         let origin = |flow, connection| Origin { flow, cursor: 0, connection, bits: Bits::default() };
-        let data = |seq, origin| Waiting::new(0, &Packet::of_segment(&Segment::plain(seq, 1000), origin, Time::ZERO, 0)).flow();
-        let ack = |origin| Waiting::new(0, &Packet::of_ack(&Ack::plain(1, 40), origin)).flow();
+        let data = |seq, origin| waiting(Packet::of_segment(&Segment::plain(seq, 1000), origin, Time::ZERO, 0)).flow();
+        let ack = |origin| waiting(Packet::of_ack(&Ack::plain(1, 40), origin)).flow();
         assert_eq!(data(1, origin(7, 0)), data(2, origin(7, 0)));
         let mut all = vec![data(1, origin(7, 0)), ack(origin(7, 0)), data(1, origin(7, 1)), ack(origin(7, 1)), data(1, origin(8, 0))];
         all.sort_unstable();
@@ -308,7 +315,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_shows_a_queue_no_round_trip_time_and_takes_no_mark() {
         let origin = Origin { flow: 0, cursor: 0, connection: 0, bits: Bits::default() };
-        let mut waiting = Waiting::new(0, &Packet::of_ack(&Ack::plain(1, 40), origin));
+        let mut waiting = waiting(Packet::of_ack(&Ack::plain(1, 40), origin));
         waiting.mark(Level::Congested);
         assert_eq!((Span::ZERO, Ecn::NotEct, false), (waiting.rtt(), waiting.ecn(), waiting.takes(Level::Congested)));
     }

@@ -26,30 +26,33 @@ pub struct Packet {
     pub sent: Time,
     pub flow: u32,
     pub size: u32,
-    /// What [`Packet::rtt_us`] and [`Packet::aside`] read.
+    /// What [`Arena::rtt_us`] and [`Packet::aside`] read.
     note: u32,
     pub ecn: Ecn,
-    pub role: Role,
-    pub bits: Bits,
     /// Which of its flow's connections it belongs to, modulo 256.
     pub connection: u8,
+    pub bits: Bits,
 }
 
-/// One-bit fields of a packet.
+/// One-bit fields of a packet, and its role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bits(u8);
+pub struct Bits(u16);
 
 impl Bits {
-    const CWR: u8 = 1;
-    const ECE: u8 = 2;
-    const RETRANSMISSION: u8 = 4;
-    const ACK: u8 = 8;
-    const MECN: u8 = 16;
-    const DATAGRAM: u8 = 32;
-    const COPY: u8 = 64;
+    const CWR: u16 = 1;
+    const ECE: u16 = 2;
+    const RETRANSMISSION: u16 = 4;
+    const ACK: u16 = 8;
+    const MECN: u16 = 16;
+    const DATAGRAM: u16 = 32;
+    const COPY: u16 = 64;
+    const PUSH: u16 = 128;
+    const RIDDEN: u16 = 256;
+    /// From here on the role's two bits.
+    const ROLE: u32 = 9;
 
-    fn new(cwr: bool, ece: bool, retransmission: bool) -> Bits {
-        Bits(u8::from(cwr) | u8::from(ece) << 1 | u8::from(retransmission) << 2)
+    fn new(role: Role, cwr: bool, ece: bool, retransmission: bool) -> Bits {
+        Bits(u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (role as u16) << Bits::ROLE)
     }
 
     /// Of all packets of a sender: what their ECN field means, and whether they are datagrams.
@@ -59,7 +62,7 @@ impl Bits {
     }
 
     /// With more bits set.
-    fn with(self, bits: u8) -> Bits {
+    fn with(self, bits: u16) -> Bits {
         Bits(self.0 | bits)
     }
 
@@ -74,6 +77,27 @@ impl Bits {
     /// Of an acknowledgement: of the segment that caused it.
     pub fn retransmission(self) -> bool {
         self.0 & Bits::RETRANSMISSION != 0
+    }
+
+    #[inline]
+    pub fn role(self) -> Role {
+        match self.0 >> Bits::ROLE & 3 {
+            0 => Role::Plain,
+            1 => Role::Syn,
+            2 => Role::Fin,
+            _ => Role::Pure,
+        }
+    }
+
+    /// The application has written no more for now.
+    pub fn push(self) -> bool {
+        self.0 & Bits::PUSH != 0
+    }
+
+    /// Of data on which an acknowledgement of the other direction rides.
+    #[inline]
+    pub fn is_ridden(self) -> bool {
+        self.0 & Bits::RIDDEN != 0
     }
 
     /// Of a copy that a link made of a packet.
@@ -109,7 +133,8 @@ pub struct Origin {
 impl Packet {
     #[inline]
     pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
-        let bits = Bits::new(segment.cwr, segment.ece, segment.retransmission);
+        let bits = Bits::new(segment.role, segment.cwr, segment.ece, segment.retransmission);
+        let push = if segment.push { Bits::PUSH } else { 0 };
         Packet {
             due: Time::ZERO,
             order: Order::default(),
@@ -121,9 +146,8 @@ impl Packet {
             size: segment.size,
             note: rtt_us,
             ecn: segment.ecn,
-            role: segment.role,
-            bits: bits.with(origin.bits.0),
             connection: origin.connection,
+            bits: bits.with(origin.bits.0 | push),
         }
     }
 
@@ -139,10 +163,9 @@ impl Packet {
             flow: origin.flow,
             size: ack.size,
             note: NONE,
-            ecn: Ecn::NotEct,
-            role: ack.role,
-            bits: Bits::new(ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
+            ecn: ack.ecn,
             connection: origin.connection,
+            bits: Bits::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
         }
     }
 
@@ -168,16 +191,22 @@ impl Packet {
         if self.bits.0 & Bits::MECN == 0 { Dialect::Classic } else { Dialect::Mecn }
     }
 
-    /// The round-trip time that it reports, in microseconds; zero if it reports none, as acknowledgements do.
+    /// What it does to the connection.
     #[inline]
-    pub fn rtt_us(&self) -> u32 {
-        if self.is_ack() { 0 } else { self.note }
+    pub fn role(&self) -> Role {
+        self.bits.role()
     }
 
-    /// Where that stands aside which not every acknowledgement carries, if it does.
+    /// Whether it carries what only some packets carry, or is of a kind that may.
+    #[inline]
+    fn may_have_aside(&self) -> bool {
+        self.bits.0 & (Bits::ACK | Bits::RIDDEN) != 0
+    }
+
+    /// Where that stands aside which not every packet carries, if it does.
     #[inline]
     fn aside(&self) -> Option<u32> {
-        (self.is_ack() && self.note != NONE).then_some(self.note)
+        (self.may_have_aside() && self.note != NONE).then_some(self.note)
     }
 
     #[inline]
@@ -185,41 +214,52 @@ impl Packet {
         Segment {
             seq: self.seq,
             size: self.size,
-            role: self.role,
+            role: self.role(),
             ecn: self.ecn,
             cwr: self.bits.cwr(),
             ece: self.bits.ece(),
             retransmission: self.bits.retransmission(),
-            push: false,
+            push: self.bits.push(),
         }
     }
 
     #[inline]
-    fn ack(&self, Aside { sacks, window }: Aside) -> Ack {
+    fn ack(&self, Aside { sacks, window, .. }: Aside) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
-            role: self.role,
+            role: self.role(),
             ece: self.bits.ece(),
             cwr: self.bits.cwr(),
             echo: self.sent,
             echo_retransmission: self.bits.retransmission(),
             window,
+            ecn: self.ecn,
             sacks,
         }
     }
 }
 
-/// What not every acknowledgement carries, so that it has no room in each packet.
+/// What not every packet carries, so that it has no room in each of them.
 #[derive(Clone, Debug)]
 struct Aside {
     sacks: Sacks,
     window: u32,
+    ride: Ride,
+}
+
+/// Of data on which an acknowledgement rides: what else of that, and what stands in the packet's own note where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ride {
+    next: u64,
+    echo: Time,
+    echo_retransmission: bool,
+    rtt_us: u32,
 }
 
 impl Default for Aside {
     fn default() -> Aside {
-        Aside { sacks: Sacks::default(), window: Ack::ANY }
+        Aside { sacks: Sacks::default(), window: Ack::ANY, ride: Ride::default() }
     }
 }
 
@@ -254,9 +294,41 @@ impl Arena {
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
         let mut packet = Packet::of_ack(ack, origin);
         if !ack.sacks.is_empty() || ack.window != Ack::ANY {
-            packet.note = self.set_aside(Aside { sacks: std::mem::take(&mut ack.sacks), window: ack.window });
+            packet.note = self.set_aside(Aside { sacks: std::mem::take(&mut ack.sacks), window: ack.window, ride: Ride::default() });
         }
         self.insert(packet)
+    }
+
+    /// Puts data into the network on which an acknowledgement of the other direction rides; the echo of marks is a flag of the packet.
+    pub fn insert_ridden(&mut self, mut packet: Packet, ack: Ack) -> PacketId {
+        let Ack { next, echo, echo_retransmission, window, sacks, ece, .. } = ack;
+        let ride = Ride { next, echo, echo_retransmission, rtt_us: packet.note };
+        packet.note = self.set_aside(Aside { sacks, window, ride });
+        packet.bits = packet.bits.with(if ece { Bits::RIDDEN | Bits::ECE } else { Bits::RIDDEN });
+        self.insert(packet)
+    }
+
+    /// Takes the acknowledgement off data, which then is as if none had been on it.
+    pub fn take_ride(&mut self, id: PacketId) -> Option<Ack> {
+        let packet = self[id];
+        let place = packet.aside().filter(|_| packet.bits.is_ridden())?;
+        let Aside { sacks, window, ride: Ride { next, echo, echo_retransmission, rtt_us } } = self.take_back(place);
+        let data = &mut self[id];
+        data.note = rtt_us;
+        data.bits = Bits(data.bits.0 & !(Bits::RIDDEN | Bits::ECE));
+        Some(Ack { ece: packet.bits.ece(), echo, echo_retransmission, window, sacks, ..Ack::plain(next, packet.size) })
+    }
+
+    /// The round-trip time that a packet reports, in microseconds; zero if it reports none, as acknowledgements do.
+    #[inline]
+    pub fn rtt_us(&self, id: PacketId) -> u32 {
+        let packet = &self[id];
+        if packet.may_have_aside() { self.rtt_aside(packet) } else { packet.note }
+    }
+
+    #[inline(never)]
+    fn rtt_aside(&self, packet: &Packet) -> u32 {
+        packet.aside().map_or(0, |place| self.asides[place as usize].ride.rtt_us)
     }
 
     /// Puts a copy of a packet into the network.
@@ -295,6 +367,7 @@ impl Arena {
         std::mem::take(&mut self.asides[place as usize])
     }
 
+    /// Takes a packet out of the network that carries nothing aside.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.live -= 1;
@@ -317,5 +390,53 @@ impl std::ops::Index<PacketId> for Arena {
 impl std::ops::IndexMut<PacketId> for Arena {
     fn index_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.packets[id as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Span;
+
+    use super::*;
+
+    fn data() -> Packet {
+        let origin = Origin { flow: 3, cursor: 0, connection: 7, bits: Bits::default() };
+        Packet::of_segment(&Segment { role: Role::Fin, push: true, ..Segment::plain(5, 1500) }, origin, Time::ZERO, 40_000)
+    }
+
+    /// What rides on data, with everything on it that may be there.
+    fn ack() -> Ack {
+        let echo = Time::ZERO + Span::from_millis(3);
+        let mut ack = Ack { ece: true, echo, echo_retransmission: true, window: 65_535, ..Ack::plain(9, 1500) };
+        ack.sacks.push(11, 12);
+        ack
+    }
+
+    #[test]
+    fn a_packet_is_a_cache_line() {
+        assert_eq!(64, size_of::<Packet>());
+    }
+
+    #[test]
+    fn what_rides_is_taken_off_as_it_was_and_leaves_data_as_if_it_had_never_been_there() {
+        let mut arena = Arena::new();
+        let id = arena.insert_ridden(data(), ack());
+        let copy = arena.copy(id);
+        assert_eq!((40_000, true), (arena.rtt_us(id), arena[id].bits.ece()));
+        assert_eq!(Some(ack()), arena.take_ride(id));
+        assert_eq!((None, 40_000, data().bits), (arena.take_ride(id), arena.rtt_us(id), arena[id].bits));
+        assert_eq!(data().segment(), arena[id].segment());
+        assert_eq!(Some(ack()), arena.take_ride(copy), "a copy carries it too");
+    }
+
+    #[test]
+    fn a_segment_is_what_it_was_when_it_arrives() {
+        for role in [Role::Plain, Role::Syn, Role::Fin, Role::Pure] {
+            for push in [false, true] {
+                let segment = Segment { role, push, cwr: push, ..Segment::plain(5, 1500) };
+                let origin = Origin { flow: 3, cursor: 0, connection: 7, bits: Bits::of_sender(Dialect::Mecn, false) };
+                assert_eq!(segment, Packet::of_segment(&segment, origin, Time::ZERO, 0).segment());
+            }
+        }
     }
 }

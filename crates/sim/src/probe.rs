@@ -102,6 +102,8 @@ pub trait Probe {
     fn sent(&mut self, _now: Time, _flow: u32, _segment: &Segment) {}
     fn received(&mut self, _now: Time, _flow: u32, _segment: &Segment) {}
     fn ack_sent(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
+    /// An acknowledgement rides on the data of the other direction that was told of last ([`Probe::sent`]).
+    fn ack_rides(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn touched(&mut self, _now: Time, _touch: &Touch) {}
     fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {}

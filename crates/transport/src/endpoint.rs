@@ -108,6 +108,17 @@ impl Endpoint {
         }
     }
 
+    /// Takes an acknowledgement that came on data.
+    ///
+    /// # Panics
+    /// As [`Endpoint::acknowledge`].
+    pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        match self {
+            Endpoint::Tcp(sender) => sender.acknowledge_on_data(ack, now, out),
+            Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
+        }
+    }
+
     /// When the sender is to be woken.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
@@ -212,6 +223,21 @@ impl Sink {
         match self {
             Sink::Tcp(receiver) => receiver.receive(segment, sent, now),
             Sink::Datagrams => Arrival { delivered: 1, ..Arrival::default() },
+        }
+    }
+
+    /// The acknowledgement that data of the other direction takes along now; none of datagrams.
+    pub fn ride(&mut self, now: Time) -> Option<Ack> {
+        match self {
+            Sink::Tcp(receiver) => Some(receiver.ride(now)),
+            Sink::Datagrams => None,
+        }
+    }
+
+    /// The other direction has a FIN of its own, so that this one's is not answered by another.
+    pub fn leave_closing(&mut self) {
+        if let Sink::Tcp(receiver) = self {
+            receiver.leave_closing();
         }
     }
 

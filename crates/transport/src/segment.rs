@@ -59,6 +59,8 @@ pub struct Ack {
     pub echo_retransmission: bool,
     /// How many bytes beyond `next` the receiver has room for; [`Ack::ANY`] if it says nothing of that.
     pub window: u32,
+    /// Its own ECN field.
+    pub ecn: Ecn,
     pub sacks: Sacks,
 }
 
@@ -118,6 +120,7 @@ impl Ack {
             echo: Time::ZERO,
             echo_retransmission: false,
             window: Ack::ANY,
+            ecn: Ecn::NotEct,
             sacks: Sacks::default(),
         }
     }

@@ -89,6 +89,7 @@ fn flags() -> impl Strategy<Value = Members> {
         "ect_on_retransmission",
         "receiver_ecn",
         "handshake_sample",
+        "whole_window",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
 }

@@ -118,6 +118,23 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
+/// Which flows are the two directions of one connection, where acknowledgements of the one ride on data of the other.
+impl<P: Probe> Simulation<P> {
+    fn join(&mut self, one: u32, other: u32) {
+        if self.flows[one as usize].acks_ride() {
+            (self.flows[one as usize].twin, self.flows[other as usize].twin) = (other, one);
+        }
+    }
+
+    /// A flow's connection is over.
+    fn part(&mut self, flow: u32) {
+        let twin = std::mem::replace(&mut self.flows[flow as usize].twin, NONE);
+        if twin != NONE {
+            self.flows[twin as usize].twin = NONE;
+        }
+    }
+}
+
 /// Does what an application asks for.
 struct Caller<'a, P> {
     simulation: &'a mut Simulation<P>,
@@ -153,6 +170,14 @@ impl<P: Probe> Caller<'_, P> {
         self.simulation.own(self.app, flow);
     }
 
+    /// Where a flow's last data brings a FIN and the flow is one direction of a connection, the other direction's FIN is not answered by another.
+    fn close_by_data(&mut self, at: u32, demand: &Demand) {
+        let twin = self.simulation.flows[at as usize].twin;
+        if demand.closes && twin != NONE {
+            self.simulation.flows[twin as usize].sink.leave_closing();
+        }
+    }
+
     /// Lets a new connection's sender begin.
     fn begin(&mut self, at: u32, demand: Demand) {
         let simulation = &mut *self.simulation;
@@ -176,6 +201,7 @@ impl<P: Probe> Caller<'_, P> {
 impl<P: Probe> Calls for Caller<'_, P> {
     fn open(&mut self, member: Member, demand: Demand) {
         let (at, now) = (self.flow(member), self.simulation.now);
+        self.simulation.part(at);
         self.simulation.flows[at as usize].connect(&demand, now);
         self.begin(at, demand);
     }
@@ -185,7 +211,11 @@ impl<P: Probe> Calls for Caller<'_, P> {
         let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
         let opening = Opening { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
         let now = self.simulation.now;
+        self.simulation.part(at);
+        self.simulation.part(to);
         self.simulation.flows[at as usize].answer(opening, &demand, now);
+        self.simulation.join(at, to);
+        self.close_by_data(at, &demand);
         self.begin(at, demand);
     }
 
@@ -197,6 +227,7 @@ impl<P: Probe> Calls for Caller<'_, P> {
         if flow.datagrams {
             flow.measures.send_datagram(now);
         }
+        self.close_by_data(at, &demand);
         self.simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
         let flow = &mut self.simulation.flows[at as usize];
         if !flow.datagrams && !flow.measures.is_sending() && !flow.sender.is_done() {

@@ -1,6 +1,7 @@
 //! Where packets begin and end: senders, receivers and what they make.
 
 use ecnlab_transport::application::Event;
+use ecnlab_transport::receiver::Arrival;
 use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
 use ecnlab_units::{Rate, Time};
 
@@ -11,21 +12,63 @@ use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
 use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
-    /// A packet has reached its sink. One of an earlier connection finds nobody there.
+    /// A packet has reached its sink.
     pub(super) fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
+        if packet.bits.is_ridden() {
+            return self.sink_ridden(id);
+        }
         self.packets.release(id);
+        let Some(mut taken) = self.take(&packet) else { return };
+        if let Some(ack) = &mut taken.arrival.held {
+            self.send_ack(packet.flow, ack);
+        }
+        if let Some(ack) = &mut taken.arrival.ack {
+            self.send_ack(packet.flow, ack);
+        }
+        self.tell_of_delivery(packet.flow, taken.heard);
+    }
+
+    /// Data has reached its sink on which an acknowledgement of the other direction rides. That is taken first, then the data; and what the
+    /// acknowledgement lets go takes along what there is to say of the data.
+    #[inline(never)]
+    fn sink_ridden(&mut self, id: PacketId) {
+        let ack = self.packets.take_ride(id);
+        let packet = self.packets[id];
+        let flow = &self.flows[packet.flow as usize];
+        let twin = flow.twin;
+        let is_taken = twin != NONE && flow.is_of_now(packet.connection, packet.sent);
+        let Some(ack) = ack.filter(|_| is_taken) else { return self.sink(id) };
+        self.packets.release(id);
+        let is_sample = self.flows[twin as usize].sender.tcp().is_some_and(|sender| ack.next > sender.una());
+        self.hear(twin, &ack, is_sample);
+        let turn = self.let_act(twin, |sender, now, out| sender.acknowledge_on_data(&ack, now, out));
+        if let Some(Taken { mut arrival, heard }) = self.take(&packet) {
+            if let Some(ack) = &mut arrival.held {
+                self.send_ack(packet.flow, ack);
+            }
+            if let Some(mut ack) = self.send_turn(twin, turn, arrival.ack) {
+                self.send_ack(packet.flow, &mut ack);
+            }
+            self.tell_of_delivery(packet.flow, heard);
+        }
+        self.end_transfer_if_done(twin);
+    }
+
+    /// Lets the sink take a packet; nothing comes of one of an earlier connection.
+    #[inline(always)]
+    fn take(&mut self, packet: &Packet) -> Option<Taken> {
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
         if !flow.is_of_now(packet.connection, packet.sent) {
-            return;
+            return None;
         }
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
         let before = flow.sink.deadline();
-        let mut arrival = flow.sink.receive(&segment, packet.sent, self.now);
+        let arrival = flow.sink.receive(&segment, packet.sent, self.now);
         let mut heard = 0;
-        if packet.role != Role::Pure {
+        if packet.role() != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
             let first_bytes = if segment.retransmission || packet.bits.copy() { 0 } else { carried };
             let delivery = Delivery { size: packet.size, new_bytes, first_bytes, delay: self.now.since(packet.sent) };
@@ -38,14 +81,14 @@ impl<P: Probe> Simulation<P> {
             heard = if flow.hears_deliveries { new_bytes } else { 0 };
         }
         self.update_sink_deadline(packet.flow, before);
-        if let Some(ack) = &mut arrival.held {
-            self.send_ack(packet.flow, ack);
-        }
-        if let Some(ack) = &mut arrival.ack {
-            self.send_ack(packet.flow, ack);
-        }
-        if heard > 0 {
-            self.tell_of(packet.flow, |member| Event::Delivered(member, heard));
+        Some(Taken { arrival, heard })
+    }
+
+    /// Tells a flow's application how many bytes more its sink can read, if any.
+    #[inline(always)]
+    fn tell_of_delivery(&mut self, flow: u32, bytes: u64) {
+        if bytes > 0 {
+            self.tell_of(flow, |member| Event::Delivered(member, bytes));
         }
     }
 
@@ -88,20 +131,33 @@ impl<P: Probe> Simulation<P> {
         if !flow.is_of_now(connection, ack.echo) {
             return;
         }
-        self.probe.ack_received(self.now, at, &ack);
-        if !ack.echo_retransmission {
+        self.hear(at, &ack, true);
+        let flow = &self.flows[at as usize];
+        let opens = ack.role == Role::Syn && flow.opens_for_application();
+        self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
+        if opens {
+            self.tell_of(at, Event::Opened);
+        }
+        self.end_transfer_if_done(at);
+    }
+
+    /// An acknowledgement has come, which may show a round-trip time.
+    #[inline(always)]
+    fn hear(&mut self, at: u32, ack: &Ack, is_sample: bool) {
+        self.probe.ack_received(self.now, at, ack);
+        if is_sample && !ack.echo_retransmission {
+            let flow = &mut self.flows[at as usize];
             let rtt = self.now.since(ack.echo);
             flow.measures.round_trip(rtt);
             if flow.counted != Counted::Nowhere {
                 self.probe.round_trip(self.now, flow.group, rtt);
             }
         }
-        let opens = ack.role == Role::Syn && flow.opens_for_application();
-        self.with_sender(at, |sender, now, out| sender.acknowledge(&ack, now, out));
-        if opens {
-            self.tell_of(at, Event::Opened);
-        }
-        let flow = &mut self.flows[at as usize];
+    }
+
+    #[inline(always)]
+    fn end_transfer_if_done(&mut self, at: u32) {
+        let flow = &self.flows[at as usize];
         if flow.measures.is_sending() && flow.sender.is_done() {
             self.end_transfer(at);
         }
@@ -151,16 +207,34 @@ impl<P: Probe> Simulation<P> {
     /// Lets a sender act, sends what it made and sets its timer.
     #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
+        let turn = self.let_act(at, act);
+        if let Some(mut ack) = self.send_turn(at, turn, None) {
+            self.send_ack(self.flows[at as usize].twin, &mut ack);
+        }
+    }
+
+    /// Lets a sender act; what it made is still to be sent.
+    #[inline(always)]
+    fn let_act(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) -> Turn {
         let mut segments = std::mem::take(&mut self.outbox);
         let flow = &mut self.flows[at as usize];
         let before = flow.sender.deadline();
         act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
+        Turn { segments, before }
+    }
+
+    /// Sends what a sender made and sets its timer. `ack` is an acknowledgement of its twin that may ride; returns it if nothing took it along.
+    #[inline(always)]
+    fn send_turn(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
+        let Turn { mut segments, before } = turn;
+        let flow = &self.flows[at as usize];
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, origin) = (flow.timer, flow.origin(at, flow.forward, flow.bits));
+        let (timer, twin, origin) = (flow.timer, flow.twin, flow.origin(at, flow.forward, flow.bits));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);
-            self.send(segment, origin, rtt_us);
+            let packet = Packet::of_segment(segment, origin, self.now, rtt_us);
+            if twin == NONE { self.send(packet, origin) } else { self.send_ridden(packet, origin, twin, &mut ack) }
         }
         segments.clear();
         self.outbox = segments;
@@ -169,12 +243,40 @@ impl<P: Probe> Simulation<P> {
             None if before.is_some() => self.deadlines.clear(timer),
             _ => {}
         }
+        ack
     }
 
-    fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
-        let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
+    #[inline]
+    fn send(&mut self, packet: Packet, origin: Origin) {
+        let id = self.packets.insert(packet);
         self.tell_of_made(id, &Sacks::default());
         self.enter(self.hops[origin.cursor as usize], id);
+    }
+
+    /// Sends data with an acknowledgement of the twin on it: that at hand, unless it answers a SYN or a FIN, or else what there is to say now.
+    /// SACK blocks are options of the header, which make the packet so much larger.
+    #[inline(never)]
+    fn send_ridden(&mut self, mut packet: Packet, origin: Origin, twin: u32, ack: &mut Option<Ack>) {
+        if packet.role() == Role::Pure {
+            return self.send(packet, origin);
+        }
+        let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
+        let Some(rides) = rides else { return self.send(packet, origin) };
+        self.probe.ack_rides(self.now, twin, &rides);
+        packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;
+        let sacks = if P::LINKS { rides.sacks.clone() } else { Sacks::default() };
+        let id = self.packets.insert_ridden(packet, rides);
+        self.tell_of_made(id, &sacks);
+        self.enter(self.hops[origin.cursor as usize], id);
+    }
+
+    /// The acknowledgement that data of the other direction takes along now, so that none waits any more.
+    fn ride(&mut self, at: u32) -> Option<Ack> {
+        let sink = &mut self.flows[at as usize].sink;
+        let before = sink.deadline();
+        let ack = sink.ride(self.now);
+        self.update_sink_deadline(at, before);
+        ack
     }
 
     /// Tells a probe that looks at packets of a new one.
@@ -186,6 +288,19 @@ impl<P: Probe> Simulation<P> {
             self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
         }
     }
+}
+
+/// What came of a packet that its sink took.
+struct Taken {
+    arrival: Arrival,
+    /// Bytes that the application hears of.
+    heard: u64,
+}
+
+/// What a sender made when it acted, and when it was to be woken before.
+struct Turn {
+    segments: Vec<Segment>,
+    before: Option<Time>,
 }
 
 /// Collects what a sender makes.

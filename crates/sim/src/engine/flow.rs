@@ -24,6 +24,8 @@ pub struct Flow {
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
+    /// The flow that is the other direction of its connection, if acknowledgements of the one ride on data of the other; else `NONE`.
+    pub twin: u32,
     /// Its application hears of each delivery.
     pub hears_deliveries: bool,
     /// Places in the calendar: of the start and the sender's timer, and of the sink.
@@ -81,6 +83,7 @@ impl Flow {
             datagrams: transport.is_datagrams(),
             started: false,
             counted: spec.counted,
+            twin: NONE,
             hears_deliveries: false,
             timer,
             sink_deadline,
@@ -137,6 +140,11 @@ impl Flow {
     #[inline]
     pub fn is_of_now(&self, connection: u8, sent: Time) -> bool {
         connection == self.connection && sent >= self.opened
+    }
+
+    /// Whether acknowledgements of a connection that goes both ways ride on data.
+    pub fn acks_ride(&self) -> bool {
+        matches!(&self.transport, Transport::Tcp(settings) if settings.acks_ride())
     }
 
     /// Whether a connection that its application opened has not been answered yet.

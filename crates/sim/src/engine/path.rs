@@ -65,7 +65,7 @@ impl<P: Probe> Simulation<P> {
 
     /// A packet comes to a measured queue.
     pub(super) fn offer(&mut self, at: u32, id: PacketId) {
-        let waiting = Waiting::new(id, &self.packets[id]);
+        let waiting = Waiting::new(id, &self.packets);
         let (now, queue, mut witness) = self.at_queue(at);
         let length = queue.discipline.len();
         queue.measures.held(length, now);
@@ -213,6 +213,7 @@ impl<P: Probe> Witness<'_, P> {
             self.probe.ack_dropped(self.now, &drop);
         } else {
             self.touch(id, what);
+            self.packets.take_ride(id);
             self.packets.release(id);
         }
     }

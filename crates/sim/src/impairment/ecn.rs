@@ -93,7 +93,7 @@ impl Marking {
 
 impl EcnPath {
     pub fn meet(self, packet: &mut Packet) -> Deed {
-        let opens = packet.role == Role::Syn;
+        let opens = packet.role() == Role::Syn;
         let before = (packet.ecn, packet.bits);
         match self {
             EcnPath::Bleach => packet.ecn = Ecn::NotEct,

@@ -92,12 +92,12 @@ impl Connection {
                 self.of_segment(now, packet, plan)
             }
         };
-        let tcp = if packet.role == Role::Syn { self.opening(tcp) } else { tcp };
+        let tcp = if packet.role() == Role::Syn { self.opening(tcp) } else { tcp };
         (tcp, if payload == plan.full_payload() { payload - self.cut } else { payload })
     }
 
     fn of_segment(&self, now: Time, packet: &Packet, plan: &Plan) -> Tcp {
-        let Packet { seq, role, .. } = *packet;
+        let (seq, role) = (packet.seq, packet.role());
         let flags =
             Flags::default().with(Flags::ACK, role != Role::Syn).with(Flags::SYN, role == Role::Syn).with(Flags::FIN, role == Role::Fin);
         let ack = match role {
@@ -110,7 +110,7 @@ impl Connection {
     }
 
     fn of_ack(&mut self, now: Time, packet: &Packet, made: &Made, plan: &Plan) -> Tcp {
-        let Packet { seq, role, .. } = *packet;
+        let (seq, role) = (packet.seq, packet.role());
         let flags = Flags::ACK.with(Flags::SYN, role == Role::Syn).with(Flags::FIN, role == Role::Fin);
         self.closed |= role == Role::Fin;
         let mut sacks = SackRuns::default();

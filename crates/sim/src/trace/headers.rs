@@ -215,7 +215,7 @@ fn ecn_flags(packet: &Packet) -> Flags {
 
 fn kind(packet: &Packet) -> Kind {
     match packet.kind() {
-        PacketKind::Data if packet.role == Role::Pure => Kind::Ack,
+        PacketKind::Data if packet.role() == Role::Pure => Kind::Ack,
         PacketKind::Data => Kind::Data,
         PacketKind::Ack => Kind::Ack,
         PacketKind::Datagram => Kind::Datagram,
@@ -224,7 +224,7 @@ fn kind(packet: &Packet) -> Kind {
 
 /// Application data in a packet, in bytes.
 fn carried(packet: &Packet, endpoint: &Endpoint) -> u32 {
-    match (packet.kind(), packet.role) {
+    match (packet.kind(), packet.role()) {
         (PacketKind::Ack, _) | (_, Role::Pure | Role::Fin) => 0,
         _ => endpoint.carried(packet.seq, packet.size),
     }

@@ -1,5 +1,7 @@
 //! What the tests of networks share: links, options and runs.
 
+pub mod told;
+
 use ecnlab_queue::registry::AqmEntry;
 use ecnlab_queue::{Composition, Limit};
 use ecnlab_sim::{Buffer, Direction, LinkName, LinkSpec, Network, Off, Options, Probe, QueueSpec, Run, Simulation};

@@ -48,6 +48,8 @@ pub struct Receiver {
     beyond: Vec<(u64, u64)>,
     held: Option<Held>,
     recent_blocks: RecentBlocks,
+    /// What the last acknowledgement echoed: when a segment was sent, and whether that was a retransmission.
+    echoed: (Time, bool),
     quick_acks: u64,
     sack_option: u32,
     agrees_to_ecn: bool,
@@ -90,6 +92,7 @@ impl Receiver {
             delays_repeated: settings.delay_repeated,
             sack_option: settings.sack_option,
             recent_blocks: RecentBlocks::new(settings.reported_blocks()),
+            echoed: (Time::ZERO, false),
             reports_twice: settings.dsack && settings.reported_blocks() > 0,
             reports_blocks: settings.reported_blocks() > 0,
             answers_at_once: !settings.delayed_ack && !three_way,
@@ -178,6 +181,39 @@ impl Receiver {
         Some(self.acknowledge_both(&held.segment, None, held.sent, false))
     }
 
+    /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
+    pub fn ride(&mut self, now: Time) -> Ack {
+        if let Some(host) = &mut self.host {
+            return host.ride(now);
+        }
+        let ack = match self.held.take() {
+            Some(held) => self.acknowledge_both(&held.segment, None, held.sent, false),
+            None => self.as_of_now(),
+        };
+        Ack { role: Role::Plain, ..ack }
+    }
+
+    /// The acknowledgement of what was acknowledged before.
+    fn as_of_now(&mut self) -> Ack {
+        let EchoBits { cwr, ece } = self.echo.before_change();
+        let (echo, echo_retransmission) = self.echoed;
+        let mut ack = Ack { ece, cwr, echo, echo_retransmission, ..Ack::plain(self.next, self.ack_size) };
+        if self.reports_blocks && !self.beyond.is_empty() {
+            self.report_blocks(self.beyond[0].0, false, &mut ack);
+        }
+        ack
+    }
+
+    /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
+    pub fn leave_closing(&mut self) {
+        if let Some(host) = &mut self.host {
+            host.leave_closing();
+        }
+        if let Some(replies) = &mut self.replies {
+            replies.leave_closing();
+        }
+    }
+
     /// SYN-ACK: agrees to ECN by ECE without CWR, if both bits offered it (RFC 3168, section 6.1.1).
     #[inline(never)]
     fn reply_to_syn(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
@@ -209,6 +245,7 @@ impl Receiver {
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.next, self.ack_size)
         };
+        self.echoed = (ack.echo, ack.echo_retransmission);
         if self.reports_blocks && (twice || !self.beyond.is_empty()) {
             self.report_blocks(segment.seq, twice, &mut ack);
         }
@@ -251,20 +288,6 @@ impl Receiver {
         match &self.host {
             Some(host) => host.waiting(),
             None => self.beyond.iter().map(|(from, to)| to - from).sum(),
-        }
-    }
-
-    /// The acknowledgement, as of now, that rides on data which goes out on the same connection: none that is held goes by itself any more.
-    pub fn ride(&mut self, now: Time) -> Ack {
-        if let Some(host) = &mut self.host {
-            return host.ride(now);
-        }
-        match self.held.take() {
-            Some(held) => self.acknowledge_both(&held.segment, None, held.sent, false),
-            // No segment has caused it, so that it is no sample of the round-trip time.
-            None => {
-                Ack { ece: self.echo.before_change().ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) }
-            }
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Replies {
     /// The reply that waits to be acknowledged.
     waiting: Option<Unacknowledged>,
     open: bool,
+    /// The other direction has a FIN of its own.
+    closes_elsewhere: bool,
     /// The number of the FIN, once it has come.
     fin: Option<u64>,
 }
@@ -28,7 +30,7 @@ struct Unacknowledged {
 
 impl Replies {
     pub fn new(rto: Span) -> Replies {
-        Replies { rto, waiting: None, open: false, fin: None }
+        Replies { rto, waiting: None, open: false, closes_elsewhere: false, fin: None }
     }
 
     /// A segment other than a SYN has come, which may acknowledge the reply that waits.
@@ -45,7 +47,12 @@ impl Replies {
 
     /// The role of an acknowledgement of all before `next`.
     pub fn role(&self, next: u64) -> Role {
-        if self.fin.is_some_and(|fin| fin < next) { Role::Fin } else { Role::Plain }
+        if !self.closes_elsewhere && self.fin.is_some_and(|fin| fin < next) { Role::Fin } else { Role::Plain }
+    }
+
+    /// The other direction has a FIN of its own: none is sent here.
+    pub fn leave_closing(&mut self) {
+        self.closes_elsewhere = true;
     }
 
     /// Whether the FIN has come, so that nothing may be delayed any more.

@@ -51,6 +51,14 @@ impl Sender {
         if self.opening {
             self.tcb.open(now, out);
         } else {
+            self.fill(now, out);
+        }
+    }
+
+    /// Sends what may be sent; then the application closes, if it does.
+    fn fill(&mut self, now: Time, out: &mut impl Output) {
+        self.recovery.fill(&mut self.tcb, now, out);
+        if self.tcb.close() {
             self.recovery.fill(&mut self.tcb, now, out);
         }
     }
@@ -60,7 +68,7 @@ impl Sender {
         self.tcb.resume(now, out);
         self.tcb.add(demand);
         if !self.opening {
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
         self.tcb.run_timer_below_one(now);
     }
@@ -85,13 +93,28 @@ impl Sender {
         self.tcb.run_timer_below_one(now);
     }
 
+    /// Takes an acknowledgement that came on data. One that acknowledges nothing new is no duplicate (RFC 5681, section 2), and the time that it
+    /// echoes is no sample (RFC 7323, section 4.1); its echo of marks counts.
+    ///
+    /// # Panics
+    /// If it acknowledges what was never sent.
+    #[inline(never)]
+    pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        if ack.next > self.tcb.una() || !ack.sacks.is_empty() {
+            return self.acknowledge(ack, now, out);
+        }
+        self.tcb.respond_to_echo(ack, now, out);
+        self.tcb.note_echo(ack);
+        self.recovery.fill(&mut self.tcb, now, out);
+    }
+
     /// The SYN has been answered, perhaps not for the first time.
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         if std::mem::take(&mut self.opening) {
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
     }
 
@@ -127,6 +150,7 @@ impl Sender {
     fn expire_one(&mut self, timer: Timer, now: Time, out: &mut impl Output) {
         match timer {
             Timer::Retransmission if self.opening => self.tcb.syn_timed_out(now, out),
+            Timer::Retransmission if self.recovery.cuts_at_timeouts() => self.recovery.timed_out(&mut self.tcb, now, out),
             Timer::Retransmission => {
                 self.recovery.reopen(&mut self.tcb, out);
                 self.tcb.time_out(now, out);

@@ -168,6 +168,27 @@ impl Settings {
         }
     }
 
+    /// Whether the window is a whole number: which algorithms know that.
+    pub fn counts_whole(&self) -> bool {
+        self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
+    }
+
+    /// Whether all packets of a connection that uses ECN are ECN-capable.
+    pub fn ect_on_all(&self) -> bool {
+        self.response == ResponseName::Dctcp && self.dctcp_ect_on_all
+    }
+
+    /// Whether an echo of a mark brings the window down over a round trip.
+    pub fn reduces_for_marks(&self) -> bool {
+        let responds = matches!(self.response, ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp);
+        self.recovery == RecoveryName::Rack && self.mark_reduction == MarkReduction::Prr && responds
+    }
+
+    /// How a window is cut.
+    pub fn rounding(&self) -> Halving {
+        if self.counts_whole() { Halving::Integer } else { self.halving }
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header
@@ -176,6 +197,12 @@ impl Settings {
     /// How long the receiver may delay an acknowledgement, if it does.
     pub fn ack_delay(&self) -> Option<Span> {
         self.delayed_ack.then_some(self.delayed_ack_time)
+    }
+
+    /// Whether acknowledgements ride on data that goes their way. Where each direction opens for itself they are two connections, and MECN's echo
+    /// needs a bit in which data says something else.
+    pub fn acks_ride(&self) -> bool {
+        self.piggyback && self.handshake == Handshake::ThreeWay && self.dialect() == Dialect::Classic
     }
 
     /// Most SACK blocks that the receiver sends in an acknowledgement; none where recovery makes no use of them.

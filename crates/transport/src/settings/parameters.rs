@@ -67,6 +67,10 @@ parameters! {
         #[source("RFC 8257, section 4.2")]
         #[when(ecn = "true", response = "dctcp")]
         pub dctcp_g: f64 = "0.0625", 0.0001..=1;
+        /// With DCTCP all packets are ECN-capable: SYN, acknowledgements and retransmissions as well.
+        #[source("RFC 8257, section 3.6; Linux tcp_ca_needs_ecn")]
+        #[when(ecn = "true", response = "dctcp")]
+        pub dctcp_ect_on_all: bool = "false";
         /// MECN's cut for incipient congestion.
         #[source("Durresi et al. 2001, section 2")]
         #[when(ecn = "true", response = "mecn")]
@@ -123,6 +127,7 @@ parameters! {
         pub growth: GrowthBy = "acks";
         /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
         #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
+        #[when(congestion = "reno" | "cubic")]
         pub whole_window: bool = "false";
         /// Grow only while the window is what limits the sender: as what is in flight shows it, or the most that was in flight in the last window.
         #[source("RFC 2861; RFC 7661; Linux tcp_cwnd_validate")]
@@ -220,7 +225,10 @@ parameters! {
         #[source("RFC 9293, section 3.10.4; Linux tcp_send_fin")]
         #[when(fin = "true")]
         pub fin_on_data: bool = "false";
-        /// A packet that is not full waits while another one that is not full is outstanding, and takes what is written meanwhile.
+        /// What is written goes on in a packet that is not full and has not gone yet; else each write begins one.
+        #[source("RFC 9293, section 3.7.4; Linux tcp_sendmsg")]
+        pub join_writes: bool = "false";
+        /// A packet that is not full waits while another one that is not full is outstanding.
         #[source("RFC 9293, section 3.7.4; Minshall 1999")]
         pub nagle: bool = "false";
         /// A lost SYN leaves an initial window of 1 and a timeout of 3 s, or nothing before the second, and the timeout that the sample gives.
@@ -244,11 +252,16 @@ parameters! {
         /// Most packets sent in answer to one ACK; 0 is no limit.
         #[source("ns-2 maxburst_")]
         pub max_burst: u64 = "0", 0..=MAX_PACKETS, "packets";
+        /// Segmentation offload: segments go in bundles, which wait for the window to allow them.
+        #[source("Linux tcp_tso_should_defer, tcp_tso_autosize")]
+        #[when(recovery = "rack")]
+        pub gso: bool = "false";
         /// Largest congestion window; 0 is no limit.
         #[source("ns-2 maxcwnd_")]
         pub cwnd_limit: u64 = "0", 0..=MAX_PACKETS, "packets";
         /// Cut the window as a real number with a whole threshold, in whole packets, or both as real numbers.
         #[source("ns-2 precisionReduce_; RFC 5681")]
+        #[when(whole_window = "false")]
         pub halving: Halving = "exact";
         /// Do not retransmit fast a second time for losses of one window.
         #[source("ns-2 bugFix_; RFC 6582, section 3.2")]
@@ -330,6 +343,10 @@ parameters! {
         #[source("ns-2 SYN_immediate_ack_; Linux TCP_MAX_QUICKACKS")]
         #[when(delayed_ack = "true")]
         pub quick_acks: u64 = "1", 0..=1000, "packets";
+        /// Once a connection carries data both ways, an acknowledgement rides on data that goes its way, and only without any goes by itself.
+        #[source("RFC 9293, section 3.8.6.3; RFC 1122, section 4.2.3.2")]
+        #[when(handshake = "three-way", ecn_echo = "classic" | "dctcp")]
+        pub piggyback: bool = "false";
         /// Most SACK blocks in an acknowledgement, where recovery uses them.
         #[source("RFC 2018, section 3; ns-2 maxSackBlocks_")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]

@@ -64,7 +64,8 @@ impl Tcb {
     /// An acknowledgement without data, which closes a handshake.
     pub fn send_pure_ack(&mut self, out: &mut impl Output) {
         let bare = Segment::plain(self.high, self.settings.ack_size);
-        out.send(Segment { role: Role::Pure, ..bare });
+        let ecn = if self.ecn.in_use() && self.settings.ect_on_all() { self.settings.codepoint.ecn() } else { bare.ecn };
+        out.send(Segment { role: Role::Pure, ecn, ..bare });
         self.counters.sent += 1;
     }
 }
