@@ -94,8 +94,10 @@ impl Wire {
         let probe = step.cause == Cause::Timer && !step.timed_out();
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
+        // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
+        let closes = settings.recovery == RecoveryName::Rack && sent.segment.role == Role::Fin;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
-        if sent.segment.retransmission || probe || seq == 0 || alone {
+        if sent.segment.retransmission || probe || seq == 0 || alone || closes {
             return Ok(());
         }
         let allowed =
