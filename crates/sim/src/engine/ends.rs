@@ -13,6 +13,8 @@ use crate::probe::{Made, Probe};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink.
+    // Each packet comes here, or to `acknowledge`: what they do stands in the loop itself.
+    #[inline(always)]
     pub(super) fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
         if packet.bits.is_ridden() {
@@ -47,7 +49,7 @@ impl<P: Probe> Simulation<P> {
             if let Some(ack) = &mut arrival.held {
                 self.send_ack(packet.flow, ack);
             }
-            if let Some(mut ack) = self.send_turn(twin, turn, arrival.ack) {
+            if let Some(mut ack) = self.send_turn_with_ack(twin, turn, arrival.ack) {
                 self.send_ack(packet.flow, &mut ack);
             }
             self.tell_of_delivery(packet.flow, heard);
@@ -103,6 +105,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sets a sink's deadline if it is not what it was `before`.
+    #[inline(always)]
     fn update_sink_deadline(&mut self, flow: u32, before: Option<Time>) {
         let flow = &self.flows[flow as usize];
         match flow.sink.deadline() {
@@ -208,8 +211,11 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let turn = self.let_act(at, act);
-        if let Some(mut ack) = self.send_turn(at, turn, None) {
-            self.send_ack(self.flows[at as usize].twin, &mut ack);
+        let twin = self.flows[at as usize].twin;
+        if twin == NONE {
+            self.send_turn(at, turn, Self::send);
+        } else if let Some(mut ack) = self.send_turn_with_ack(at, turn, None) {
+            self.send_ack(twin, &mut ack);
         }
     }
 
@@ -224,17 +230,23 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sends what a sender made and sets its timer. `ack` is an acknowledgement of its twin that may ride; returns it if nothing took it along.
+    #[inline(never)]
+    fn send_turn_with_ack(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
+        self.send_turn(at, turn, |simulation, segment, origin, rtt_us| simulation.send_ridden(segment, origin, rtt_us, &mut ack));
+        ack
+    }
+
+    /// Sends what a sender made and sets its timer.
     #[inline(always)]
-    fn send_turn(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
+    fn send_turn(&mut self, at: u32, turn: Turn, mut send: impl FnMut(&mut Self, &Segment, Origin, u32)) {
         let Turn { mut segments, before } = turn;
         let flow = &self.flows[at as usize];
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, twin, origin) = (flow.timer, flow.twin, flow.origin(at, flow.forward, flow.bits));
+        let (timer, origin) = (flow.timer, flow.origin(at, flow.forward, flow.bits));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);
-            let packet = Packet::of_segment(segment, origin, self.now, rtt_us);
-            if twin == NONE { self.send(packet, origin) } else { self.send_ridden(packet, origin, twin, &mut ack) }
+            send(self, segment, origin, rtt_us);
         }
         segments.clear();
         self.outbox = segments;
@@ -243,12 +255,11 @@ impl<P: Probe> Simulation<P> {
             None if before.is_some() => self.deadlines.clear(timer),
             _ => {}
         }
-        ack
     }
 
-    #[inline]
-    fn send(&mut self, packet: Packet, origin: Origin) {
-        let id = self.packets.insert(packet);
+    #[inline(never)]
+    fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
+        let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
         self.tell_of_made(id, &Sacks::default());
         self.enter(self.hops[origin.cursor as usize], id);
     }
@@ -256,12 +267,14 @@ impl<P: Probe> Simulation<P> {
     /// Sends data with an acknowledgement of the twin on it: that at hand, unless it answers a SYN or a FIN, or else what there is to say now.
     /// SACK blocks are options of the header, which make the packet so much larger.
     #[inline(never)]
-    fn send_ridden(&mut self, mut packet: Packet, origin: Origin, twin: u32, ack: &mut Option<Ack>) {
-        if packet.role() == Role::Pure {
-            return self.send(packet, origin);
+    fn send_ridden(&mut self, segment: &Segment, origin: Origin, rtt_us: u32, ack: &mut Option<Ack>) {
+        if segment.role == Role::Pure {
+            return self.send(segment, origin, rtt_us);
         }
+        let twin = self.flows[origin.flow as usize].twin;
         let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
-        let Some(rides) = rides else { return self.send(packet, origin) };
+        let Some(rides) = rides else { return self.send(segment, origin, rtt_us) };
+        let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;
         let sacks = if P::LINKS { rides.sacks.clone() } else { Sacks::default() };

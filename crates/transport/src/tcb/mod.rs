@@ -92,6 +92,9 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// An echo of a mark is responded to before recovery takes the acknowledgement. Without a response nothing says CWR, and the echo that stays
+    /// on must not keep the window from growing.
+    responds_at_once: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -128,6 +131,7 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            responds_at_once: settings.response != ResponseName::None && !settings.reduces_for_marks(),
             plan: Plan::new(&settings, demand),
             control: Control::new(&settings, clock),
             hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
