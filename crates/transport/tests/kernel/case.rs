@@ -19,8 +19,6 @@ pub struct Case {
     pub kind: String,
     pub settings: Settings,
     pub clock: HostClock,
-    /// Accounting and times of an autotuned buffer are exact only at first.
-    pub is_autotuned: bool,
     pub arrivals: Vec<Arrival>,
     pub answers: Vec<Answer>,
 }
@@ -150,7 +148,6 @@ impl Case {
             name: text(&case["name"]),
             kind: text(&case["kind"]),
             clock: HostClock::new(&settings, settings.tick * ticks + phase),
-            is_autotuned: settings.receive_window == ReceiveWindow::Autotuned,
             answers: packets.iter().filter(|packet| !packet.from_sender).map(|packet| answer(packet, &numbers)).collect(),
             arrivals,
             settings,

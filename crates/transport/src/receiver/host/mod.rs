@@ -1,21 +1,22 @@
 //! A receiver as a host's stack has it, where `delayed_ack_rule` is `quick`: what an acknowledgement says is what stands when it goes.
 //!
 //! ```text
-//!                    segment
-//!                       |
-//!     opening   SYN: SYN-ACK          old, or by its timestamp older than what came before: told at once, and what came twice
-//!                       |
-//!     marks, late, room   in order: stored, with all behind it that is here     beyond a gap: stored and reported     no room: dropped
-//!                       |
-//!     quick, compressed   acknowledged now, by a timer, or merged
-//!                       |
-//!     reader    the application reads: the buffer empties, grows, and a window that opens is told; at the end it closes
+//!                         segment
+//!                            |
+//!     opening                SYN: SYN-ACK
+//!                            |
+//!     intake                 stored or dropped; what it says of marks (marks), gaps (late), the buffer (room), the round trip (trips)
+//!                            |
+//!     quick, compressed      acknowledged now, by a timer, or merged with others
+//!                            |
+//!     reader, autotune       the application reads: the buffer empties, grows, and a window that opens is told; at the end it closes
 //! ```
 //!
 //! Positions in the data are in bytes from the first byte on, with one for the FIN; segments are known by number.
 
 mod autotune;
 mod compressed;
+mod intake;
 mod late;
 mod marks;
 mod opening;
@@ -32,7 +33,7 @@ use self::marks::Marks;
 use self::opening::Opening;
 use self::quick::{Due, QuickAcks};
 use self::reader::{Reader, Wake};
-use self::room::{Room, Stored};
+use self::room::Room;
 use self::trips::RoundTrips;
 use super::{Arrival, BLOCK_SIZE, echo::EchoBits};
 use crate::clock::HostClock;
@@ -40,20 +41,8 @@ use crate::segment::{Ack, Role, Segment};
 use crate::settings::{EchoStyle, Handshake, Settings};
 use crate::timer::earlier;
 
-/// Quick acknowledgements after a mark, or after a segment that is not ECN-capable among others that are.
-const AFTER_MARK: u32 = 2;
-
-/// Quick acknowledgements after what came twice, as at the start of a usual connection (Linux TCP_MAX_QUICKACKS).
-const AFTER_REPEAT: u32 = 16;
-
 /// Packets without data that are out of place are answered at most so often (RFC 5961, section 7; ip-sysctl tcp_invalid_ratelimit).
 const BETWEEN_ANSWERS: Span = Span::from_millis(500);
-
-/// Of smaller segments the window does not learn.
-const LEAST_TO_LEARN: u32 = 128;
-
-/// What a timestamp may be older than the last one and still count, in milliseconds (RFC 7323, section 5).
-const OLDER: u64 = 1;
 
 #[derive(Debug)]
 pub struct Host {
@@ -94,6 +83,8 @@ pub struct Host {
     /// What is still to go out at the time of the last call.
     out: Vec<Ack>,
     now: Time,
+    /// What timestamps say: an acknowledgement that was merged goes with the time of the last arrival.
+    stamp: Time,
 }
 
 impl Host {
@@ -129,6 +120,7 @@ impl Host {
             header: settings.header,
             out: Vec::new(),
             now: Time::ZERO,
+            stamp: Time::ZERO,
         }
     }
 
@@ -145,7 +137,7 @@ impl Host {
     /// Takes a segment that was sent at `sent`.
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let before = self.next;
-        self.now = now;
+        (self.now, self.stamp) = (now, now);
         if segment.role == Role::Syn {
             self.take_syn(segment, sent, now);
         } else {
@@ -217,16 +209,9 @@ impl Host {
         let (echo, echo_retransmission) = self.echo;
         let window = self.room.as_ref().map_or(Ack::ANY, Room::first);
         let ece = self.marks.is_agreed();
-        self.trips.sent(now);
-        self.out.push(Ack {
-            role: Role::Syn,
-            ece,
-            echo,
-            echo_retransmission,
-            window,
-            ecn: self.marks.own(),
-            ..Ack::plain(1, self.ack_size)
-        });
+        self.trips.sent(self.stamp, now);
+        let ecn = self.marks.own();
+        self.out.push(Ack { role: Role::Syn, ece, echo, echo_retransmission, window, ecn, ..Ack::plain(1, self.ack_size) });
     }
 
     fn open(&mut self, sent: Time, now: Time) {
@@ -240,6 +225,7 @@ impl Host {
         self.reader.open(self.room.as_ref(), self.bytes, now);
         self.before = self.next;
         self.echo = (sent, false);
+        self.answered = None;
     }
 
     /// An acknowledgement without data: it may acknowledge the FIN. One before what was acknowledged, as a probe of a closed window is, is answered.
@@ -267,182 +253,6 @@ impl Host {
         if !self.is_too_soon(now) {
             self.send(Role::Plain, now);
         }
-    }
-
-    /// Whether a segment's timestamp is older than what was echoed last (RFC 7323, section 5.3).
-    fn is_outdated(&self, sent: Time) -> bool {
-        self.timestamps && self.clock.millis(self.echo.0) > self.clock.millis(sent) + OLDER
-    }
-
-    /// What is echoed: the last segment that began where the last acknowledgement ended, or before (RFC 7323, section 4.3).
-    fn learn_time(&mut self, segment: &Segment, sent: Time) {
-        if segment.seq <= self.acked && self.clock.millis(sent) >= self.clock.millis(self.echo.0) {
-            self.echo = (sent, segment.retransmission);
-        }
-    }
-
-    fn take_data(&mut self, segment: &Segment, sent: Time, now: Time) {
-        if self.is_outdated(sent) || segment.seq + 1 < self.acked {
-            self.answer_repeated(segment, now);
-            return;
-        }
-        if segment.cwr {
-            self.marks.take_reduction();
-            self.acks.hurry();
-        }
-        self.learn_time(segment, sent);
-        let payload = self.payload(segment);
-        self.trips.take(payload >= self.acks.segment(), sent, now);
-        self.late.forget_repeat();
-        self.queue(segment, payload, now);
-        self.consider(now);
-        self.read(now);
-    }
-
-    fn payload(&self, segment: &Segment) -> u32 {
-        segment.size.saturating_sub(self.header)
-    }
-
-    fn window(&self) -> Option<i64> {
-        self.room.as_ref().map(Room::window)
-    }
-
-    fn queue(&mut self, segment: &Segment, payload: u32, now: Time) {
-        let memory = room::memory_of(segment.size);
-        let stored = Stored { payload, memory, fin: segment.role == Role::Fin };
-        if segment.seq < self.next {
-            self.late.repeat(segment.seq);
-            self.take_no_more();
-        } else if segment.seq > self.next {
-            self.take_late(segment, stored, now);
-        } else if self.room.as_ref().is_some_and(|room| room.left(self.bytes) == 0) {
-            self.take_no_more();
-        } else if self.reader.is_idle() || self.has_memory() {
-            self.take_next(segment, stored, now);
-        }
-    }
-
-    /// What came is dropped, and that is told at once.
-    fn take_no_more(&mut self) {
-        self.acks.enter(AFTER_REPEAT, self.window());
-        self.acks.schedule();
-    }
-
-    /// Whether there is memory for one more segment; if not, it is dropped without a word.
-    fn has_memory(&mut self) -> bool {
-        let Some(room) = self.room.as_mut().filter(|room| room.is_overfull()) else { return true };
-        self.acks.slow_down();
-        room.give_way()
-    }
-
-    /// The segment expected, and all behind it that is here.
-    fn take_next(&mut self, segment: &Segment, stored: Stored, now: Time) {
-        if let Some(room) = &mut self.room {
-            room.store(stored.memory);
-        }
-        self.advance(stored);
-        if stored.payload > 0 {
-            self.follow(segment, stored, now);
-        }
-        self.end(stored);
-        if !self.late.is_empty() {
-            while let Some(stored) = self.late.take(self.next) {
-                self.advance(stored);
-                self.end(stored);
-            }
-            if self.late.is_empty() {
-                self.acks.hurry();
-            }
-            self.late.pass(self.next);
-        }
-    }
-
-    fn advance(&mut self, stored: Stored) {
-        self.next += 1;
-        self.bytes += u64::from(stored.payload) + u64::from(stored.fin);
-        self.reader.queue(stored);
-    }
-
-    /// The sender has no more: the application will close in turn, and that carries what is to be acknowledged.
-    fn end(&mut self, stored: Stored) {
-        if stored.fin {
-            self.ended = true;
-            self.acks.schedule();
-            self.acks.answer();
-        }
-    }
-
-    /// What new data in order says of the sender and the path.
-    fn follow(&mut self, segment: &Segment, stored: Stored, now: Time) {
-        let window = self.window();
-        self.acks.take(stored.payload, segment.push || stored.fin, now, self.quick_acks, window);
-        self.trips.take_window(self.bytes, window.map_or(u64::MAX / 2, |window| window as u64), now);
-        self.take_mark(segment, now);
-        if stored.payload >= LEAST_TO_LEARN {
-            self.grow(stored);
-        }
-    }
-
-    fn grow(&mut self, stored: Stored) {
-        let segment = self.acks.segment();
-        if self.room.as_mut().is_some_and(|room| room.grow(stored, segment)) {
-            self.acks.grew();
-        }
-    }
-
-    fn take_mark(&mut self, segment: &Segment, now: Time) {
-        if self.marks.changes(segment) {
-            if self.acks.is_delaying() {
-                self.send_before_change(now);
-            }
-            self.acks.hurry();
-        }
-        if segment.ecn.is_capable() {
-            self.before = self.next;
-        }
-        if self.marks.take(segment) {
-            self.acks.enter(AFTER_MARK, self.window());
-        }
-    }
-
-    /// A segment beyond a gap, perhaps for the second time.
-    fn take_late(&mut self, segment: &Segment, stored: Stored, now: Time) {
-        self.take_mark(segment, now);
-        if !self.has_memory() {
-            return;
-        }
-        self.acks.schedule();
-        let seq = segment.seq;
-        let (is_first, twice) = (self.late.is_empty(), self.late.has(seq));
-        if twice {
-            self.late.repeat(seq);
-        }
-        // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do.
-        if !is_first && self.late.place(seq) >= 2 && self.compressed.as_ref().is_some_and(Compressed::is_waiting) {
-            self.send(Role::Plain, now);
-            self.acks.schedule();
-        }
-        if !twice {
-            self.late.store(seq, stored);
-        }
-        self.late.report(seq);
-        if !twice {
-            if self.late.reports() {
-                self.grow(stored);
-            }
-            if let Some(room) = &mut self.room {
-                room.store(stored.memory);
-            }
-        }
-    }
-
-    /// A segment that is older than the last acknowledgement.
-    fn answer_repeated(&mut self, segment: &Segment, now: Time) {
-        if segment.seq < self.next {
-            self.acks.enter(AFTER_REPEAT, self.window());
-            self.late.repeat(segment.seq);
-        }
-        self.send(Role::Plain, now);
     }
 
     /// Acknowledges what waits, now or later.
@@ -528,7 +338,7 @@ impl Host {
         if let Some(compressed) = &mut self.compressed {
             compressed.sent();
         }
-        self.trips.sent(now);
+        self.trips.sent(self.stamp, now);
         Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.marks.own(), sacks }
     }
 
@@ -555,6 +365,7 @@ impl Host {
 
     /// The acknowledgement that rides on data that goes out now.
     pub fn ride(&mut self, now: Time) -> Ack {
+        self.stamp = now;
         let ack = self.make(Role::Plain, self.next, now);
         self.acks.sent();
         self.acks.sent_data(now);
@@ -584,10 +395,13 @@ impl Host {
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         let compressed = self.compressed.as_ref();
         let (merged, merges) = (compressed.and_then(Compressed::deadline), compressed.is_some_and(Compressed::is_waiting));
+        if is_due(merged) {
+            self.send(Role::Plain, now);
+            return;
+        }
+        self.stamp = now;
         if is_due(self.opening.deadline()) {
             self.reply_again(now);
-        } else if is_due(merged) {
-            self.send(Role::Plain, now);
         } else if is_due(self.acks.deadline(merges)) {
             if self.acks.expire() || merges {
                 self.send(Role::Plain, now);

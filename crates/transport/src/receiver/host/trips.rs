@@ -17,7 +17,7 @@ use crate::clock::HostClock;
 use crate::settings::Settings;
 
 /// What packets may be late on an empty way.
-const LATE: Span = Span::from_micros(100);
+const LATE: Span = Span::from_micros(50);
 
 #[derive(Debug)]
 pub struct RoundTrips {
@@ -27,12 +27,19 @@ pub struct RoundTrips {
     estimate: u64,
     /// How long an acknowledgement takes to the sender.
     way_back: Option<Span>,
-    /// When acknowledgements were sent, the earliest first: the one that was echoed last, and those after it.
-    sent: VecDeque<Time>,
+    /// Acknowledgements, the earliest first: the one that was echoed last, and those after it.
+    sent: VecDeque<Sent>,
     /// The echo of the last sample, in milliseconds.
     echoed: Option<u64>,
     /// Since when a window of data is awaited, and where it ends.
     window: Option<(Time, u64)>,
+}
+
+/// An acknowledgement: when it was sent, and what its timestamp says.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    stamp: Time,
 }
 
 fn micros(span: Span) -> u64 {
@@ -45,16 +52,16 @@ impl RoundTrips {
         RoundTrips { timestamps, clock, estimate: 0, way_back: None, sent: VecDeque::new(), echoed: None, window: None }
     }
 
-    /// An acknowledgement goes out.
-    pub fn sent(&mut self, now: Time) {
-        if self.timestamps && self.sent.back() != Some(&now) {
-            self.sent.push_back(now);
+    /// An acknowledgement goes out with this timestamp.
+    pub fn sent(&mut self, stamp: Time, now: Time) {
+        if self.timestamps && self.sent.back().is_none_or(|last| last.at != now) {
+            self.sent.push_back(Sent { at: now, stamp });
         }
     }
 
     /// The sender's answer to the SYN-ACK has come, which was sent at `sent`.
     pub fn open(&mut self, sent: Time) {
-        let first = self.sent.back().copied();
+        let first = self.sent.back().map(|first| first.at);
         self.way_back = first.filter(|&first| first <= sent).map(|first| sent.since(first));
     }
 
@@ -64,11 +71,10 @@ impl RoundTrips {
             return;
         }
         let way_back = *self.way_back.get_or_insert_with(|| now.since(sent));
-        while self.sent.get(1).is_some_and(|&next| next + way_back <= sent + LATE) {
+        while self.sent.get(1).is_some_and(|next| next.at + way_back <= sent + LATE) {
             self.sent.pop_front();
         }
-        let Some(&echo) = self.sent.front() else { return };
-        let echo = self.clock.millis(echo);
+        let Some(echo) = self.sent.front().map(|echo| self.clock.millis(echo.stamp)) else { return };
         if self.echoed.replace(echo) != Some(echo) && is_full {
             self.learn((self.clock.millis(now) - echo).max(1) * 1000);
         }
@@ -112,13 +118,13 @@ mod tests {
     fn a_segment_echoes_the_acknowledgement_that_its_sender_had() {
         let settings = profile::settings("linux");
         let mut trips = RoundTrips::new(&settings, HostClock::new(&settings, Span::ZERO));
-        trips.sent(at(20_000));
+        trips.sent(at(20_000), at(20_000));
         trips.open(at(40_000));
         // Sent with the answer, 21.2 ms after the SYN-ACK came back: 61 - 20 ms.
         trips.take(true, at(40_000), at(61_200));
         assert_eq!(Span::from_millis(41), trips.estimate());
-        trips.sent(at(61_200));
-        trips.sent(at(62_400));
+        trips.sent(at(61_200), at(61_200));
+        trips.sent(at(62_400), at(62_400));
         // The first of these two acknowledgements is what it echoes: 103 - 61 = 42 ms count by an eighth.
         trips.take(true, at(81_200), at(103_000));
         assert_eq!(Span::from_micros(41_125), trips.estimate());
