@@ -81,12 +81,7 @@ impl Bits {
 
     #[inline]
     pub fn role(self) -> Role {
-        match self.0 >> Bits::ROLE & 3 {
-            0 => Role::Plain,
-            1 => Role::Syn,
-            2 => Role::Fin,
-            _ => Role::Pure,
-        }
+        [Role::Plain, Role::Syn, Role::Fin, Role::Pure][usize::from(self.0 >> Bits::ROLE & 3)]
     }
 
     /// The application has written no more for now.
@@ -291,7 +286,7 @@ impl Arena {
         id
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
         let mut packet = Packet::of_ack(ack, origin);
         if !ack.sacks.is_empty() || ack.window != Ack::ANY {

@@ -21,14 +21,14 @@ impl<P: Probe> Simulation<P> {
             return self.sink_ridden(id);
         }
         self.packets.release(id);
-        let Some(mut taken) = self.take(&packet) else { return };
-        if let Some(ack) = &mut taken.arrival.held {
-            self.send_ack(packet.flow, ack);
-        }
-        if let Some(ack) = &mut taken.arrival.ack {
-            self.send_ack(packet.flow, ack);
-        }
-        self.tell_of_delivery(packet.flow, taken.heard);
+        self.take(&packet, |simulation, arrival| {
+            if let Some(ack) = &mut arrival.held {
+                simulation.send_ack(packet.flow, ack);
+            }
+            if let Some(ack) = &mut arrival.ack {
+                simulation.send_ack(packet.flow, ack);
+            }
+        });
     }
 
     /// Data has reached its sink on which an acknowledgement of the other direction rides. That is taken first, then the data; and what the
@@ -45,30 +45,29 @@ impl<P: Probe> Simulation<P> {
         let is_sample = self.flows[twin as usize].sender.tcp().is_some_and(|sender| ack.next > sender.una());
         self.hear(twin, &ack, is_sample);
         let turn = self.let_act(twin, |sender, now, out| sender.acknowledge_on_data(&ack, now, out));
-        if let Some(Taken { mut arrival, heard }) = self.take(&packet) {
+        self.take(&packet, |simulation, arrival| {
             if let Some(ack) = &mut arrival.held {
-                self.send_ack(packet.flow, ack);
+                simulation.send_ack(packet.flow, ack);
             }
-            if let Some(mut ack) = self.send_turn_with_ack(twin, turn, arrival.ack) {
-                self.send_ack(packet.flow, &mut ack);
+            if let Some(mut ack) = simulation.send_turn_with_ack(twin, turn, arrival.ack.take()) {
+                simulation.send_ack(packet.flow, &mut ack);
             }
-            self.tell_of_delivery(packet.flow, heard);
-        }
+        });
         self.end_transfer_if_done(twin);
     }
 
-    /// Lets the sink take a packet; nothing comes of one of an earlier connection.
+    /// Lets the sink take a packet, sends what comes of it and tells the application; nothing comes of one of an earlier connection.
     #[inline(always)]
-    fn take(&mut self, packet: &Packet) -> Option<Taken> {
+    fn take(&mut self, packet: &Packet, send: impl FnOnce(&mut Self, &mut Arrival)) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
         if !flow.is_of_now(packet.connection, packet.sent) {
-            return None;
+            return;
         }
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
         let before = flow.sink.deadline();
-        let arrival = flow.sink.receive(&segment, packet.sent, self.now);
+        let mut arrival = flow.sink.receive(&segment, packet.sent, self.now);
         let mut heard = 0;
         if packet.role() != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
@@ -83,14 +82,9 @@ impl<P: Probe> Simulation<P> {
             heard = if flow.hears_deliveries { new_bytes } else { 0 };
         }
         self.update_sink_deadline(packet.flow, before);
-        Some(Taken { arrival, heard })
-    }
-
-    /// Tells a flow's application how many bytes more its sink can read, if any.
-    #[inline(always)]
-    fn tell_of_delivery(&mut self, flow: u32, bytes: u64) {
-        if bytes > 0 {
-            self.tell_of(flow, |member| Event::Delivered(member, bytes));
+        send(self, &mut arrival);
+        if heard > 0 {
+            self.tell_of(packet.flow, |member| Event::Delivered(member, heard));
         }
     }
 
@@ -301,13 +295,6 @@ impl<P: Probe> Simulation<P> {
             self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
         }
     }
-}
-
-/// What came of a packet that its sink took.
-struct Taken {
-    arrival: Arrival,
-    /// Bytes that the application hears of.
-    heard: u64,
 }
 
 /// What a sender made when it acted, and when it was to be woken before.
