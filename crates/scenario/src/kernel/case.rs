@@ -106,11 +106,12 @@ pub struct Packet {
     /// In bytes: the SYN is 0, the first data 1.
     pub seq: u64,
     pub len: u64,
-    pub ack: u64,
+    /// Nothing where ours does not say.
+    pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
     pub ecn: [u8; 2],
-    pub window: u64,
+    pub window: Option<u64>,
     pub tsval: Option<u64>,
     pub tsecr: Option<u64>,
     pub sacks: Vec<(u64, u64)>,
@@ -163,6 +164,11 @@ impl Case {
             packets: top.field("packets")?.table(&packet_columns)?.iter().map(Packet::read).collect::<Result<_, _>>()?,
             states: top.field("states")?.table(&state_columns)?.iter().map(State::read).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Whether the side that answers has data of its own.
+    pub fn goes_both_ways(&self) -> bool {
+        self.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_)))
     }
 
     /// What one side sent, in the order in which it did.
@@ -281,10 +287,10 @@ impl Packet {
             fate: row.field("fate")?.text()?,
             seq: row.field("seq")?.whole()?,
             len: row.field("len")?.whole()?,
-            ack: row.field("ack")?.whole()?,
+            ack: Some(row.field("ack")?.whole()?),
             flags: row.field("flags")?.text()?,
             ecn: [row.field("ecn_in")?.whole()? as u8, row.field("ecn_out")?.whole()? as u8],
-            window: row.field("window")?.whole()?,
+            window: Some(row.field("window")?.whole()?),
             tsval: stamp("tsval_ms")?,
             tsecr: stamp("tsecr_ms")?,
             sacks: row.field("sack")?.blocks()?,

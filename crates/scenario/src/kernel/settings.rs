@@ -1,6 +1,8 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
+use ecnlab_transport::settings::ReceiveWindow;
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, Values};
 
 use super::case::{A, B, Case, Deed, Packet, Syn, Tcp, When};
@@ -60,9 +62,6 @@ fn tick(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
-    if case.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_))) {
-        return Err("not built: data in both directions".to_owned());
-    }
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
     let mut set = |name: &str, value: &str| set(&mut values, name, value);
     congestion(tcp, &mut set)?;
@@ -81,6 +80,21 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
         switch(name, value, &mut set)?;
     }
     Ok(Settings::of(&values))
+}
+
+/// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
+pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
+    let window = if case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1") { ReceiveWindow::Autotuned } else { ReceiveWindow::Fixed };
+    let usual = profile::settings(PROFILE);
+    Settings {
+        receive_window: window,
+        receive_buffer: usual.receive_buffer,
+        receive_buffer_max: usual.receive_buffer_max,
+        interactive: false,
+        reader_stops: OrOff(None),
+        reader_resumes: OrOff(None),
+        ..settings.clone()
+    }
 }
 
 fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
