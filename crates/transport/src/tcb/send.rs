@@ -150,8 +150,9 @@ impl Tcb {
             segment.ece = offers;
             segment.cwr |= offers && three_way;
         }
-        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
-            segment.ecn = Ecn::NotEct;
+        if settings.offers_ecn() || segment.role == Role::Syn {
+            // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
+            segment.ecn = if settings.ecn && settings.ect_on_all() { settings.codepoint.ecn() } else { Ecn::NotEct };
         }
         segment
     }
