@@ -58,7 +58,8 @@ pub struct Tcp {
 pub struct Syn {
     pub sack: bool,
     pub timestamps: bool,
-    pub scale: bool,
+    /// By how many bits the windows of this side are shifted.
+    pub scale: Option<u64>,
 }
 
 /// The router and the ways to it.
@@ -220,7 +221,7 @@ impl Tcp {
 
 impl Syn {
     fn read(field: &Field) -> Result<Syn, String> {
-        let scale = field.optional("wscale").is_some_and(|scale| scale.json.is_u64());
+        let scale = field.optional("wscale").and_then(|scale| scale.json.as_u64());
         Ok(Syn { sack: field.field("sack")?.truth()?, timestamps: field.field("timestamps")?.truth()?, scale })
     }
 }

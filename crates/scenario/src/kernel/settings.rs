@@ -84,12 +84,13 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
 pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
-    let window = if case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1") { ReceiveWindow::Autotuned } else { ReceiveWindow::Fixed };
     let usual = profile::settings(PROFILE);
     Settings {
-        receive_window: window,
+        receive_window: ReceiveWindow::Autotuned,
+        buffer_follows_reading: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
         receive_buffer: usual.receive_buffer,
-        receive_buffer_max: usual.receive_buffer_max,
+        // Its SYN's scale tells how large it may become.
+        receive_buffer_max: case.tcp.syns[usize::from(A)].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
         interactive: false,
         reader_stops: OrOff(None),
         reader_resumes: OrOff(None),
@@ -151,7 +152,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let blocks = BLOCKS[usize::from(!tcp.timestamps())];
     set("timestamps", if tcp.timestamps() { "true" } else { "false" });
-    set("window_scaling", if tcp.both(|syn| syn.scale) { "true" } else { "false" });
+    set("window_scaling", if tcp.both(|syn| syn.scale.is_some()) { "true" } else { "false" });
     set("sack_blocks", if tcp.both(|syn| syn.sack) { blocks } else { "0" });
     if !tcp.both(|syn| syn.sack) {
         set("dsack", "false");
@@ -183,5 +184,5 @@ fn header(tcp: &Tcp) -> u32 {
 fn syn_size(tcp: &Tcp) -> u32 {
     let Syn { sack, timestamps, scale } = tcp.syns[usize::from(A)];
     let stamps = if timestamps { TIMESTAMPS } else { u32::from(sack) * SACK_ALONE };
-    BARE_HEADER + MSS + stamps + u32::from(scale) * SCALE
+    BARE_HEADER + MSS + stamps + u32::from(scale.is_some()) * SCALE
 }
