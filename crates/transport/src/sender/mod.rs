@@ -293,6 +293,24 @@ mod tests {
     }
 
     #[test]
+    fn a_train_of_acknowledgements_ends_slow_start_under_any_recovery() {
+        for recovery in [RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Rack] {
+            let base = Settings { recovery, hystart: HystartName::TrainDelay, timestamps: true, ..profile::settings("ns2") };
+            let start = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 40, max_window: 1000, ..base };
+            let mut sender = sender_of(start, 1000);
+            let mut sent = Sent(Vec::new());
+            sender.start(Time::ZERO, &mut sent);
+            // The path of 40 ms and a millisecond for the network card hold a train of 20.5 ms.
+            for milli in 0..=21 {
+                assert!(sender.window().ssthresh > 999.0, "{recovery} at {milli} ms");
+                let (echo, now) = [milli, 40 + milli].map(|at| Time::ZERO + Span::from_millis(at)).into();
+                sender.acknowledge(&Ack { echo, ..Ack::plain(1 + milli, 40) }, now, &mut sent);
+            }
+            assert!(sender.window().ssthresh < 70.0, "{recovery}: {:?}", sender.window());
+        }
+    }
+
+    #[test]
     fn any_cut_ends_the_first_slow_start_for_good() {
         for recovery in [RecoveryName::Tahoe, RecoveryName::NewReno] {
             let settings = Settings { recovery, hystart: HystartName::PlusPlus, ..profile::settings("ns2") };
