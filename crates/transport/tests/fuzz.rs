@@ -89,6 +89,10 @@ fn flags() -> impl Strategy<Value = Members> {
         "ect_on_retransmission",
         "receiver_ecn",
         "handshake_sample",
+        "fin_on_data",
+        "join_writes",
+        "nagle",
+        "timer_wheel",
         "whole_window",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
@@ -114,6 +118,9 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("sack_blocks", &["1", "2", "3", "4"]),
         choice("delayed_ack_rule", &["fixed", "arrivals"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
+        choice("lost_syn", &["rfc6298", "sample"]),
+        choice("idle_restart", &["off", "initial", "halve"]),
+        choice("window_validation", &["off", "flight", "largest-flight"]),
         choice("max_burst", &["0", "1", "3"]),
         choice("min_window", &["0", "1", "2"]),
     ];

@@ -95,7 +95,9 @@ impl Wire {
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
-        if sent.segment.retransmission || probe || seq == 0 || alone {
+        // The one segment that closes a connection does not wait for the window (Linux tcp_cwnd_test).
+        let closes = sent.segment.role == Role::Fin && settings.recovery == RecoveryName::Rack;
+        if sent.segment.retransmission || probe || seq == 0 || alone || closes {
             return Ok(());
         }
         let allowed =
