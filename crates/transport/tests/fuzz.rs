@@ -90,6 +90,9 @@ fn flags() -> impl Strategy<Value = Members> {
         "receiver_ecn",
         "handshake_sample",
         "whole_window",
+        "compressed_sacks",
+        "interactive",
+        "window_scaling",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
 }
@@ -111,7 +114,9 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("initial_window", &["1", "2", "4", "10"]),
         choice("duplicate_threshold", &["1", "2", "3", "5"]),
         choice("sack_blocks", &["1", "2", "3", "4"]),
-        choice("delayed_ack_rule", &["fixed", "arrivals"]),
+        choice("delayed_ack_rule", &["fixed", "arrivals", "quick"]),
+        choice("receive_window", &["any", "fixed", "autotuned"]),
+        choice("receive_buffer", &["16384 B", "65536 B", "262144 B"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
         choice("max_burst", &["0", "1", "3"]),
         choice("min_window", &["0", "1", "2"]),
