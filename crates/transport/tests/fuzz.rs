@@ -104,6 +104,7 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("recovery", &["tahoe", "reno", "newreno", "sack1", "vegas", "sack", "fack", "rack"]),
         choice("congestion", &["reno", "aimd", "cubic", "vegas"]),
         choice("halving", &["exact", "integer", "real"]),
+        choice("hystart", &["off", "plus-plus", "train-delay"]),
         choice("growth", &["acks", "segments"]),
         choice("cut_from", &["window", "flight"]),
         choice("timer_restart", &["after-sample", "before-sample", "rfc6298"]),

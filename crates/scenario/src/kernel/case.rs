@@ -201,6 +201,14 @@ impl Tcp {
     }
 }
 
+impl Tcp {
+    /// What a kernel's switch of one side is set to, if it is.
+    pub fn switched(&self, side: u8, name: &str) -> Option<&str> {
+        let set = self.sysctl.iter().find(|(of, switch, _)| switch == name && of.is_none_or(|of| of == side));
+        set.map(|(.., value)| value.as_str())
+    }
+}
+
 impl Path {
     fn read(field: &Field) -> Result<Path, String> {
         let queue = field.field("data_queue_packets")?;

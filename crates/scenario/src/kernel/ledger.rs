@@ -31,6 +31,9 @@ impl Ledger {
     /// Notes a segment that was sent just now; `header` bytes of it are no data.
     pub fn note(&mut self, segment: &Segment, plan: &Plan, header: u32) -> Written {
         let at = segment.seq as usize;
+        if segment.is_probe() {
+            return Written { seq: self.start(segment.seq + 1) - 1, len: 0, nth: None };
+        }
         if segment.role == Role::Pure {
             return Written { seq: self.start(segment.seq), len: 0, nth: None };
         }

@@ -57,7 +57,7 @@ impl Stage {
     /// A real packet in our numbers.
     fn segment(&self, case: &Case, packet: &Packet) -> Segment {
         Segment {
-            seq: self.segments.from(packet.seq),
+            seq: self.segments.with(packet.seq),
             size: size(&case.tcp, packet),
             role: if packet.nth.is_none() { Role::Pure } else { written::role(packet) },
             ecn: written::ecn(packet.ecn[1]),

@@ -131,6 +131,11 @@ impl Segments {
         self.borders.partition_point(|&(start, _)| start < byte) as u64
     }
 
+    /// The segment that has a byte; behind the last, the one that would follow.
+    pub fn with(&self, byte: u64) -> u64 {
+        self.borders.partition_point(|&(_, end)| end <= byte) as u64
+    }
+
     /// Whether each byte lies in one segment and no two overlap.
     pub fn fit(&self) -> bool {
         self.borders.windows(2).all(|pair| pair[0].1 == pair[1].0)

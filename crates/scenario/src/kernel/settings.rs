@@ -3,18 +3,23 @@
 use ecnlab_transport::{Settings, profile};
 use ecnlab_units::{Span, Values};
 
-use super::case::{A, B, Case, Packet, Tcp};
+use super::case::{A, B, Case, Deed, Packet, Tcp, When};
 
 /// The profile that the cases judge.
-pub const PROFILE: &str = "linux";
+pub const PROFILE: &str = "linux-6.1";
 
 /// Bytes of IPv4 and TCP header without options, what timestamps add to each packet, and a SYN with all of its options.
 const BARE_HEADER: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 const SYN: u32 = 60;
+/// How much the recorded application reads at a time.
+const READ_SIZE: &str = "70000 B";
 
 /// A kernel's switch that is other than its default: the value, and which parameter it sets to what.
 type Switch = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Smallest, usual and largest buffer of a receiver.
+const RECEIVE_BUFFERS: &str = "net.ipv4.tcp_rmem";
 
 const SWITCHES: &[Switch] = &[
     ("net.ipv4.tcp_sack", "0", &[("dsack", "false"), ("sack_blocks", "0")]),
@@ -39,7 +44,7 @@ pub fn boot(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
-    if case.application.iter().any(|action| action.side == B && matches!(action.what, super::case::Deed::Write(_))) {
+    if case.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_))) {
         return Err("not built: data in both directions".to_owned());
     }
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
@@ -53,7 +58,7 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     set("packet_size", &format!("{} B", tcp.mss + header));
     set("first_packet_size", &format!("{} B", syn_size(tcp)));
     ecn(tcp, &mut set);
-    receiver(tcp, &mut set)?;
+    receiver(case, &mut set)?;
     for (_, name, value) in &tcp.sysctl {
         switch(name, value, &mut set)?;
     }
@@ -79,25 +84,46 @@ fn ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     set("receiver_ecn", if tcp.ecn[usize::from(B)] == 0 { "false" } else { "true" });
 }
 
-fn receiver(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
-    match tcp.receiver.as_str() {
-        "big" => set("quick_acks", "1000"),
-        "delayed" => set("quick_acks", "0"),
-        "auto" => {}
+/// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.
+fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+    let tcp = &case.tcp;
+    let (window, interactive) = match tcp.receiver.as_str() {
+        "big" => ("fixed", "false"),
+        "delayed" => ("fixed", "true"),
+        "auto" => ("autotuned", "false"),
         other => return Err(format!("not built: receiver {other}")),
+    };
+    set("receive_window", window);
+    set("interactive", interactive);
+    set("read_size", READ_SIZE);
+    let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
+    // What SO_RCVBUF asks for is doubled, for what the packets are stored with.
+    let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
+    for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", sizes.get(2).map(|&size| size.to_owned()))] {
+        if let Some(size) = size {
+            set(name, &format!("{size} B"));
+        }
+    }
+    for (name, deed) in [("reader_stops", Deed::StopReading), ("reader_resumes", Deed::ReadAgain)] {
+        let acts = case.application.iter().filter(|action| action.side == B && action.what == deed);
+        match acts.map(|action| action.when).collect::<Vec<_>>()[..] {
+            [] => {}
+            [When::At(at)] => set(name, &format!("{} s", at.seconds())),
+            _ => return Err("not built: a receiver that stops to read more than once".to_owned()),
+        }
     }
     Ok(())
 }
 
 fn timestamps(tcp: &Tcp) -> bool {
-    !tcp.sysctl.iter().any(|(_, name, value)| name == "net.ipv4.tcp_timestamps" && value == "0")
+    tcp.switched(A, "net.ipv4.tcp_timestamps") != Some("0") && tcp.switched(B, "net.ipv4.tcp_timestamps") != Some("0")
 }
 
 fn switch(name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     let known = SWITCHES.iter().find(|(switch, setting, _)| *switch == name && *setting == value);
     match known {
         Some((.., members)) => members.iter().for_each(|(name, value)| set(name, value)),
-        None if name == "net.ipv4.tcp_rmem" => {}
+        None if name == RECEIVE_BUFFERS => {}
         None => return Err(format!("not built: {name} = {value}")),
     }
     Ok(())

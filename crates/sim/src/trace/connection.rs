@@ -106,7 +106,8 @@ impl Connection {
             _ => 1,
         };
         let timestamps = self.timestamps.then_some(Timestamps { value: clock(now), echo: self.heard });
-        Tcp { seq: self.number(plan, seq), ack, flags, window: self.shown_window(), timestamps, ..Tcp::default() }
+        let number = if packet.segment().is_probe() { self.number(plan, seq + 1).wrapping_sub(1) } else { self.number(plan, seq) };
+        Tcp { seq: number, ack, flags, window: self.shown_window(), timestamps, ..Tcp::default() }
     }
 
     fn of_ack(&mut self, now: Time, packet: &Packet, made: &Made, plan: &Plan) -> Tcp {

@@ -225,7 +225,7 @@ fn kind(packet: &Packet) -> Kind {
 /// Application data in a packet, in bytes.
 fn carried(packet: &Packet, endpoint: &Endpoint) -> u32 {
     match (packet.kind(), packet.role()) {
-        (PacketKind::Ack, _) | (_, Role::Pure | Role::Fin) => 0,
+        (PacketKind::Ack, _) | (_, Role::Pure) => 0,
         _ => endpoint.carried(packet.seq, packet.size),
     }
 }

@@ -249,8 +249,8 @@ impl Plan {
         at - next + left / full
     }
 
-    /// Splits a segment that has not gone, as none from `high` on has: `bytes` of it, less than it carries, are a segment of their own, and the
-    /// rest is the next one. Both carry PSH.
+    /// Splits a segment that has not gone, as none from `high` on has: `bytes` of it are a segment of their own, and the rest, which may be no
+    /// more than the FIN, is the next one. Both carry PSH.
     pub fn split(&mut self, seq: u64, bytes: u32, high: u64) {
         let rest = self.payload(seq) - bytes;
         let ends = self.ends.get_or_insert_default();
@@ -263,6 +263,7 @@ impl Plan {
         ends.short.insert(at, (seq, bytes));
         ends.pushes.split(seq);
         ends.fin = ends.fin.map(|fin| if fin >= seq { fin + 1 } else { fin });
+        ends.fin_rides &= rest > 0 || ends.fin != Some(seq + 1);
         self.segments += 1;
         self.find_next(high);
     }

@@ -56,6 +56,12 @@ pub trait Recovery {
         tcb.send_window(u64::MAX, now, out);
     }
 
+    /// Sends the next new segment whatever the congestion window, with nothing outstanding.
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        tcb.go_on_at_high();
+        tcb.send_window(1, now, out);
+    }
+
     /// A three-way handshake is done.
     fn opened(&mut self, _tcb: &Tcb) {}
 
@@ -132,6 +138,10 @@ impl Recovery for Algorithm {
 
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         each!(self, algorithm => algorithm.fill(tcb, now, out));
+    }
+
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.send_part(tcb, now, out));
     }
 
     fn opened(&mut self, tcb: &Tcb) {

@@ -125,7 +125,8 @@ parameters! {
         /// Count acknowledgements or the segments that they acknowledge.
         #[source("ns-2 2.35; RFC 5681, section 3.1; RFC 3465")]
         pub growth: GrowthBy = "acks";
-        /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
+        /// The window and its threshold are whole numbers: what is acknowledged is counted until it comes to one more, and what is cut is rounded
+        /// down. Shares and CUBIC's scale are taken in 1/1024.
         #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
         #[when(congestion = "reno" | "cubic")]
         pub whole_window: bool = "false";
@@ -231,8 +232,9 @@ parameters! {
         /// A packet that is not full waits while another one that is not full is outstanding.
         #[source("RFC 9293, section 3.7.4; Minshall 1999")]
         pub nagle: bool = "false";
-        /// A lost SYN leaves an initial window of 1 and a timeout of 3 s, or nothing before the second, and the timeout that the sample gives.
-        #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_cwnd, tcp_synack_rtt_meas")]
+        /// A lost SYN leaves an initial window of 1, a timeout of 3 s and no ECN; or nothing of the window before the second, the timeout that the
+        /// sample gives, and ECN if the answer agrees.
+        #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_transfer, tcp_ack_update_rtt, tcp_ecn_rcv_synack")]
         #[when(handshake = "three-way")]
         pub lost_syn: LostSyn = "rfc6298";
         /// The window stays at one until the first packet is acknowledged.

@@ -28,6 +28,7 @@ mod ecn;
 mod last_cut;
 mod opening;
 mod pacing;
+mod persist;
 mod rtt_seen;
 mod send;
 mod timing;
@@ -40,6 +41,7 @@ use ecnlab_units::{Span, Time};
 use self::ecn::EcnState;
 pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
+use self::persist::Offer;
 pub use self::rtt_seen::RttSeen;
 use self::usage::Usage;
 use crate::application::Demand;
@@ -92,6 +94,8 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// Congestion control looks at round-trip times, and recovery shows it none.
+    sampled: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -112,11 +116,13 @@ pub struct Tcb {
     min_rtt: MinRtt,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
+    offer: Offer,
 }
 
 impl Tcb {
     pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Tcb {
         let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
+        let control = Control::new(&settings, clock);
         Tcb {
             una: 0,
             next: 0,
@@ -128,8 +134,9 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
             plan: Plan::new(&settings, demand),
-            control: Control::new(&settings, clock),
+            control,
             hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
             pacer: settings.pacing.then(Default::default),
             counters: SendCounters::default(),
@@ -143,6 +150,7 @@ impl Tcb {
             clock,
             min_rtt: MinRtt::new(clock),
             room: u64::MAX,
+            offer: Offer::default(),
             settings,
         }
     }
@@ -150,11 +158,16 @@ impl Tcb {
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
         self.plan.add(demand, self.high);
+        self.find_room();
     }
 
     /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
     pub fn close(&mut self) -> bool {
-        self.plan.close(self.high)
+        let closes = self.plan.close(self.high);
+        if closes {
+            self.find_room();
+        }
+        closes
     }
 
     /// What there is to send, segment by segment.
@@ -407,7 +420,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(now + self.estimator.timeout(&self.settings));
+        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
@@ -438,6 +451,9 @@ impl Tcb {
     #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
         self.count_as_used(now);
+        if self.sampled {
+            self.sample_control(ack, newly, now);
+        }
         if !self.ecn.forbids_growth() {
             if self.is_used(newly) {
                 let acked = self.acked(ack, newly, now);
@@ -451,6 +467,14 @@ impl Tcb {
         self.ecn.remember(ack);
         if self.una == 1 && self.settings.delay_growth {
             self.open_window(out);
+        }
+    }
+
+    #[inline(never)]
+    fn sample_control(&mut self, ack: &Ack, newly: u64, now: Time) {
+        let acked = self.acked(ack, newly, now);
+        if let Some(rtt) = acked.rtt {
+            self.control.sampled(&mut self.window, rtt, &acked);
         }
     }
 

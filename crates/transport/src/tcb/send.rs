@@ -3,7 +3,7 @@
 use ecnlab_units::{Ecn, Time};
 
 use super::{Output, Tcb};
-use crate::segment::{Ack, Role, Segment};
+use crate::segment::{Role, Segment};
 use crate::settings::Handshake;
 use crate::window::CongestionControl;
 
@@ -11,7 +11,7 @@ impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
-        let limit = self.available().min(self.una + self.usable_window());
+        let limit = self.available().min(self.una + self.usable_window()).min(self.room);
         while self.next < limit && left > 0 && self.may_pace(now) {
             self.send_next(now, out);
             left -= 1;
@@ -31,7 +31,7 @@ impl Tcb {
 
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
     pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
-        let in_receiver_window = self.next < self.una + self.settings.max_window;
+        let in_receiver_window = self.next < (self.una + self.settings.max_window).min(self.room);
         let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
         if in_receiver_window && in_limited_window && self.next < self.available() {
             self.send_next(now, out);
@@ -68,11 +68,6 @@ impl Tcb {
     /// Congestion control is told that sending goes on with nothing in flight.
     pub fn begin_sending(&mut self, now: Time) {
         self.control.resumed(now, self.last_sent);
-    }
-
-    /// Takes the receiver's window from an acknowledgement that is not old; returns whether it is news of it.
-    pub fn take_window(&mut self, ack: &Ack) -> bool {
-        ack.next > self.una
     }
 
     /// Whether a new segment may go: one that is not full may have to wait for more data.
@@ -150,8 +145,10 @@ impl Tcb {
             segment.size = settings.first_packet_size;
         }
         if settings.offers_ecn() {
-            segment.ece = self.ecn.in_use();
-            segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
+            let three_way = settings.handshake == Handshake::ThreeWay;
+            let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.ecn_fallback);
+            segment.ece = offers;
+            segment.cwr |= offers && three_way;
         }
         if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
             segment.ecn = Ecn::NotEct;

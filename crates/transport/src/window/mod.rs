@@ -1,4 +1,5 @@
-//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm.
+//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm; `whole` has those that count in
+//! whole segments.
 
 mod aimd;
 mod cubic;
@@ -164,6 +165,11 @@ impl Control {
     pub fn new(settings: &Settings, clock: HostClock) -> Control {
         let hystart = settings.hystart == HystartName::TrainDelay;
         Control { algorithm: Algorithm::new(settings, clock), hystart: hystart.then(|| Box::new(TrainDelay::new(settings, clock))) }
+    }
+
+    /// Whether round-trip times make a difference.
+    pub fn reads_samples(&self) -> bool {
+        self.hystart.is_some() || matches!(self.algorithm, Algorithm::WholeCubic(_))
     }
 
     /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and

@@ -244,6 +244,10 @@ impl Recovery for Rack {
         }
     }
 
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.transmit_new(tcb, now, out);
+    }
+
     fn opened(&mut self, tcb: &Tcb) {
         self.board.start(tcb.una());
     }

@@ -104,7 +104,7 @@ impl Rack {
         !waits && tcb.may_go(tcb.high()) && tcb.may_pace(now)
     }
 
-    fn transmit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    pub(super) fn transmit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if self.board.in_flight() == 0 {
             tcb.begin_sending(now);
         }

@@ -27,8 +27,8 @@ const HARDLY_ANY: u64 = 100;
 /// The largest count before the first cut, and the smallest ever.
 const BEFORE_CUT: u64 = 20;
 const FASTEST: u64 = 2;
-/// A count holds for so much of a second while the window stays.
-const HOLDS: u64 = 32;
+/// A count holds for so long, in whole ticks, while the window stays.
+const HOLDS: Span = Span::from_picos(Span::from_secs(1).picos() / 32);
 /// C times time cubed: C and each of the times in 1/1024.
 const CURVE_SHIFT: u32 = 40;
 
@@ -87,13 +87,9 @@ impl WholeCubic {
         WholeCubic { constants: Constants::of(settings), clock, credit: Credit::default(), state: State::default() }
     }
 
-    fn ticks_in_a_second(&self) -> u64 {
-        Span::from_secs(1).picos() / self.clock.tick().picos()
-    }
-
     /// Settles how many segments are acknowledged for one more.
     fn settle_count(&mut self, cwnd: u64, segments: u64, now: u64) {
-        let holds = self.ticks_in_a_second() / HOLDS;
+        let holds = HOLDS.picos() / self.clock.tick().picos();
         let state = &mut self.state;
         state.for_reno += segments;
         if state.computed_for == cwnd && now - state.computed_at <= holds {
@@ -125,7 +121,7 @@ impl WholeCubic {
 
     fn follow_curve(&mut self, cwnd: u64, since: u64) {
         let ahead = self.clock.ticks_of(Span::from_micros(self.state.base.unwrap_or_default()));
-        let t = (since + ahead) * GRID / self.ticks_in_a_second();
+        let t = on_time_grid(self.clock.tick() * (since + ahead));
         let state = &mut self.state;
         let from_origin = u128::from(t.abs_diff(state.k));
         let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin) >> CURVE_SHIFT;
@@ -150,6 +146,11 @@ impl WholeCubic {
     }
 }
 
+/// A span in 1/1024 s, rounded down.
+fn on_time_grid(span: Span) -> u64 {
+    (u128::from(span.picos()) * u128::from(GRID) / u128::from(Span::from_secs(1).picos())) as u64
+}
+
 impl CongestionControl for WholeCubic {
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         let left = slow_start(window, acked.segments);
@@ -168,7 +169,7 @@ impl CongestionControl for WholeCubic {
     }
 
     fn takes_sample(&mut self, rtt: Span, now: Time) -> bool {
-        let second = self.ticks_in_a_second();
+        let second = self.clock.ticks_of(Span::from_secs(1));
         let state = &mut self.state;
         if state.began.is_some_and(|began| self.clock.ticks(now) - began < second) {
             return false;
@@ -312,6 +313,15 @@ mod tests {
         assert_eq!([false, true], [999, 1000].map(&mut takes));
         flow.cut();
         assert!(flow.cubic.takes_sample(flow.rtt, flow.now), "after a cut no epoch is on");
+    }
+
+    #[test]
+    fn ticks_longer_than_a_second_are_ticks_too() {
+        let settings = Settings { tick: Span::from_secs(2), ..profile::settings("linux") };
+        let mut cubic = WholeCubic::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut window = Window { cwnd: 100.0, ssthresh: 50.0 };
+        cubic.acknowledged(&mut window, &acked(20, Time::ZERO + Span::from_secs(60), Span::from_secs(1)));
+        assert_eq!(101.0, window.cwnd);
     }
 
     #[test]
