@@ -51,7 +51,7 @@ impl Stage {
     }
 
     fn note(&mut self, time: Time, ack: &Ack) {
-        self.sent.push(written::of_ack(time, ack, &self.segments));
+        self.sent.push(written::of_ack(B, time, ack, &self.segments, 1));
     }
 
     /// A real packet in our numbers.

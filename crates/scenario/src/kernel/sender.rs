@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ecnlab_transport::{Ack, Demand, HostClock, Output, Sacks, Segment, Sender, Settings, Window};
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, Case, Packet};
+use super::case::{A, Case, Packet, When};
 use super::compare::{Shown, TOLERANCE};
 use super::ledger::Ledger;
 use super::settings::boot;
@@ -105,7 +105,7 @@ impl Stage {
     fn note_sent(&mut self, time: Time) {
         for segment in std::mem::take(&mut self.outbox.0) {
             let written = self.ledger.note(&segment, self.sender.plan(), self.settings.header);
-            self.played.packets.push(written::of_segment(time, &segment, &written));
+            self.played.packets.push(written::of_segment(A, time, &segment, &written));
         }
     }
 
@@ -124,7 +124,7 @@ impl Stage {
         }
         let echoed = echoed(packet, case);
         Ok(Ack {
-            next: segment(packet.ack)?,
+            next: segment(packet.ack.unwrap_or_default())?,
             size: self.settings.ack_size,
             role: written::role(packet),
             ece: packet.has('E'),
@@ -132,7 +132,7 @@ impl Stage {
             ecn: written::ecn(packet.ecn[1]),
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
-            window: packet.window as u32,
+            window: packet.window.unwrap_or_default() as u32,
             sacks,
         })
     }
@@ -142,7 +142,9 @@ impl Stage {
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
-    inputs.extend(writes(&case.application).into_iter().map(|(at, demand)| (at, Input::Write(demand))));
+    inputs.extend(writes(&case.application, A).into_iter().filter_map(|(when, demand)| {
+        if let When::At(at) = when { Some((at, Input::Write(demand))) } else { None }
+    }));
     inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Ack(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
     let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");
