@@ -87,6 +87,8 @@ class Entry:
         The bands that a discipline serves its packets in, where there are several.
     holds, example : str
         What stands inside a discipline, in a sentence, and a line of a scenario with the AQM, discipline or impairment; "" of other kinds.
+    alias : str
+        Another name that stands for a profile; "" if there is none.
     """
 
     kind: str
@@ -99,6 +101,11 @@ class Entry:
     bands: tuple[str, ...] = ()
     holds: str = ""
     example: str = ""
+    alias: str = ""
+
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name, or stands for it."""
+        return name in (self.name, self.alias)
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,7 @@ def entries(kind: str | None = None) -> list[Entry]:
 
 def find(name: str) -> list[Entry]:
     """The entries of that name; "vegas" is a variant, "aecn" an AQM. Raises UnknownName if there is none."""
-    found = [entry for entry in _all() if entry.name == name]
+    found = [entry for entry in _all() if entry.is_called(name)]
     if not found:
         raise UnknownName(
             "section, AQM, discipline, TCP profile or variant, application, impairment, or shape", name, {entry.name for entry in _all()}
@@ -215,6 +222,7 @@ def _entry(kind: str, told: dict[str, Any]) -> Entry:
         tuple(told.get("bands", ())),
         told.get("holds", ""),
         told.get("example", ""),
+        told.get("alias", ""),
     )
 
 

@@ -267,7 +267,8 @@ def _sets(variant: Entry) -> str:
 
 
 def _about(entry: Entry) -> str:
-    return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}\nSource: {entry.source}.\n"
+    alias = f" `{entry.alias}` stands for it." if entry.alias else ""
+    return f"### `{entry.name}`: {entry.title}\n\n{entry.summary}{alias}\nSource: {entry.source}.\n"
 
 
 def _borrowed(borrowed: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,6 +5,7 @@ mod conformance;
 mod errors;
 mod fault;
 mod files;
+mod kernel;
 mod parquet;
 mod scenario;
 mod table;
@@ -97,6 +98,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
+    module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)

@@ -2,6 +2,7 @@
 //!
 //! Text comes in as an argument; nothing here opens a file.
 
+pub mod kernel;
 mod overrides;
 pub mod packet_exact;
 mod problem;

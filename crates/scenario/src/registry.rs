@@ -17,8 +17,7 @@ use crate::shapes::{SHAPE, SHAPES, ShapeEntry};
 pub fn registry(known: &Registry) -> Json {
     let aqms: Vec<_> = known.aqms().iter().map(|aqm| aqm_text(aqm)).collect();
     let disciplines: Vec<_> = known.disciplines().iter().map(|discipline| discipline_text(discipline)).collect();
-    let tcp: Vec<_> =
-        profile::PROFILES.iter().map(|p| entry(p.name, p.title, p.summary, p.source, Settings::PARAMETERS, p.members)).collect();
+    let tcp: Vec<_> = profile::PROFILES.iter().map(profile_text).collect();
     let variants: Vec<_> = profile::VARIANTS.iter().map(variant).collect();
     let apps: Vec<_> = APPLICATIONS.iter().map(|e| entry(e.name, e.title, e.summary, e.source, e.parameters, &[])).collect();
     let impairments: Vec<_> = KINDS.iter().map(|kind| impairment_text(kind)).collect();
@@ -116,6 +115,12 @@ fn entry(name: &str, title: &str, summary: &str, source: &str, parameters: &[Par
     json!({ "name": name, "title": title, "summary": summary, "source": source, "parameters": rows })
 }
 
+fn profile_text(profile: &profile::Profile) -> Json {
+    let mut text = entry(profile.name, profile.title, profile.summary, profile.source, Settings::PARAMETERS, profile.members);
+    text["alias"] = json!(profile.alias.unwrap_or_default());
+    text
+}
+
 /// A variant with the parameters that it sets.
 fn variant(variant: &profile::Variant) -> Json {
     let set = |parameter: &&Parameter| variant.members.iter().any(|(name, _)| *name == parameter.name);
@@ -160,7 +165,7 @@ fn held(holds: Holds, known: &Registry) -> Json {
         Holds::Queue => json!({ "$ref": QUEUE_SCHEMA }),
         Holds::Tcp => {
             let names = |names: Vec<&str>| json!({ "enum": names });
-            let profiles = names(profile::PROFILES.iter().map(|p| p.name).collect());
+            let profiles = names(profile::names());
             let variants = names(profile::VARIANTS.iter().map(|v| v.name).collect());
             table(&[("profile", profiles, true), ("variant", variants, false)], Settings::PARAMETERS)
         }

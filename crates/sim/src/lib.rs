@@ -18,8 +18,8 @@ mod recorded;
 pub mod trace;
 
 pub use engine::{Options, Run, Simulation};
-pub use impairment::ImpairmentSpec;
-pub use impairment::script::Script;
+pub use impairment::script::{Act, Flag, Rule, Script, Which};
+pub use impairment::{EcnPath, ImpairmentSpec, Part};
 pub use measures::Report;
 pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
 pub use packet::{Packet, PacketId, PacketKind};

@@ -163,7 +163,7 @@ impl Packet {
             flow: origin.flow,
             size: ack.size,
             note: NONE,
-            ecn: Ecn::NotEct,
+            ecn: ack.ecn,
             connection: origin.connection,
             bits: Bits::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
         }
@@ -234,6 +234,7 @@ impl Packet {
             echo: self.sent,
             echo_retransmission: self.bits.retransmission(),
             window,
+            ecn: self.ecn,
             sacks,
         }
     }

@@ -56,6 +56,11 @@ impl HostClock {
         (at.picos() + self.phase.picos()) / Span::from_millis(1).picos()
     }
 
+    /// Microseconds that the clock has counted: what round-trip times are measured in.
+    pub fn micros(&self, at: Time) -> u64 {
+        (at.picos() + self.phase.picos()) / Span::from_micros(1).picos()
+    }
+
     /// When a timer goes off that is set now for `delay`.
     pub fn expiry(&self, now: Time, delay: Span) -> Time {
         if !self.wheel {
@@ -68,7 +73,7 @@ impl HostClock {
             shift += LEVEL_SHIFT;
             reach <<= LEVEL_SHIFT;
         }
-        self.at(((self.ticks(now) + ahead >> shift) + 1) << shift)
+        self.at((((self.ticks(now) + ahead) >> shift) + 1) << shift)
     }
 
     /// When the clock has counted so many ticks.

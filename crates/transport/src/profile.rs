@@ -7,6 +7,8 @@ use crate::settings::Settings;
 /// A named bundle of parameters.
 pub struct Profile {
     pub name: &'static str,
+    /// Another name that stands for it, until that stands for a later one.
+    pub alias: Option<&'static str>,
     pub title: &'static str,
     pub summary: &'static str,
     pub source: &'static str,
@@ -24,6 +26,9 @@ pub struct Variant {
     pub source: &'static str,
     pub members: &'static [(&'static str, &'static str)],
 }
+
+/// What a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
+const ONLY_WHERE_OFF: &[&str] = &["window_validation"];
 
 pub const VARIANTS: &[Variant] = &[
     Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
@@ -60,6 +65,7 @@ pub const VARIANTS: &[Variant] = &[
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "ns2",
+        alias: None,
         title: "One-way TCP of ns-2 2.35",
         summary: "ns-2's one-way TCP with the defaults of 2.35, packet-exact on deterministic cases.",
         source: "ns-2 2.35, ns-default.tcl",
@@ -67,6 +73,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "ns2-2001",
+        alias: None,
         title: "One-way TCP of ns-2 2.1b7",
         summary: "The same with the defaults of the thesis' time: coarse clock, no minimum timeout, integer halving, no SYN, initial window 1, and the thesis' own round-trip time in its packets.",
         source: "ns-2 2.1b7 (2001), change log of 2.35",
@@ -90,27 +97,31 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "linux-2.0",
+        alias: None,
         title: "Linux 2.0 (1996-1999)",
-        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows.",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: HOST_2_0,
     },
     Profile {
         name: "linux-2.2",
+        alias: None,
         title: "Linux 2.2 (1999-2001)",
-        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK.",
+        summary: "The hosts of RFC 2884's repeated measurements: SACK with forward acknowledgement, timestamps, an initial window of 2; variant newreno is what they do when the other side has no SACK. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, sections 3 and 5; Mathis and Mahdavi 1996; Linux 2.2, net/ipv4/tcp*.c",
         members: HOST_2_2,
     },
     Profile {
-        name: "linux",
-        title: "Linux 6",
-        summary: "Linux of today: CUBIC, SACK, RACK-TLP, proportional rate reduction, initial window 10, delayed ACK, 200 ms minimum timeout. HyStart++ stands for Linux' own HyStart.",
-        source: "Linux 6, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
+        name: "linux-6.1",
+        alias: Some("linux"),
+        title: "Linux 6.1",
+        summary: "Linux of today, as Debian 12 has it: CUBIC with HyStart, SACK, RACK-TLP, F-RTO, undo, proportional rate reduction for losses and marks, initial window 10, quick and delayed ACKs, timers in ticks of 4 ms. Judged packet by packet by flows of the real kernel (ecnlab validate linux).",
+        source: "Linux 6.1, net/ipv4/tcp*.c and Documentation/networking/ip-sysctl.rst; RFC 9438; RFC 8985; RFC 6937; RFC 6928",
         members: LINUX,
     },
     Profile {
         name: "rfc",
+        alias: None,
         title: "TCP by the RFCs",
         summary: "What the standards-track RFCs ask for, each with its own default: Reno's window, SACK, a minimum timeout of 1 s.",
         source: "RFC 9293; RFC 5681; RFC 6675; RFC 6298; RFC 3168; RFC 7323",
@@ -164,8 +175,19 @@ const RFC: &[Member] = host![
 const LINUX: &[Member] = host![
     ("congestion", "cubic", "Linux DEFAULT_TCP_CONG"),
     ("recovery", "rack", "ip-sysctl tcp_recovery = 1"),
-    ("hystart", "plus-plus", "RFC 9406, for tcp_cubic hystart = 1"),
+    ("hystart", "train-delay", "Linux tcp_cubic, hystart = 1, hystart_detect = 3"),
     ("prr", "true", "Linux tcp_cwnd_reduction; RFC 6937"),
+    ("prr_bound", "safe-ack", "Linux tcp_cwnd_reduction"),
+    ("prr_of", "window", "Linux tp->prior_cwnd"),
+    ("mark_reduction", "prr", "Linux tcp_enter_cwr"),
+    ("undo", "true", "Linux tcp_try_undo_recovery, tcp_try_undo_dsack, tcp_try_undo_loss"),
+    ("frto", "true", "ip-sysctl tcp_frto = 2; RFC 5682"),
+    ("dctcp_ect_on_all", "true", "Linux tcp_ca_needs_ecn; RFC 8257, section 3.6"),
+    ("whole_window", "true", "Linux snd_cwnd, snd_cwnd_cnt"),
+    ("timer_wheel", "true", "Linux kernel/time/timer.c"),
+    ("fin_on_data", "true", "Linux tcp_send_fin"),
+    ("nagle", "true", "Linux tcp_nagle_check; RFC 9293, section 3.7.4"),
+    ("lost_syn", "sample", "Linux tcp_init_cwnd, tcp_ack_update_rtt"),
     ("abe_beta", "0.85", "RFC 8511, section 3.1, CUBIC"),
     ("header", "52 B", "RFC 7323: timestamps in every segment"),
     ("ack_size", "52 B", "RFC 7323: timestamps in every segment"),
@@ -178,15 +200,22 @@ const LINUX: &[Member] = host![
     ("min_window", "2", "Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh"),
     ("halving", "real", "Linux beta 717/1024 of the window"),
     ("growth", "segments", "Linux tcp_slow_start counts segments; RFC 3465"),
-    ("window_validation", "flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("window_validation", "largest-flight", "Linux tcp_is_cwnd_limited; RFC 2861"),
+    ("idle_restart", "halve", "Linux tcp_cwnd_restart; RFC 2861"),
     ("estimator", "linux", "Linux tcp_rtt_estimator"),
-    ("tick", "1 ms", "Linux HZ = 1000"),
+    ("tick", "4 ms", "Debian CONFIG_HZ = 250"),
     ("rto_min", "200 ms", "Linux TCP_RTO_MIN"),
     ("rto_max", "120 s", "Linux TCP_RTO_MAX"),
     ("rto_initial", "1 s", "Linux TCP_TIMEOUT_INIT; RFC 6298"),
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
+    ("join_writes", "true", "Linux tcp_sendmsg"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
     ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
+    ("delayed_ack_rule", "quick", "Linux tcp_event_data_recv"),
+    ("compressed_sacks", "true", "ip-sysctl tcp_comp_sack_delay_ns = 1 ms"),
+    ("receive_window", "autotuned", "ip-sysctl tcp_moderate_rcvbuf = 1"),
+    ("receive_buffer", "131072 B", "ip-sysctl tcp_rmem"),
+    ("receive_buffer_max", "6291456 B", "ip-sysctl tcp_rmem"),
 ];
 
 const HOST_2_0: &[Member] = host![
@@ -232,8 +261,14 @@ const HOST_2_2: &[Member] = host![
     ("quick_acks", "2", "Linux 2.2: the first data at once, which is segment 1"),
 ];
 
+/// The profile with this name or alias.
 pub fn find(name: &str) -> Option<&'static Profile> {
-    PROFILES.iter().find(|profile| profile.name == name)
+    PROFILES.iter().find(|profile| profile.name == name || profile.alias == Some(name))
+}
+
+/// All names that [`find`] knows, a profile's alias behind its name.
+pub fn names() -> Vec<&'static str> {
+    PROFILES.iter().flat_map(|profile| [Some(profile.name), profile.alias]).flatten().collect()
 }
 
 pub fn find_variant(name: &str) -> Option<&'static Variant> {
@@ -252,6 +287,9 @@ impl Variant {
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn apply(&self, values: &mut Values) {
         for (name, text) in self.members {
+            if ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
+                continue;
+            }
             values.read(name, text).unwrap_or_else(|why| panic!("variant {}: {name}: {why}", self.name));
         }
     }
@@ -282,6 +320,13 @@ pub fn settings(name: &str) -> Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_alias_stands_for_one_profile_and_is_the_name_of_none() {
+        let names = names();
+        assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)), "{names:?}");
+        assert_eq!(Some("linux-6.1"), find("linux").map(|profile| profile.name));
+    }
 
     #[test]
     fn every_profile_fits_the_declarations() {

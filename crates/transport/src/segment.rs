@@ -36,6 +36,17 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// A probe of the receiver's window, where all before `next` is acknowledged: it stands one byte before that, and so it is answered at once
+    /// (RFC 9293, section 3.8.6.1).
+    pub fn probe(next: u64, size: u32) -> Segment {
+        Segment { role: Role::Pure, retransmission: true, ..Segment::plain(next - 1, size) }
+    }
+
+    /// Whether it probes the receiver's window: its number is that of the last segment that is acknowledged, whose last byte it stands for.
+    pub fn is_probe(&self) -> bool {
+        self.role == Role::Pure && self.retransmission
+    }
+
     /// A segment with nothing but its number and size, not ECN-capable.
     pub fn plain(seq: u64, size: u32) -> Segment {
         Segment { seq, size, role: Role::Plain, ecn: Ecn::NotEct, cwr: false, ece: false, retransmission: false, push: false }
@@ -59,6 +70,8 @@ pub struct Ack {
     pub echo_retransmission: bool,
     /// How many bytes beyond `next` the receiver has room for; [`Ack::ANY`] if it says nothing of that.
     pub window: u32,
+    /// Its own ECN field.
+    pub ecn: Ecn,
     pub sacks: Sacks,
 }
 
@@ -118,6 +131,7 @@ impl Ack {
             echo: Time::ZERO,
             echo_retransmission: false,
             window: Ack::ANY,
+            ecn: Ecn::NotEct,
             sacks: Sacks::default(),
         }
     }

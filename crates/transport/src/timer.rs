@@ -9,6 +9,8 @@ pub enum Timer {
     Retransmission,
     /// Recovery's own: segments are late enough to be lost, or a tail loss probe is due (RFC 8985, sections 6.2 and 7).
     Recovery,
+    /// The receiver's window has stayed too small for a while (RFC 9293, section 3.8.6.1).
+    Window,
     /// A segment that was held back may go.
     Pacing,
 }

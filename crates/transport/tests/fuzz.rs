@@ -89,6 +89,7 @@ fn flags() -> impl Strategy<Value = Members> {
         "ect_on_retransmission",
         "receiver_ecn",
         "handshake_sample",
+        "whole_window",
     ];
     prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
 }
@@ -100,6 +101,7 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("recovery", &["tahoe", "reno", "newreno", "sack1", "vegas", "sack", "fack", "rack"]),
         choice("congestion", &["reno", "aimd", "cubic", "vegas"]),
         choice("halving", &["exact", "integer", "real"]),
+        choice("hystart", &["off", "plus-plus", "train-delay"]),
         choice("growth", &["acks", "segments"]),
         choice("cut_from", &["window", "flight"]),
         choice("timer_restart", &["after-sample", "before-sample", "rfc6298"]),

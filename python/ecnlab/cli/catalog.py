@@ -113,7 +113,7 @@ def show(name: str) -> None:
     from ecnlab import catalog, studies
     from ecnlab.cli import output
 
-    found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.name == name]
+    found = [catalog.of_file(name)] if ".py" in name else [entry for entry in catalog.entries() if entry.is_called(name)]
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
         raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, shape, study or section", name, known)
@@ -135,7 +135,8 @@ def _show_entry(entry: Entry) -> None:
     from ecnlab.cli import output
 
     _say_about(entry.name, entry.kind, entry.title, entry.summary, entry.source)
-    for part in (entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
+    alias = f"{entry.alias} stands for it" if entry.alias else ""
+    for part in (alias, entry.holds, f"bands: {', '.join(entry.bands)}" if entry.bands else ""):
         output.say_folded(part)
     if entry.example:  # not folded: it is there to be copied
         output.say(f"example: {entry.example}")
@@ -172,7 +173,9 @@ def _titles(kind: str) -> dict[str, str]:
 
     if kind == "study":  # a study itself is imported with all that draws its figures
         return studies.TITLES
-    return {entry.name: entry.title for entry in catalog.entries(kind)}
+    found = catalog.entries(kind)
+    aliases = {entry.alias: f"stands for {entry.name}" for entry in found if entry.alias}
+    return {entry.name: entry.title for entry in found} | aliases
 
 
 def _completed(known: Mapping[str, str], begun: str) -> list[CompletionItem]:

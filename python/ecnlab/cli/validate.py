@@ -1,4 +1,4 @@
-"""`ecnlab validate`: comparison with ns-2 and with formulas."""
+"""`ecnlab validate`: comparison with ns-2, with a real kernel and with formulas."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ecnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from ecnlab.validate.formulas import Outcome
+    from ecnlab.validate.kernel import CaseOutcome
     from ecnlab.validate.tables import Comparison
 
 _HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "verdict")
@@ -22,7 +23,7 @@ _HEADER = ("quantity", "ns-2", "sd", "ours", "sd", "difference", "allowed", "ver
 
 @click.group()
 def validate() -> None:
-    """Compare with ns-2 and with formulas.
+    """Compare with ns-2, with a real kernel and with formulas.
 
     The exit code is 1 if a comparison disagrees.
     """
@@ -47,6 +48,31 @@ def packet_exact(folder: Path | None, quiet: bool) -> None:
             verdict = "ok  " if outcome.ok else "FAIL"
             output.say(f"{verdict}  {outcome.name:<{wide}}  {outcome.events:>6} events  {outcome.difference or ''}".rstrip())
         output.say(f"{counted(len(outcomes), 'case')}, {len(outcomes) - failed} exact, {failed} different")
+    sys.exit(DISAGREES if failed else 0)
+
+
+@validate.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--way", type=click.Choice(["receiver", "sender", "closed"]), help="Only in this way; without it in all three.")
+@click.option("--case", "only", metavar="NAME", help="Only the cases of this name, a pattern as in 'reno-*', with both runs side by side.")
+@options.as_json
+@options.quiet
+def linux(folder: Path | None, way: str | None, only: str | None, as_json: bool, quiet: bool) -> None:
+    """Compare single connections with a real Linux kernel packet by packet.
+
+    DIR is a folder of cases; without it the package's own are compared. The receiver alone is given the segments that reached the
+    kernel's, the sender alone the acknowledgements, and in the closed loop both are ours, over the same path.
+    """
+    from ecnlab.cli import output
+    from ecnlab.validate import kernel
+
+    outcomes = kernel.check_folder(folder, [way] if way else kernel.WAYS, only or "*")
+    totalled = kernel.totals(outcomes)
+    if as_json:
+        output.say_json({"totals": totalled, "cases": [outcome.plain() for outcome in outcomes]})
+    elif not quiet:
+        _say_cases(outcomes, totalled, excerpts=only is not None)
+    failed = any(judgement.fails for outcome in outcomes for judgement in outcome.judgements)
     sys.exit(DISAGREES if failed else 0)
 
 
@@ -124,6 +150,27 @@ def formulas(quick: bool, write: Path | None, threads: int | None, cluster: str 
     elif not quiet:
         _say_formulas(outcomes, failed)
     sys.exit(DISAGREES if failed else 0)
+
+
+def _say_cases(outcomes: Sequence[CaseOutcome], totalled: dict[str, dict[str, int]], *, excerpts: bool) -> None:
+    from ecnlab.cli import output
+
+    ways = list(totalled)
+    name_wide = max(len(outcome.name) for outcome in outcomes)
+    kind_wide = max(len(outcome.kind) for outcome in outcomes)
+    wide = max(len("not comparable"), *map(len, ways))
+    output.say(f"{'case':<{name_wide}}  {'kind':<{kind_wide}}  {'  '.join(f'{way:<{wide}}' for way in ways)}".rstrip())
+    for outcome in outcomes:
+        verdicts = "  ".join(f"{judgement.verdict:<{wide}}" for judgement in outcome.judgements)
+        output.say(f"{outcome.name:<{name_wide}}  {outcome.kind:<{kind_wide}}  {verdicts}".rstrip())
+        for judgement in outcome.judgements:
+            if judgement.verdict != "exact":
+                output.say(f"    {judgement.way}: {judgement.agreed} of {judgement.packets} packets the same; {judgement.why}")
+            for row in judgement.excerpt if excerpts else ():
+                output.say(f"        {row}")
+    for way, counts in totalled.items():
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        output.say(f"{way}: {counted(sum(counts.values()), 'case')}, {told}")
 
 
 def _say_formulas(outcomes: Sequence[Outcome], failed: int) -> None:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_transport::application::{self, APPLICATIONS, ApplicationEntry, Over};
-use ecnlab_transport::profile::{PROFILES, VARIANTS, Variant};
+use ecnlab_transport::profile::{self, VARIANTS, Variant};
 use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
@@ -198,7 +198,7 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         }
         return None;
     };
-    let profile = reader.entry(&given, "profile", "profile", PROFILES, |profile| profile.name)?;
+    let profile = profile::find(reader.entry(&given, "profile", "profile", &profile::names(), |name| name)?)?;
     reader.only(&given, ["profile", "variant"].into_iter().chain(Settings::PARAMETERS.iter().map(|parameter| parameter.name)));
     let mut values = profile.values();
     let variant = match given.gives("variant") {

@@ -260,8 +260,8 @@ impl<P: Probe> Simulation<P> {
         if packet.role() == Role::Pure {
             return self.send(packet, origin);
         }
-        let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
-        let Some(rides) = rides else { return self.send(packet, origin) };
+        let as_of_now = self.ride(twin);
+        let Some(rides) = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now) else { return self.send(packet, origin) };
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;
         let told = P::LINKS.then(|| rides.clone());

@@ -15,7 +15,7 @@ mod testing;
 
 use std::collections::BTreeMap;
 
-use ecnlab_units::{Level, Parameter, Rng, Time, Values, parameters};
+use ecnlab_units::{Ecn, Level, Parameter, Rng, Time, Values, parameters};
 
 pub use ecn::EcnPath;
 use held::Held;
@@ -113,6 +113,8 @@ pub enum Deed {
     Clear,
     /// Is marked, if it can be.
     Mark(Level),
+    /// Is marked also if it is not ECN-capable.
+    ForceMark,
     Lose,
     /// Is lost for its ECN bits.
     Refuse,
@@ -344,10 +346,13 @@ impl Running {
             let before = std::mem::replace(&mut packet.ecn, marked);
             deed = if marked == before { Deed::Pass } else { deed };
         }
+        if deed == Deed::ForceMark {
+            packet.ecn = Ecn::Ce;
+        }
         match deed {
             Deed::Pass => {}
             Deed::Clear => self.counts.cleared += 1,
-            Deed::Mark(_) => self.counts.marked += 1,
+            Deed::Mark(_) | Deed::ForceMark => self.counts.marked += 1,
             Deed::Lose => self.counts.lost += 1,
             Deed::Refuse => self.counts.refused += 1,
             Deed::Copy => self.counts.copied += 1,
@@ -399,7 +404,7 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use ecnlab_units::{Ecn, Span};
+    use ecnlab_units::Span;
 
     use super::script::Script;
     use super::testing::{segment, syn, syn_ack};

@@ -1,6 +1,10 @@
-//! Scripted losses and marks, for cases whose every packet is known: packets are told by their number at the link, by when they come, or
-//! by flow and segment.
+//! Scripted losses, marks, copies and delays, for cases whose every packet is known: packets are told by their number at the link, by when
+//! they come, by what they do to the connection, or by flow and segment.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use ecnlab_transport::Role;
 use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Level, Span, Time, Values, parameters, words};
 
@@ -57,10 +61,59 @@ words! {
 pub struct Script {
     numbered: Ahead<u64>,
     timed: Ahead<Time>,
-    segments: Vec<Scripted>,
+    rules: Vec<Running>,
     passed: u64,
-    /// How often the scripted segments of a flow have come.
-    seen: Vec<(u32, u64, u32)>,
+    /// How often the segments of a flow have come that a rule tells by their transmission.
+    seen: BTreeMap<(u32, u64), u32>,
+}
+
+/// A deed, and the packets to which it is done.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub which: Which,
+    pub act: Act,
+}
+
+/// How packets are told.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// By their number at this link, from 0, whatever they are.
+    Numbers(Range<u64>),
+    /// Data by its segment, and which transmission of it this is, from 0; every one if there is none.
+    Segments { of: Range<u64>, flow: Option<u32>, transmission: Option<u32> },
+    /// By what they do to the connection, and which such packet this is, from 0.
+    Flagged { flag: Flag, nth: Option<u32> },
+    /// By when they come.
+    During(Range<Time>),
+}
+
+/// What a packet does to its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    Syn,
+    Fin,
+    /// Tells that the window is reduced, behind the handshake.
+    Cwr,
+}
+
+/// What is done to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Drop,
+    /// Marked if it can be.
+    Mark(Level),
+    /// Congestion experienced is written into it also if it is not ECN-capable.
+    ForceMark,
+    Copy,
+    /// Goes on so much later; others overtake it.
+    Delay(Span),
+}
+
+/// A rule, and how many packets have come to it that it tells by their count.
+#[derive(Clone, Debug)]
+struct Running {
+    rule: Rule,
+    came: u32,
 }
 
 /// Deeds in the order in which they come up.
@@ -68,16 +121,6 @@ pub struct Script {
 struct Ahead<T> {
     deeds: Vec<(T, Deed)>,
     next: usize,
-}
-
-/// A segment to which something is done.
-#[derive(Clone, Copy, Debug)]
-struct Scripted {
-    seq: u64,
-    /// Of which flow; of any if there is none.
-    flow: Option<u32>,
-    transmission: u32,
-    deed: Deed,
 }
 
 impl Settings {
@@ -100,17 +143,22 @@ impl Script {
     /// Data segments to drop, each with which of its transmissions, from 0; those to mark likewise, and how loud; and packets to drop by
     /// their number at this link, from 0, whatever they are.
     pub fn new(drops: Vec<(u64, u32)>, marks: Vec<(u64, u32, Level)>, drop_numbers: Vec<u64>) -> Script {
-        let dropped = drops.into_iter().map(|(seq, transmission)| Scripted { seq, flow: None, transmission, deed: Deed::Lose });
-        let marked =
-            marks.into_iter().map(|(seq, transmission, level)| Scripted { seq, flow: None, transmission, deed: Deed::Mark(level) });
+        let dropped = drops.into_iter().map(|(seq, transmission)| Rule::of_segment(seq, None, transmission, Act::Drop));
+        let marked = marks.into_iter().map(|(seq, transmission, level)| Rule::of_segment(seq, None, transmission, Act::Mark(level)));
         let numbered = Ahead::new(drop_numbers.into_iter().map(|number| (number, Deed::Lose)));
-        Script { numbered, segments: dropped.chain(marked).collect(), ..Script::default() }
+        Script { numbered, ..Script::of_rules(dropped.chain(marked)) }
+    }
+
+    /// Of the rules that tell a packet the first is followed.
+    pub fn of_rules(rules: impl IntoIterator<Item = Rule>) -> Script {
+        Script { rules: rules.into_iter().map(|rule| Running { rule, came: 0 }).collect(), ..Script::default() }
     }
 
     fn of(values: &Values) -> Script {
         let settings = Settings::of(values);
         let level = if settings.level == Loudness::Congested { Level::Congested } else { Level::Incipient };
-        let deed = if settings.deed == DeedName::Drop { Deed::Lose } else { Deed::Mark(level) };
+        let act = if settings.deed == DeedName::Drop { Act::Drop } else { Act::Mark(level) };
+        let deed = act.deed(Time::ZERO);
         let Settings { flow, transmission, .. } = settings;
         let numbers = settings.numbers.0.unwrap_or_default().into_iter();
         let times = settings.times.0.unwrap_or_default().into_iter();
@@ -118,15 +166,14 @@ impl Script {
         Script {
             numbered: Ahead::new(numbers.map(|number| (number, deed))),
             timed: Ahead::new(times.map(|time| (Time::ZERO + time, deed))),
-            segments: segments.map(|seq| Scripted { seq, flow, transmission, deed }).collect(),
-            ..Script::default()
+            ..Script::of_rules(segments.map(|seq| Rule::of_segment(seq, flow, transmission, act)))
         }
     }
 
     /// Whether it marks packets.
     pub fn marks(&self) -> bool {
         let listed = self.numbered.deeds.iter().map(|(_, deed)| deed).chain(self.timed.deeds.iter().map(|(_, deed)| deed));
-        listed.chain(self.segments.iter().map(|scripted| &scripted.deed)).any(|deed| matches!(deed, Deed::Mark(_)))
+        listed.copied().chain(self.rules.iter().map(|running| running.rule.act.deed(Time::ZERO))).any(|deed| matches!(deed, Deed::Mark(_)))
     }
 
     /// Decides about a packet that comes now.
@@ -135,25 +182,70 @@ impl Script {
         self.passed += 1;
         let by_number = self.numbered.come_to(number);
         let by_time = self.timed.come_to(now);
-        let by_segment = if packet.is_ack() { None } else { self.of_segment(packet.flow, packet.seq) };
-        by_number.or(by_time).or(by_segment).unwrap_or(Deed::Pass)
+        by_number.or(by_time).or_else(|| self.by_rule(number, packet, now)).unwrap_or(Deed::Pass)
     }
 
-    fn of_segment(&mut self, flow: u32, seq: u64) -> Option<Deed> {
-        let of = |scripted: &&Scripted| scripted.seq == seq && scripted.flow.is_none_or(|only| only == flow);
-        self.segments.iter().find(of)?;
-        let transmission = self.count(flow, seq);
-        self.segments.iter().filter(of).find(|scripted| scripted.transmission == transmission).map(|scripted| scripted.deed)
+    fn by_rule(&mut self, number: u64, packet: &Packet, now: Time) -> Option<Deed> {
+        let transmission = self.transmission(packet);
+        let mut first = None;
+        for Running { rule, came } in &mut self.rules {
+            let tells = match &rule.which {
+                Which::Numbers(numbers) => numbers.contains(&number),
+                Which::During(times) => times.contains(&now),
+                Which::Segments { transmission: nth, .. } => rule.is_of_segment(packet) && nth.is_none_or(|nth| Some(nth) == transmission),
+                Which::Flagged { flag, nth } if flag.is_on(packet) => {
+                    *came += 1;
+                    nth.is_none_or(|nth| nth == *came - 1)
+                }
+                Which::Flagged { .. } => false,
+            };
+            if tells && first.is_none() {
+                first = Some(rule.act.deed(now));
+            }
+        }
+        first
     }
 
-    /// Which transmission of a segment this is, from 0.
-    fn count(&mut self, flow: u32, seq: u64) -> u32 {
-        let at = self.seen.iter().position(|&(f, s, _)| (f, s) == (flow, seq)).unwrap_or_else(|| {
-            self.seen.push((flow, seq, 0));
-            self.seen.len() - 1
-        });
-        self.seen[at].2 += 1;
-        self.seen[at].2 - 1
+    /// Which transmission of a segment this is, from 0, where a rule asks for it.
+    fn transmission(&mut self, packet: &Packet) -> Option<u32> {
+        self.rules.iter().find(|running| running.rule.is_of_segment(packet))?;
+        let seen = self.seen.entry((packet.flow, packet.seq)).or_default();
+        *seen += 1;
+        Some(*seen - 1)
+    }
+}
+
+impl Rule {
+    fn of_segment(seq: u64, flow: Option<u32>, transmission: u32, act: Act) -> Rule {
+        Rule { which: Which::Segments { of: seq..seq + 1, flow, transmission: Some(transmission) }, act }
+    }
+
+    /// Whether it tells packets by their segment, and this is one of them.
+    fn is_of_segment(&self, packet: &Packet) -> bool {
+        let Which::Segments { of, flow, .. } = &self.which else { return false };
+        !packet.is_ack() && packet.role() != Role::Pure && of.contains(&packet.seq) && flow.is_none_or(|only| only == packet.flow)
+    }
+}
+
+impl Flag {
+    fn is_on(self, packet: &Packet) -> bool {
+        match self {
+            Flag::Syn => packet.role() == Role::Syn,
+            Flag::Fin => packet.role() == Role::Fin,
+            Flag::Cwr => packet.bits.cwr() && packet.role() != Role::Syn,
+        }
+    }
+}
+
+impl Act {
+    fn deed(self, now: Time) -> Deed {
+        match self {
+            Act::Drop => Deed::Lose,
+            Act::Mark(level) => Deed::Mark(level),
+            Act::ForceMark => Deed::ForceMark,
+            Act::Copy => Deed::Copy,
+            Act::Delay(later) => Deed::Hold(now + later),
+        }
     }
 }
 

@@ -147,10 +147,11 @@ impl Connection {
             Role::Pure if self.closed => expected + 1,
             _ => expected,
         };
+        let number = if packet.segment().is_probe() { self.number(plan, seq + 1).wrapping_sub(1) } else { self.number(plan, seq) };
         let echo = rides.map_or(self.heard, |ack| clock(ack.echo));
         let timestamps = self.timestamps.then_some(Timestamps { value: clock(now), echo });
         let sacks = other.map_or_else(SackRuns::default, |other| other.sacks);
-        Tcp { seq: self.number(plan, seq), ack, flags, window: self.shown_window(rides), timestamps, sacks, ..Tcp::default() }
+        Tcp { seq: number, ack, flags, window: self.shown_window(rides), timestamps, sacks, ..Tcp::default() }
     }
 
     fn of_ack(&mut self, now: Time, packet: &Packet, ack: &Ack, other: Option<OtherWay>, plan: &Plan) -> Tcp {

@@ -1,7 +1,9 @@
-//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `replies` those to SYN and FIN.
+//! The receiver: what has arrived and when to acknowledge it; `echo` has the echo of marks, `replies` those to SYN and FIN. A receiver whose
+//! acknowledgements are quick or late as a host's stack has it is `host`.
 
 mod delay;
 mod echo;
+mod host;
 mod recent_blocks;
 mod replies;
 
@@ -9,11 +11,12 @@ use ecnlab_units::Time;
 
 use self::delay::AckDelay;
 use self::echo::{EchoBits, MarkEcho};
+use self::host::Host;
 use self::recent_blocks::RecentBlocks;
 use self::replies::Replies;
 use crate::clock::HostClock;
 use crate::segment::{Ack, Role, Segment};
-use crate::settings::{Handshake, Settings};
+use crate::settings::{AckDelayRule, Handshake, Settings};
 use crate::timer::earlier;
 
 /// Size of a SACK block in bytes (RFC 2018, section 3).
@@ -25,6 +28,8 @@ const BLOCK_SIZE: u32 = 8;
 pub struct Receiver {
     /// The next segment expected; all before it have arrived.
     next: u64,
+    /// What a host's stack does, in place of all that follows.
+    host: Option<Box<Host>>,
     delay: Option<AckDelay>,
     /// Of a three-way handshake.
     replies: Option<Box<Replies>>,
@@ -69,8 +74,9 @@ pub struct Arrival {
 }
 
 impl Receiver {
-    pub fn new(settings: &Settings, _clock: HostClock) -> Receiver {
+    pub fn new(settings: &Settings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
+        let is_host = settings.delayed_ack && settings.delayed_ack_rule == AckDelayRule::Quick;
         Receiver {
             ack_size: settings.ack_size,
             delay: AckDelay::new(settings),
@@ -78,6 +84,7 @@ impl Receiver {
             echo_earlier: settings.timestamps,
             agrees_to_ecn: settings.receiver_ecn,
             next: 0,
+            host: is_host.then(|| Box::new(Host::new(settings, clock))),
             beyond: Vec::new(),
             echo: MarkEcho::new(settings),
             held: None,
@@ -96,6 +103,9 @@ impl Receiver {
     // Every kind of run has a loop of its own, and each packet comes here: one copy for all of them costs 3 % of a run.
     #[inline(always)]
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+        if self.host.is_some() {
+            return self.receive_as_host(segment, sent, now);
+        }
         if let Some(replies) = &mut self.replies {
             if segment.role == Role::Syn {
                 return self.reply_to_syn(segment, sent, now);
@@ -131,6 +141,14 @@ impl Receiver {
         Arrival { delivered, held: before_change, ack: Some(ack) }
     }
 
+    #[inline(never)]
+    fn receive_as_host(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
+        let Some(host) = &mut self.host else { return Arrival::default() };
+        let arrival = host.receive(segment, sent, now);
+        self.next = host.next();
+        arrival
+    }
+
     /// Whether the acknowledgement of a segment in order may be delayed.
     fn may_wait(&self, segment: &Segment) -> bool {
         segment.seq >= self.quick_acks && !self.replies.as_ref().is_some_and(|replies| replies.closes())
@@ -142,6 +160,9 @@ impl Receiver {
         if self.answers_at_once {
             return None;
         }
+        if let Some(host) = &self.host {
+            return host.deadline();
+        }
         let reply = self.replies.as_ref().and_then(|replies| replies.deadline());
         earlier(self.held.map(|held| held.until), reply)
     }
@@ -149,6 +170,9 @@ impl Receiver {
     /// The deadline has come: a delayed acknowledgement is due, or a reply that nobody has acknowledged.
     #[inline(never)]
     pub fn expire(&mut self, now: Time) -> Option<Ack> {
+        if let Some(host) = &mut self.host {
+            return host.expire(now);
+        }
         if let Some(role) = self.replies.as_mut().and_then(|replies| replies.expire(now)) {
             let ece = role == Role::Syn && self.echo.is_agreed();
             return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
@@ -158,7 +182,10 @@ impl Receiver {
     }
 
     /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
-    pub fn ride(&mut self, _now: Time) -> Ack {
+    pub fn ride(&mut self, now: Time) -> Ack {
+        if let Some(host) = &mut self.host {
+            return host.ride(now);
+        }
         let ack = match self.held.take() {
             Some(held) => self.acknowledge_both(&held.segment, None, held.sent, false),
             None => self.as_of_now(),
@@ -179,6 +206,9 @@ impl Receiver {
 
     /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
     pub fn leave_closing(&mut self) {
+        if let Some(host) = &mut self.host {
+            return host.leave_closing();
+        }
         if let Some(replies) = &mut self.replies {
             replies.leave_closing();
         }
@@ -255,7 +285,22 @@ impl Receiver {
 
     /// Segments that arrived out of order and wait for earlier ones.
     pub fn waiting(&self) -> u64 {
-        self.beyond.iter().map(|(from, to)| to - from).sum()
+        match &self.host {
+            Some(host) => host.waiting(),
+            None => self.beyond.iter().map(|(from, to)| to - from).sum(),
+        }
+    }
+
+    /// The application reads no more: what arrives stays in the buffer. Only a receiver that advertises its buffer minds.
+    pub fn stop_reading(&mut self) {
+        if let Some(host) = &mut self.host {
+            host.stop_reading();
+        }
+    }
+
+    /// The application reads what is there and goes on. Returns the acknowledgement that tells of the room it makes; another may be due at once.
+    pub fn read_again(&mut self, now: Time) -> Option<Ack> {
+        self.host.as_mut().and_then(|host| host.read_again(now))
     }
 
     fn store(&mut self, seq: u64) {

@@ -14,12 +14,12 @@ mod scoreboard;
 mod tahoe;
 #[cfg(test)]
 mod testing;
-mod tlp;
 mod vegas;
 
 use ecnlab_units::Time;
 
 pub use newreno::NewReno;
+pub use rack::Rack;
 pub use reno::RenoRecovery;
 pub use sack::Sack;
 pub use sack1::Sack1;
@@ -46,9 +46,20 @@ pub trait Recovery {
         tcb.send_window(u64::MAX, now, out);
     }
 
+    /// Whether the algorithm cuts the window at a timeout itself: then it is told of one before anything is done about it.
+    fn cuts_at_timeouts(&self) -> bool {
+        false
+    }
+
     /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.send_window(u64::MAX, now, out);
+    }
+
+    /// Sends the next new segment whatever the congestion window, with nothing outstanding.
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        tcb.go_on_at_high();
+        tcb.send_window(1, now, out);
     }
 
     /// A three-way handshake is done.
@@ -73,6 +84,7 @@ pub enum Algorithm {
     Tahoe(Tahoe),
     Reno(RenoRecovery),
     Sack(Box<Sack>),
+    Rack(Box<Rack>),
     NewReno(NewReno),
     Sack1(Box<Sack1>),
     Vegas(Box<VegasRecovery>),
@@ -84,6 +96,7 @@ macro_rules! each {
             Algorithm::Tahoe($algorithm) => $call,
             Algorithm::Reno($algorithm) => $call,
             Algorithm::Sack($algorithm) => $call,
+            Algorithm::Rack($algorithm) => $call,
             Algorithm::NewReno($algorithm) => $call,
             Algorithm::Sack1($algorithm) => $call,
             Algorithm::Vegas($algorithm) => $call,
@@ -96,7 +109,8 @@ impl Algorithm {
         match settings.recovery {
             RecoveryName::Tahoe => Algorithm::Tahoe(Tahoe::new(settings)),
             RecoveryName::Reno => Algorithm::Reno(RenoRecovery::new(settings)),
-            RecoveryName::Sack | RecoveryName::Fack | RecoveryName::Rack => Algorithm::Sack(Box::new(Sack::new(settings))),
+            RecoveryName::Sack | RecoveryName::Fack => Algorithm::Sack(Box::new(Sack::new(settings))),
+            RecoveryName::Rack => Algorithm::Rack(Box::new(Rack::new(settings))),
             RecoveryName::NewReno => Algorithm::NewReno(NewReno::new(settings)),
             RecoveryName::Sack1 => Algorithm::Sack1(Box::new(Sack1::new(settings))),
             RecoveryName::Vegas => Algorithm::Vegas(Box::new(VegasRecovery::new(settings))),
@@ -118,8 +132,16 @@ impl Recovery for Algorithm {
         each!(self, algorithm => algorithm.reopen(tcb, out));
     }
 
+    fn cuts_at_timeouts(&self) -> bool {
+        each!(self, algorithm => algorithm.cuts_at_timeouts())
+    }
+
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         each!(self, algorithm => algorithm.fill(tcb, now, out));
+    }
+
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.send_part(tcb, now, out));
     }
 
     fn opened(&mut self, tcb: &Tcb) {

@@ -1,38 +1,45 @@
-//! Proportional rate reduction with slow-start reduction bound (RFC 6937, section 3): in recovery as much is sent as the window's cut
-//! leaves of what is delivered, so that the window arrives at ssthresh when the losses are repaired.
+//! Proportional rate reduction (RFC 6937, section 3; RFC 9937, section 6): as a window comes down, as much is sent as the cut leaves of what is
+//! delivered, so that the window arrives at ssthresh when the losses are repaired, or the round trip of a mark is over.
 //!
 //! ```text
-//! pipe > ssthresh:   send ceil(delivered ssthresh / flight) - out
-//! else:              send min(ssthresh - pipe, max(delivered - out, newly delivered) + 1)
+//! pipe > ssthresh:   send ceil(delivered ssthresh / of) - out
+//! else:              send min(ssthresh - pipe, max(delivered - out, newly delivered) + one)
+//! of                 what was in flight, or the window before the cut
+//! one                slow-start: 1.  safe-ack: 1 where more is acknowledged and no further loss is seen, else 0
 //! ```
 
-/// What recovery has delivered and sent.
+use crate::settings::PrrBound;
+
+/// What was delivered and sent since the cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
-    /// In flight when recovery began.
-    flight: u64,
+    of: u64,
+    bound: PrrBound,
     delivered: u64,
     out: u64,
 }
 
 impl Prr {
-    pub fn new(flight: u64) -> Prr {
-        Prr { flight: flight.max(1), delivered: 0, out: 0 }
+    /// A reduction of so many segments.
+    pub fn new(of: u64, bound: PrrBound) -> Prr {
+        Prr { of: of.max(1), bound, delivered: 0, out: 0 }
     }
 
-    /// A segment was sent in recovery.
-    pub fn sent(&mut self) {
-        self.out += 1;
+    /// Segments were sent.
+    pub fn sent(&mut self, segments: u64) {
+        self.out += segments;
     }
 
-    /// An acknowledgement delivered segments: the window that allows what may be sent now.
-    pub fn window(&mut self, delivered: u64, pipe: u64, ssthresh: f64) -> u64 {
+    /// An acknowledgement delivered segments: the window that allows what may be sent now. It is `safe` if it acknowledges more and shows no
+    /// further loss.
+    pub fn window(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: f64) -> u64 {
         self.delivered += delivered;
         let threshold = ssthresh as u64;
         let send = if pipe > threshold {
-            (self.delivered * threshold).div_ceil(self.flight).saturating_sub(self.out)
+            (self.delivered * threshold).div_ceil(self.of).saturating_sub(self.out)
         } else {
-            let most = self.delivered.saturating_sub(self.out).max(delivered) + 1;
+            let one = u64::from(safe || self.bound == PrrBound::SlowStart);
+            let most = self.delivered.saturating_sub(self.out).max(delivered) + one;
             most.min(threshold - pipe)
         };
         // The first retransmission always goes.
@@ -46,17 +53,26 @@ mod tests {
 
     #[test]
     fn one_loss_of_twenty_sends_one_for_two_and_ends_at_the_threshold() {
-        let mut prr = Prr::new(20);
+        let mut prr = Prr::new(20, PrrBound::SlowStart);
         let (mut pipe, mut sent) = (16, 0);
         for delivered in [3].into_iter().chain([1; 16]) {
-            let window = prr.window(delivered, pipe, 10.0);
+            let window = prr.window(delivered, false, pipe, 10.0);
             while pipe < window {
                 pipe += 1;
                 sent += 1;
-                prr.sent();
+                prr.sent(1);
             }
             pipe -= 1;
         }
         assert_eq!((10, 10), (sent, pipe + 1));
+    }
+
+    #[test]
+    fn below_the_threshold_a_safe_acknowledgement_alone_lets_one_more_go() {
+        for (bound, safe, sends) in [(PrrBound::SlowStart, false, 2), (PrrBound::SafeAck, false, 1), (PrrBound::SafeAck, true, 2)] {
+            let mut prr = Prr::new(20, bound);
+            prr.sent(1);
+            assert_eq!(5 + sends, prr.window(1, safe, 5, 10.0), "{bound} {safe}");
+        }
     }
 }

@@ -1,29 +1,26 @@
-//! Recovery by a scoreboard (RFC 6675), with three ways to tell a loss.
+//! Recovery by a scoreboard (RFC 6675), with two ways to tell a loss.
 //!
 //! - sack: three segments above it are sacked (RFC 6675, IsLost)
 //! - fack: the highest sacked segment is three above it, or more (Mathis and Mahdavi 1996)
-//! - rack: a segment that was sent later has arrived (RFC 8985), with a probe for losses at the tail
 //!
 //! A loss cuts the window once; then lost segments go first and new ones next, as long as the pipe is below the window, or as proportional
 //! rate reduction lets them (RFC 6937). The retransmission timer makes everything lost and starts slowly.
 
-use ecnlab_units::{Span, Time};
+use ecnlab_units::Time;
 
 use super::Recovery;
 use super::prr::Prr;
-use super::rack::Rack;
-use super::scoreboard::{Scoreboard, SegmentState};
-use super::tlp::{TailProbe, dsack};
+use super::scoreboard::Scoreboard;
 use crate::response::MIN_SSTHRESH;
 use crate::segment::Ack;
-use crate::settings::{RecoveryName, Settings};
+use crate::settings::{PrrBound, RecoveryName, Settings};
 use crate::tcb::{CutFor, Output, Tcb};
-use crate::timer::earlier;
 use crate::window::Window;
 
 pub struct Sack {
     board: Scoreboard,
-    detection: Detection,
+    /// The highest sacked segment tells losses as well as the number of those sacked.
+    forward: bool,
     threshold: u64,
     phase: Phase,
     /// One past the highest segment sent when recovery began or the timer expired; a mark meanwhile moves the end of the last cut on.
@@ -32,12 +29,6 @@ pub struct Sack {
     prr: Option<Prr>,
     /// The last segment of this recovery was sent once more to draw an acknowledgement (RFC 6675, NextSeg rule 4).
     rescued: bool,
-}
-
-enum Detection {
-    Sack,
-    Fack,
-    Rack { rack: Rack, probe: Option<TailProbe> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +42,9 @@ enum Phase {
 
 impl Sack {
     pub fn new(settings: &Settings) -> Sack {
-        let detection = match settings.recovery {
-            RecoveryName::Fack => Detection::Fack,
-            RecoveryName::Rack => {
-                Detection::Rack { rack: Rack::new(settings.duplicate_threshold), probe: settings.tlp.then(TailProbe::default) }
-            }
-            _ => Detection::Sack,
-        };
         Sack {
             board: Scoreboard::default(),
-            detection,
+            forward: settings.recovery == RecoveryName::Fack,
             threshold: u64::from(settings.duplicate_threshold),
             phase: Phase::Open,
             ends: 0,
@@ -70,36 +54,17 @@ impl Sack {
     }
 
     /// Takes what an acknowledgement says of segments into the scoreboard; returns how many of them it delivers.
-    fn score(&mut self, tcb: &Tcb, ack: &Ack, now: Time) -> u64 {
-        let Sack { board, detection, .. } = self;
-        let min_rtt = tcb.rtt().min();
-        let mut rack = if let Detection::Rack { rack, .. } = detection { Some(rack) } else { None };
-        let mut delivered = |seq: u64, segment: &SegmentState| {
-            if let Some(rack) = &mut rack {
-                rack.delivered(seq, segment, now, min_rtt);
-            }
-        };
-        let mut count = board.advance(ack.next, &mut delivered);
-        if !ack.sacks.is_empty() {
-            count += board.sack(&ack.sacks, &mut delivered);
-        }
-        count
+    fn score(&mut self, ack: &Ack) -> u64 {
+        let count = self.board.advance(ack.next);
+        if ack.sacks.is_empty() { count } else { count + self.board.sack(&ack.sacks) }
     }
 
-    fn detect(&mut self, tcb: &Tcb, now: Time) {
-        let recovering = self.phase != Phase::Open;
-        let below = match &mut self.detection {
-            Detection::Sack => self.board.below_sacked(self.threshold),
-            Detection::Fack => {
-                // Either rule: three above it are sacked, or the highest sacked is three above it.
-                let far = self.board.fack().checked_sub(self.threshold).filter(|_| self.board.sacked() > 0);
-                self.board.below_sacked(self.threshold).max(far)
-            }
-            Detection::Rack { rack, .. } => {
-                rack.detect(&mut self.board, recovering, tcb.rtt().min(), tcb.rtt().smoothed(), now);
-                None
-            }
-        };
+    fn detect(&mut self) {
+        let mut below = self.board.below_sacked(self.threshold);
+        if self.forward {
+            // Either rule: three above it are sacked, or the highest sacked is three above it.
+            below = below.max(self.board.fack().checked_sub(self.threshold).filter(|_| self.board.sacked() > 0));
+        }
         if let Some(below) = below {
             self.board.lose_below(below);
         }
@@ -138,18 +103,15 @@ impl Sack {
         widen_to_two(tcb, out);
         self.phase = Phase::Recovery;
         self.rescued = false;
-        self.prr = tcb.settings().prr.then(|| Prr::new(flight));
+        self.prr = tcb.settings().prr.then(|| Prr::new(flight, PrrBound::SlowStart));
         tcb.restart_timer(now);
         self.send_again_at_once(tcb, now, out);
-        if let Some(probe) = self.probe() {
-            probe.forget();
-        }
     }
 
     /// The window that proportional rate reduction allows after `delivered` segments, where it runs.
     fn reduce(&mut self, tcb: &mut Tcb, delivered: u64, out: &mut impl Output) {
         if let Some(prr) = &mut self.prr {
-            tcb.set_cwnd(prr.window(delivered, self.board.pipe(), tcb.window().ssthresh) as f64, out);
+            tcb.set_cwnd(prr.window(delivered, true, self.board.pipe(), tcb.window().ssthresh) as f64, out);
         }
     }
 
@@ -168,9 +130,6 @@ impl Sack {
             let reduced = self.prr.take().is_some();
             tcb.set_cwnd(if reduced { ssthresh } else { cwnd.min(ssthresh) }, out);
         }
-        if let Detection::Rack { rack, .. } = &mut self.detection {
-            rack.recovered();
-        }
         self.phase = Phase::Open;
         tcb.leave_recovery();
     }
@@ -185,12 +144,9 @@ impl Sack {
             tcb.transmit(seq, now, out);
         }
         tcb.go_on_at_high();
-        self.board.sent(seq, now);
-        if let Detection::Rack { rack, .. } = &mut self.detection {
-            rack.sent(seq, now);
-        }
+        self.board.sent(seq);
         if let Some(prr) = &mut self.prr {
-            prr.sent();
+            prr.sent(1);
         }
     }
 
@@ -203,53 +159,11 @@ impl Sack {
             let waits = !tcb.settings().limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0;
             return (!waits).then_some(tcb.high());
         }
-        let rescues = self.phase == Phase::Recovery && !self.rescued && matches!(self.detection, Detection::Sack | Detection::Fack);
+        let rescues = self.phase == Phase::Recovery && !self.rescued;
         let last = tcb.high().checked_sub(1).filter(|_| rescues)?;
         let waits = self.board.segment(last).is_some_and(|segment| !segment.sacked && !segment.ever_resent);
         self.rescued |= waits;
         waits.then_some(last)
-    }
-
-    fn probe(&mut self) -> Option<&mut TailProbe> {
-        if let Detection::Rack { probe, .. } = &mut self.detection { probe.as_mut() } else { None }
-    }
-
-    /// Sets the probe's timer while nothing is known to be missing (RFC 8985, section 7.2).
-    fn schedule_probe(&mut self, tcb: &Tcb, now: Time) {
-        let quiet = self.phase == Phase::Open && self.board.sacked() == 0;
-        let delay = tcb.settings().ack_delay().unwrap_or(Span::ZERO);
-        let Some(probe) = self.probe() else { return };
-        if quiet {
-            probe.schedule(now, tcb.rtt().smoothed(), tcb.outstanding(), delay, tcb.retransmit_at());
-        } else {
-            probe.cancel();
-        }
-    }
-
-    /// Sends a new segment, or the last one again, to draw an acknowledgement (RFC 8985, section 7.3).
-    fn send_probe(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        if tcb.outstanding() == 0 {
-            return;
-        }
-        let new = tcb.has_new();
-        let seq = if new { tcb.high() } else { tcb.high() - 1 };
-        self.transmit(tcb, seq, now, out);
-        tcb.restart_timer(now);
-        let high = tcb.high();
-        if let Some(probe) = self.probe() {
-            probe.sent(high, !new);
-        }
-    }
-
-    /// A probe has repaired a loss that nothing else showed: the window is cut as for one.
-    fn answer_probe(&mut self, tcb: &mut Tcb, ack: &Ack, delivered: u64, now: Time, out: &mut impl Output) {
-        let phase = self.phase;
-        let repaired = self.probe().is_some_and(|probe| probe.acknowledged(ack, delivered == 0));
-        if repaired && phase == Phase::Open {
-            tcb.cut_for_loss(tcb.cut_base(), now, out);
-            tcb.enter_recovery();
-            widen_to_two(tcb, out);
-        }
     }
 }
 
@@ -266,19 +180,12 @@ impl Recovery for Sack {
         if ack.next < tcb.una() {
             return;
         }
-        let delivered = self.score(tcb, ack, now);
+        let delivered = self.score(ack);
         let newly = if ack.next > tcb.una() { tcb.advance(ack, now) } else { 0 };
         tcb.go_on_at_high();
-        if let Detection::Rack { rack, .. } = &mut self.detection {
-            rack.adapt(dsack(ack).is_some(), tcb.una(), tcb.high());
-        }
-        self.answer_probe(tcb, ack, delivered, now, out);
-        self.detect(tcb, now);
+        self.detect();
         self.step(tcb, ack, newly, delivered, now, out);
         self.fill(tcb, now, out);
-        if newly > 0 {
-            self.schedule_probe(tcb, now);
-        }
     }
 
     #[inline(never)]
@@ -287,16 +194,7 @@ impl Recovery for Sack {
         self.ends = tcb.high();
         self.prr = None;
         tcb.go_on_at_high();
-        let (una, min_rtt, srtt) = (tcb.una(), tcb.rtt().min(), tcb.rtt().smoothed());
-        match &mut self.detection {
-            Detection::Rack { rack, probe } => {
-                rack.timed_out(&mut self.board, una, min_rtt, srtt, now);
-                if let Some(probe) = probe {
-                    probe.forget();
-                }
-            }
-            Detection::Sack | Detection::Fack => self.board.lose_all(),
-        }
+        self.board.lose_all();
         if let Some(seq) = self.board.next_lost() {
             self.transmit(tcb, seq, now, out);
         }
@@ -305,7 +203,6 @@ impl Recovery for Sack {
 
     #[inline(never)]
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        let before = tcb.high();
         for _ in 0..tcb.most_burst() {
             if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_pace(now) {
                 break;
@@ -313,40 +210,10 @@ impl Recovery for Sack {
             let Some(seq) = self.next_segment(tcb) else { break };
             self.transmit(tcb, seq, now, out);
         }
-        if tcb.high() > before {
-            self.schedule_probe(tcb, now);
-        }
     }
 
     fn opened(&mut self, tcb: &Tcb) {
         self.board.start(tcb.una());
-    }
-
-    fn has_timer(&self) -> bool {
-        matches!(self.detection, Detection::Rack { .. })
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        let Detection::Rack { rack, probe } = &self.detection else { return None };
-        let probe = probe.as_ref().and_then(TailProbe::deadline);
-        earlier(rack.deadline(), probe)
-    }
-
-    #[inline(never)]
-    fn expire<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        let Detection::Rack { rack, .. } = &mut self.detection else { return };
-        if rack.deadline().is_some_and(|at| at <= now) {
-            self.detect(tcb, now);
-            if self.phase == Phase::Open && self.board.has_losses() {
-                self.enter(tcb, now, out);
-                // No ACK is coming that would let the first retransmission go.
-                self.reduce(tcb, 0, out);
-            }
-            self.fill(tcb, now, out);
-        } else {
-            self.probe().into_iter().for_each(TailProbe::cancel);
-            self.send_probe(tcb, now, out);
-        }
     }
 }
 

@@ -6,8 +6,6 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_units::Time;
-
 use crate::segment::Sacks;
 
 /// Everything from the lowest unacknowledged segment to the highest sent.
@@ -33,8 +31,6 @@ pub struct Scoreboard {
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentState {
-    /// When it was sent last.
-    pub sent: Time,
     pub sacked: bool,
     pub lost: bool,
     /// Its last transmission is a retransmission that is not known to be lost.
@@ -76,13 +72,12 @@ impl Scoreboard {
     }
 
     /// A segment was sent, the next one or one on the board again.
-    pub fn sent(&mut self, seq: u64, now: Time) {
+    pub fn sent(&mut self, seq: u64) {
         if seq == self.end() {
-            self.segments.push_back(SegmentState { sent: now, sacked: false, lost: false, resent: false, ever_resent: false });
+            self.segments.push_back(SegmentState { sacked: false, lost: false, resent: false, ever_resent: false });
             return;
         }
         let segment = &mut self.segments[(seq - self.base) as usize];
-        segment.sent = now;
         segment.ever_resent = true;
         if !segment.resent && !segment.sacked && segment.lost {
             segment.resent = true;
@@ -90,16 +85,13 @@ impl Scoreboard {
         }
     }
 
-    /// All before `next` is acknowledged. Shows every segment that had not been sacked, and returns their number.
-    pub fn advance(&mut self, next: u64, mut delivered: impl FnMut(u64, &SegmentState)) -> u64 {
+    /// All before `next` is acknowledged; returns how many of these had not been sacked.
+    pub fn advance(&mut self, next: u64) -> u64 {
         let mut count = 0;
         while self.base < next {
             let Some(segment) = self.segments.pop_front() else { break };
             self.forget(&segment);
-            if !segment.sacked {
-                delivered(self.base, &segment);
-                count += 1;
-            }
+            count += u64::from(!segment.sacked);
             self.base += 1;
         }
         self.fack = self.fack.max(self.base);
@@ -108,36 +100,30 @@ impl Scoreboard {
         count
     }
 
-    /// Takes SACK blocks in. Shows every segment that they bring news of, in ascending order, and returns their number.
-    pub fn sack(&mut self, blocks: &Sacks, mut delivered: impl FnMut(u64, &SegmentState)) -> u64 {
+    /// Takes SACK blocks in; returns how many segments they bring news of.
+    pub fn sack(&mut self, blocks: &Sacks) -> u64 {
         let known = std::mem::replace(&mut self.known, blocks.clone());
         let mut count = 0;
-        // They come the latest first; reordering is told by ascending numbers (RFC 8985, section 6.2, step 3).
-        let mut ascending = [(0, 0); Sacks::MOST];
-        let ascending = &mut ascending[..blocks.as_slice().len()];
-        ascending.copy_from_slice(blocks.as_slice());
-        ascending.sort_unstable();
-        for &mut (from, to) in ascending {
+        for &(from, to) in blocks.as_slice() {
             let (from, to) = (from.max(self.base), to.min(self.end()));
             match known.as_slice().iter().find(|known| known.0 < to && from < known.1) {
                 Some(&(old_from, old_to)) => {
-                    count += self.sack_run(from, to.min(old_from), &mut delivered);
-                    count += self.sack_run(from.max(old_to), to, &mut delivered);
+                    count += self.sack_run(from, to.min(old_from));
+                    count += self.sack_run(from.max(old_to), to);
                 }
-                None => count += self.sack_run(from, to, &mut delivered),
+                None => count += self.sack_run(from, to),
             }
         }
         count
     }
 
-    fn sack_run(&mut self, from: u64, to: u64, delivered: &mut impl FnMut(u64, &SegmentState)) -> u64 {
+    fn sack_run(&mut self, from: u64, to: u64) -> u64 {
         let mut count = 0;
         for seq in from..to {
             let segment = self.segments[(seq - self.base) as usize];
             if segment.sacked {
                 continue;
             }
-            delivered(seq, &segment);
             self.forget(&segment);
             self.segments[(seq - self.base) as usize] = SegmentState { sacked: true, lost: false, resent: false, ..segment };
             self.sacked += 1;
@@ -225,7 +211,7 @@ mod tests {
     fn board(sent: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         board.start(0);
-        (0..sent).for_each(|seq| board.sent(seq, Time::ZERO));
+        (0..sent).for_each(|seq| board.sent(seq));
         board
     }
 
@@ -238,12 +224,12 @@ mod tests {
     #[test]
     fn the_pipe_is_what_is_neither_sacked_nor_lost_and_what_was_sent_again() {
         let mut board = board(10);
-        assert_eq!(3, board.sack(&blocks(&[(4, 7)]), |_, _| ()));
+        assert_eq!(3, board.sack(&blocks(&[(4, 7)])));
         assert_eq!(7, board.pipe());
         board.lose_below(4);
         assert_eq!(3, board.pipe());
         assert_eq!(Some(0), board.next_lost());
-        board.sent(0, Time::ZERO);
+        board.sent(0);
         assert_eq!((4, Some(1)), (board.pipe(), board.next_lost()));
         board.lose(0);
         assert_eq!((3, Some(0)), (board.pipe(), board.next_lost()));
@@ -252,29 +238,22 @@ mod tests {
     #[test]
     fn blocks_that_come_again_bring_no_news() {
         let mut board = board(10);
-        assert_eq!(1, board.sack(&blocks(&[(2, 3)]), |_, _| ()));
-        assert_eq!(1, board.sack(&blocks(&[(2, 4)]), |_, _| ()));
-        assert_eq!(3, board.sack(&blocks(&[(6, 9), (2, 4)]), |_, _| ()));
-        assert_eq!(1, board.sack(&blocks(&[(1, 4), (6, 9)]), |_, _| ()));
+        assert_eq!(1, board.sack(&blocks(&[(2, 3)])));
+        assert_eq!(1, board.sack(&blocks(&[(2, 4)])));
+        assert_eq!(3, board.sack(&blocks(&[(6, 9), (2, 4)])));
+        assert_eq!(1, board.sack(&blocks(&[(1, 4), (6, 9)])));
         assert_eq!((6, 9), (board.sacked(), board.fack()));
-        assert_eq!(1, board.advance(2, |_, _| ()));
+        assert_eq!(1, board.advance(2));
         assert_eq!(5, board.sacked());
-    }
-
-    #[test]
-    fn news_of_several_blocks_is_shown_in_ascending_order() {
-        let mut shown = Vec::new();
-        board(10).sack(&blocks(&[(8, 9), (2, 4), (6, 7)]), |seq, _| shown.push(seq));
-        assert_eq!(vec![2, 3, 6, 8], shown);
     }
 
     #[test]
     fn three_sacked_segments_above_make_a_loss() {
         let mut board = board(10);
-        board.sack(&blocks(&[(3, 4)]), |_, _| ());
-        board.sack(&blocks(&[(6, 7), (3, 4)]), |_, _| ());
+        board.sack(&blocks(&[(3, 4)]));
+        board.sack(&blocks(&[(6, 7), (3, 4)]));
         assert_eq!(None, board.below_sacked(3));
-        board.sack(&blocks(&[(8, 9), (6, 7), (3, 4)]), |_, _| ());
+        board.sack(&blocks(&[(8, 9), (6, 7), (3, 4)]));
         assert_eq!(Some(3), board.below_sacked(3));
     }
 }

@@ -12,7 +12,7 @@ use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::recovery::{Algorithm, Recovery};
 use crate::segment::{Ack, Role, Segment};
-use crate::settings::{Handshake, Settings};
+use crate::settings::{Handshake, ReceiveWindow, Settings};
 use crate::tcb::{Output, SendCounters, Tcb};
 use crate::timer::{Timer, earlier, is_due};
 use crate::window::Window;
@@ -33,7 +33,7 @@ impl Sender {
     pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Sender {
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
-        let one_timer = !settings.pacing && !recovery.has_timer();
+        let one_timer = !settings.pacing && !recovery.has_timer() && settings.receive_window == ReceiveWindow::Any;
         Sender { tcb: Tcb::new(settings, demand, clock), recovery, opening, one_timer }
     }
 
@@ -51,8 +51,17 @@ impl Sender {
         if self.opening {
             self.tcb.open(now, out);
         } else {
+            self.fill(now, out);
+        }
+    }
+
+    /// Sends what may be sent; then the application closes, if it does.
+    fn fill(&mut self, now: Time, out: &mut impl Output) {
+        self.recovery.fill(&mut self.tcb, now, out);
+        if self.tcb.close() {
             self.recovery.fill(&mut self.tcb, now, out);
         }
+        self.tcb.watch_window(false, now);
     }
 
     /// The application has more to send on an open connection.
@@ -60,7 +69,7 @@ impl Sender {
         self.tcb.resume(now, out);
         self.tcb.add(demand);
         if !self.opening {
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
         self.tcb.run_timer_below_one(now);
     }
@@ -79,9 +88,12 @@ impl Sender {
                 return self.answered(ack, now, out);
             }
         }
+        let was_idle = self.tcb.outstanding() == 0;
+        self.tcb.take_window(ack, now, out);
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.acknowledged(&mut self.tcb, ack, now, out);
+        self.tcb.watch_window(was_idle, now);
         self.tcb.run_timer_below_one(now);
     }
 
@@ -104,9 +116,10 @@ impl Sender {
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         if std::mem::take(&mut self.opening) {
+            self.tcb.take_window(ack, now, out);
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
-            self.recovery.fill(&mut self.tcb, now, out);
+            self.fill(now, out);
         }
     }
 
@@ -116,7 +129,8 @@ impl Sender {
         if self.one_timer {
             return self.tcb.retransmit_at();
         }
-        earlier(self.tcb.retransmit_at(), earlier(self.recovery.deadline(), self.tcb.paced_at()))
+        let others = earlier(self.tcb.paced_at(), self.tcb.probe_at());
+        earlier(self.tcb.retransmit_at(), earlier(self.recovery.deadline(), others))
     }
 
     /// The deadline has come.
@@ -135,19 +149,25 @@ impl Sender {
         if is_due(retransmission, now) && !own_first {
             return Some(Timer::Retransmission);
         }
-        let others = [(own, Timer::Recovery), (self.tcb.paced_at(), Timer::Pacing)];
+        let others = [(own, Timer::Recovery), (self.tcb.paced_at(), Timer::Pacing), (self.tcb.probe_at(), Timer::Window)];
         others.into_iter().find(|&(at, _)| is_due(at, now)).map(|(_, timer)| timer)
     }
 
     fn expire_one(&mut self, timer: Timer, now: Time, out: &mut impl Output) {
         match timer {
             Timer::Retransmission if self.opening => self.tcb.syn_timed_out(now, out),
+            Timer::Retransmission if self.recovery.cuts_at_timeouts() => self.recovery.timed_out(&mut self.tcb, now, out),
             Timer::Retransmission => {
                 self.recovery.reopen(&mut self.tcb, out);
                 self.tcb.time_out(now, out);
                 self.recovery.timed_out(&mut self.tcb, now, out);
             }
             Timer::Recovery => self.recovery.expire(&mut self.tcb, now, out),
+            Timer::Window => {
+                if self.tcb.probe(now, out) {
+                    self.recovery.send_part(&mut self.tcb, now, out);
+                }
+            }
             Timer::Pacing => {
                 self.tcb.end_pause();
                 self.recovery.fill(&mut self.tcb, now, out);

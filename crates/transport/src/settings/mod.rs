@@ -168,6 +168,27 @@ impl Settings {
         }
     }
 
+    /// Whether the window is a whole number: which algorithms know that.
+    pub fn counts_whole(&self) -> bool {
+        self.whole_window && matches!(self.congestion, CongestionName::Reno | CongestionName::Cubic)
+    }
+
+    /// Whether all packets of a connection that uses ECN are ECN-capable.
+    pub fn ect_on_all(&self) -> bool {
+        self.response == ResponseName::Dctcp && self.dctcp_ect_on_all
+    }
+
+    /// Whether an echo of a mark brings the window down over a round trip.
+    pub fn reduces_for_marks(&self) -> bool {
+        let responds = matches!(self.response, ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp);
+        self.recovery == RecoveryName::Rack && self.mark_reduction == MarkReduction::Prr && responds
+    }
+
+    /// How a window is cut.
+    pub fn rounding(&self) -> Halving {
+        if self.counts_whole() { Halving::Integer } else { self.halving }
+    }
+
     /// Application data in a full segment, in bytes.
     pub fn payload(&self) -> u32 {
         self.packet_size - self.header

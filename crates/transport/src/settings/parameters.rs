@@ -2,6 +2,7 @@
 //!
 //! `when` says with which values of the others a parameter is read.
 
+use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, parameters};
 
 use super::{
@@ -66,6 +67,10 @@ parameters! {
         #[source("RFC 8257, section 4.2")]
         #[when(ecn = "true", response = "dctcp")]
         pub dctcp_g: f64 = "0.0625", 0.0001..=1;
+        /// With DCTCP all packets are ECN-capable: SYN, acknowledgements and retransmissions as well.
+        #[source("RFC 8257, section 3.6; Linux tcp_ca_needs_ecn")]
+        #[when(ecn = "true", response = "dctcp")]
+        pub dctcp_ect_on_all: bool = "false";
         /// MECN's cut for incipient congestion.
         #[source("Durresi et al. 2001, section 2")]
         #[when(ecn = "true", response = "mecn")]
@@ -120,8 +125,10 @@ parameters! {
         /// Count acknowledgements or the segments that they acknowledge.
         #[source("ns-2 2.35; RFC 5681, section 3.1; RFC 3465")]
         pub growth: GrowthBy = "acks";
-        /// The window and its threshold are whole numbers, and what is acknowledged is counted until it comes to one more.
+        /// The window and its threshold are whole numbers: what is acknowledged is counted until it comes to one more, and what is cut is rounded
+        /// down. Shares and CUBIC's scale are taken in 1/1024.
         #[source("Linux tcp_cong_avoid_ai, bictcp_update, dctcp_update_alpha")]
+        #[when(congestion = "reno" | "cubic")]
         pub whole_window: bool = "false";
         /// Grow only while the window is what limits the sender: as what is in flight shows it, or the most that was in flight in the last window.
         #[source("RFC 2861; RFC 7661; Linux tcp_cwnd_validate")]
@@ -219,11 +226,15 @@ parameters! {
         #[source("RFC 9293, section 3.10.4; Linux tcp_send_fin")]
         #[when(fin = "true")]
         pub fin_on_data: bool = "false";
-        /// A packet that is not full waits while another one that is not full is outstanding, and takes what is written meanwhile.
+        /// What is written goes on in a packet that is not full and has not gone yet; else each write begins one.
+        #[source("RFC 9293, section 3.7.4; Linux tcp_sendmsg")]
+        pub join_writes: bool = "false";
+        /// A packet that is not full waits while another one that is not full is outstanding.
         #[source("RFC 9293, section 3.7.4; Minshall 1999")]
         pub nagle: bool = "false";
-        /// A lost SYN leaves an initial window of 1 and a timeout of 3 s, or nothing before the second, and the timeout that the sample gives.
-        #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_cwnd, tcp_synack_rtt_meas")]
+        /// A lost SYN leaves an initial window of 1, a timeout of 3 s and no ECN; or nothing of the window before the second, the timeout that the
+        /// sample gives, and ECN if the answer agrees.
+        #[source("RFC 6298, section 5.7; RFC 5681, section 3.1; Linux tcp_init_transfer, tcp_ack_update_rtt, tcp_ecn_rcv_synack")]
         #[when(handshake = "three-way")]
         pub lost_syn: LostSyn = "rfc6298";
         /// The window stays at one until the first packet is acknowledged.
@@ -243,11 +254,16 @@ parameters! {
         /// Most packets sent in answer to one ACK; 0 is no limit.
         #[source("ns-2 maxburst_")]
         pub max_burst: u64 = "0", 0..=MAX_PACKETS, "packets";
+        /// Segmentation offload: segments go in bundles, which wait for the window to allow them.
+        #[source("Linux tcp_tso_should_defer, tcp_tso_autosize")]
+        #[when(recovery = "rack")]
+        pub gso: bool = "false";
         /// Largest congestion window; 0 is no limit.
         #[source("ns-2 maxcwnd_")]
         pub cwnd_limit: u64 = "0", 0..=MAX_PACKETS, "packets";
         /// Cut the window as a real number with a whole threshold, in whole packets, or both as real numbers.
         #[source("ns-2 precisionReduce_; RFC 5681")]
+        #[when(whole_window = "false")]
         pub halving: Halving = "exact";
         /// Do not retransmit fast a second time for losses of one window.
         #[source("ns-2 bugFix_; RFC 6582, section 3.2")]
@@ -343,20 +359,42 @@ parameters! {
         pub sack_option: u32 = "0 B", 0..=4, "bytes";
         /// SACKs after the third of a hole wait a little, and are merged.
         #[source("Linux tcp_comp_sack_delay_ns, __tcp_ack_snd_check")]
-        #[when(recovery = "rack", delayed_ack_rule = "quick")]
+        #[when(recovery = "rack", delayed_ack = "true", delayed_ack_rule = "quick")]
         pub compressed_sacks: bool = "false";
+        /// The receiver's application answers what it reads, so that acknowledgements wait to ride on an answer, until a timer had to send one.
+        #[source("Linux inet_csk_enter_pingpong_mode; tcp(7), TCP_QUICKACK")]
+        #[when(delayed_ack = "true", delayed_ack_rule = "quick")]
+        pub interactive: bool = "false";
         /// What acknowledgements say of the room in the receiver's buffer: nothing, so that max_window holds; what is free of a buffer of fixed
         /// size; or of one that grows with what the application reads in a round trip.
         #[source("RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_rcv_space_adjust")]
+        #[when(delayed_ack = "true", delayed_ack_rule = "quick")]
         pub receive_window: ReceiveWindow = "any";
-        /// The receiver's buffer, at the start where it is autotuned.
-        #[source("ip-sysctl tcp_rmem")]
+        /// The receiver's buffer with all that it stores packets with, of which half counts as window; at the start where it is autotuned. The
+        /// socket option SO_RCVBUF sets half of it.
+        #[source("ip-sysctl tcp_rmem; socket(7), SO_RCVBUF")]
         #[when(receive_window = "fixed" | "autotuned")]
-        pub receive_buffer: u64 = "131072 B", 2304..=2_147_483_647, "bytes";
+        pub receive_buffer: u64 = "131072 B", 4608..=2_147_483_647, "bytes";
         /// Largest buffer of an autotuning receiver.
         #[source("ip-sysctl tcp_rmem")]
-        #[when(receive_window = "autotuned")]
-        pub receive_buffer_max: u64 = "6291456 B", 2304..=2_147_483_647, "bytes";
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub receive_buffer_max: u64 = "6291456 B", 4608..=2_147_483_647, "bytes";
+        /// The window is advertised in steps, so that it may be larger than 65535 bytes.
+        #[source("RFC 7323, section 2; ip-sysctl tcp_window_scaling")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub window_scaling: bool = "true";
+        /// How much the receiver's application reads at a time.
+        #[source("recv(2)")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub read_size: u32 = "65536 B", 1..=1_073_741_824, "bytes";
+        /// When the receiver's application stops to read, after the connection began to open.
+        #[source("RFC 9293, section 3.8.6.1")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub reader_stops: OrOff<Span> = "off", 0..=1_000_000, "s";
+        /// When it reads again.
+        #[source("RFC 9293, section 3.8.6.2.2")]
+        #[when(receive_window = "fixed" | "autotuned")]
+        pub reader_resumes: OrOff<Span> = "off", 0..=1_000_000, "s";
         /// Report a packet that came twice in the first SACK block.
         #[source("RFC 2883")]
         #[when(recovery = "sack1" | "sack" | "fack" | "rack")]

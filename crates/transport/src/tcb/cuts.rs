@@ -5,7 +5,7 @@ use ecnlab_units::{Level, Time};
 use super::{CutFor, Output, Tcb};
 use crate::response;
 use crate::segment::Ack;
-use crate::settings::{CutFrom, ResponseName};
+use crate::settings::{CutFrom, Halving, ResponseName};
 use crate::window::{CongestionControl, CutCause};
 
 impl Tcb {
@@ -23,7 +23,7 @@ impl Tcb {
     #[inline]
     pub fn respond_to_echo(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         // Without a response nothing says CWR, and the echo that stays on must not keep the window from growing.
-        if !self.ecn.in_use() || self.settings.response == ResponseName::None {
+        if !self.ecn.in_use() || self.settings.response == ResponseName::None || self.settings.reduces_for_marks() {
             return self.ecn.pass_over();
         }
         let level = self.ecn.read(ack, self.settings.ecn_echo);
@@ -51,6 +51,70 @@ impl Tcb {
         }
         self.announce_cut(CutCause::Mark, now);
         self.cut(self.cut_base(), share, out);
+    }
+
+    /// Looks at an acknowledgement that delivered so many segments, for a response that estimates the share of marks.
+    pub fn observe_marks(&mut self, segments: u64, echo: bool) {
+        if self.observed && self.settings.reduces_for_marks() {
+            self.response.observe(self.una, segments, echo, self.high);
+        }
+    }
+
+    /// Cuts the threshold, and leaves the window to a reduction that follows.
+    pub fn cut_threshold(&mut self, cause: CutCause, now: Time, out: &mut impl Output) {
+        self.announce_cut(cause, now);
+        let base = self.cut_base();
+        let by_loss = self.control.left_by_loss(base);
+        let as_mark = cause == CutCause::Mark || cause == CutCause::Probe && self.response.loss_cuts_again();
+        let left = if as_mark { self.response.left_by_mark(Level::Congested, base, by_loss).unwrap_or(base) } else { by_loss };
+        let left = if self.settings.halving == Halving::Real { left } else { left.floor() };
+        self.window.ssthresh = left.max(response::MIN_SSTHRESH);
+        out.window(&self.window);
+        self.counters.ecn_reactions += u64::from(cause == CutCause::Mark);
+        match cause {
+            CutCause::Timeout => {}
+            CutCause::Mark => self.last_cut.for_mark(left / base, self.high),
+            CutCause::Loss | CutCause::Probe => self.last_cut.for_loss(self.high),
+        }
+        self.ecn.owe_cwr();
+    }
+
+    /// A loss in a window that comes down for a mark: where the response cuts less for marks, the threshold is now that of a loss.
+    pub fn deepen_threshold(&mut self, out: &mut impl Output) {
+        if self.response.loss_cuts_again() {
+            self.window.ssthresh = self.control.left_by_loss(self.cut_base()).max(response::MIN_SSTHRESH);
+            out.window(&self.window);
+        }
+    }
+
+    /// Takes a cut back that nothing was lost for: the window is at least what it was, and the receiver need not be told.
+    pub fn take_back_cut(&mut self, cwnd: f64, ssthresh: f64, now: Time, out: &mut impl Output) {
+        self.window.cwnd = self.window.cwnd.max(cwnd);
+        if ssthresh > self.window.ssthresh {
+            self.window.ssthresh = ssthresh;
+            self.ecn.withdraw_cwr();
+        }
+        self.control.restored(now);
+        out.window(&self.window);
+    }
+
+    /// Whether the window was cut for a mark, and not all is acknowledged that was sent before.
+    pub fn is_in_marked_window(&self) -> bool {
+        self.last_cut.is_for(CutFor::Mark) && !self.last_cut.is_repaired(self.una)
+    }
+
+    /// A timeout that means a loss.
+    pub fn count_timeout(&mut self) {
+        self.counters.timeouts += 1;
+    }
+
+    /// The retransmission timer has expired, and recovery has cut what is to be cut.
+    pub fn note_timeout(&mut self, now: Time) {
+        self.control.timed_out(self.high, now);
+        self.last_cut.for_timeout(self.high);
+        self.hystart = None;
+        self.timed = None;
+        self.ecn.owe_cwr();
     }
 
     /// Cuts the window for a loss that acknowledgements show, taken of `from` segments.
@@ -117,14 +181,14 @@ impl Tcb {
     }
 
     fn cut(&mut self, from: f64, share: f64, out: &mut impl Output) {
-        let mut left = response::cut(from, share, self.settings.halving);
+        let mut left = response::cut(from, share, self.settings.rounding());
         left.cwnd = left.cwnd.max(self.settings.min_window as f64);
         left.apply(&mut self.window, |window| out.window(window));
         self.ecn.owe_cwr();
     }
 
     fn cut_to_one(&mut self, out: &mut impl Output) {
-        let left = response::cut(self.cut_base(), self.control.loss_share(), self.settings.halving).to_one();
+        let left = response::cut(self.cut_base(), self.control.loss_share(), self.settings.rounding()).to_one();
         left.apply(&mut self.window, |window| out.window(window));
         self.ecn.owe_cwr();
     }
@@ -155,6 +219,7 @@ impl Tcb {
         }
         if outstanding || self.settings.slow_start_restart {
             self.collapse(idle, marked, now, out);
+            self.control.timed_out(self.high, now);
         }
         if !idle {
             self.hystart = None;

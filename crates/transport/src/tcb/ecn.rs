@@ -89,6 +89,11 @@ impl EcnState {
         self.cwr_due = true;
     }
 
+    /// The cut was taken back before the receiver was told.
+    pub fn withdraw_cwr(&mut self) {
+        self.cwr_due = false;
+    }
+
     pub fn owes_cwr(&self) -> bool {
         self.cwr_due
     }

@@ -28,8 +28,11 @@ mod ecn;
 mod last_cut;
 mod opening;
 mod pacing;
+mod persist;
 mod rtt_seen;
 mod send;
+mod timing;
+mod usage;
 
 use std::sync::Arc;
 
@@ -38,14 +41,16 @@ use ecnlab_units::{Span, Time};
 use self::ecn::EcnState;
 pub use self::last_cut::{CutFor, LastCut};
 use self::pacing::Pacer;
+use self::persist::Offer;
 pub use self::rtt_seen::RttSeen;
+use self::usage::Usage;
 use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
 use crate::response::Response;
-use crate::rtt::{Estimator, Point};
-use crate::segment::{Ack, Role, Segment};
-use crate::settings::{GrowthBy, HystartName, IdleRestart, ResponseName, RttReport, Settings, TimerRestart, WindowValidation};
+use crate::rtt::{Estimator, MinRtt, Point};
+use crate::segment::{Ack, Segment};
+use crate::settings::{GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -89,6 +94,8 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// Congestion control looks at round-trip times, and recovery shows it none.
+    sampled: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -100,14 +107,22 @@ pub struct Tcb {
     estimator: Estimator,
     response: Response,
     initial_window: u64,
+    /// Where growth asks for the most that was outstanding.
+    usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
     clock: HostClock,
+    /// Where recovery takes samples by itself.
+    min_rtt: MinRtt,
+    /// One past the last segment that the receiver has said to have room for.
+    room: u64,
+    offer: Offer,
 }
 
 impl Tcb {
     pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Tcb {
         let first_window = if settings.syn() && settings.delay_growth { 1 } else { settings.initial_window };
+        let control = Control::new(&settings, clock);
         Tcb {
             una: 0,
             next: 0,
@@ -119,8 +134,9 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
             plan: Plan::new(&settings, demand),
-            control: Control::new(&settings, clock),
+            control,
             hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
             pacer: settings.pacing.then(Default::default),
             counters: SendCounters::default(),
@@ -129,15 +145,29 @@ impl Tcb {
             estimator: Estimator::new(&settings, clock),
             response: Response::new(&settings),
             initial_window: settings.initial_window,
+            usage: Usage::of(&settings),
             resent: None,
             clock,
+            min_rtt: MinRtt::new(clock),
+            room: u64::MAX,
+            offer: Offer::default(),
             settings,
         }
     }
 
     /// More to send.
     pub fn add(&mut self, demand: &Demand) {
-        self.plan.add(demand);
+        self.plan.add(demand, self.high);
+        self.find_room();
+    }
+
+    /// The application has closed, if it has, now that what may go has gone; whether there is a FIN to send.
+    pub fn close(&mut self) -> bool {
+        let closes = self.plan.close(self.high);
+        if closes {
+            self.find_room();
+        }
+        closes
     }
 
     /// What there is to send, segment by segment.
@@ -149,7 +179,7 @@ impl Tcb {
     #[inline]
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         let carried = || {
-            if segment.role == Role::Plain && segment.seq >= u64::from(self.settings.syn()) {
+            if self.plan.carries_data(segment.role) && segment.seq >= u64::from(self.settings.syn()) {
                 segment.size - self.settings.header
             } else {
                 0
@@ -163,10 +193,11 @@ impl Tcb {
         if self.una < self.high || self.high == 0 {
             return;
         }
-        self.control.resumed(now);
-        if self.settings.idle_restart != IdleRestart::Off && now.since(self.last_sent) > self.estimator.timeout(&self.settings) {
-            self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
+        // Recovery by time tells of a pause when it sends.
+        if self.settings.recovery != RecoveryName::Rack {
+            self.control.resumed(now, self.last_sent);
         }
+        self.restart_after_idle(now, out);
     }
 }
 
@@ -198,7 +229,22 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window
+        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+    }
+
+    /// New segments that there are to send and that the receiver's window has room for.
+    pub fn ready(&self) -> u64 {
+        self.available().min(self.room).min(self.una + self.settings.max_window).saturating_sub(self.high)
+    }
+
+    /// Whether the application has nothing more to add.
+    pub fn is_closed(&self) -> bool {
+        self.plan.is_closed_before(self.available())
+    }
+
+    /// When a segment was sent last.
+    pub fn last_sent(&self) -> Time {
+        self.last_sent
     }
 
     /// Segments sent and not yet acknowledged by number.
@@ -374,7 +420,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(now + self.estimator.timeout(&self.settings));
+        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.
@@ -404,6 +450,10 @@ impl Tcb {
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
     #[inline(always)]
     pub fn grow(&mut self, ack: &Ack, newly: u64, now: Time, out: &mut impl Output) {
+        self.count_as_used(now);
+        if self.sampled {
+            self.sample_control(ack, newly, now);
+        }
         if !self.ecn.forbids_growth() {
             if self.is_used(newly) {
                 let acked = self.acked(ack, newly, now);
@@ -417,6 +467,14 @@ impl Tcb {
         self.ecn.remember(ack);
         if self.una == 1 && self.settings.delay_growth {
             self.open_window(out);
+        }
+    }
+
+    #[inline(never)]
+    fn sample_control(&mut self, ack: &Ack, newly: u64, now: Time) {
+        let acked = self.acked(ack, newly, now);
+        if let Some(rtt) = acked.rtt {
+            self.control.sampled(&mut self.window, rtt, &acked);
         }
     }
 
@@ -467,15 +525,6 @@ impl Tcb {
             una: self.una,
             high: self.high,
         }
-    }
-
-    /// Whether the window was in use before these segments were acknowledged (RFC 2861). In slow start half of it is enough.
-    fn is_used(&self, newly: u64) -> bool {
-        if self.settings.window_validation == WindowValidation::Off {
-            return true;
-        }
-        let flight = (self.outstanding() + newly) as f64;
-        if self.window.in_slow_start() { 2.0 * flight > self.window.cwnd } else { flight + 1.0 > self.window.cwnd }
     }
 
     fn limit_cwnd(&mut self) {

@@ -5,12 +5,13 @@ use ecnlab_units::{Ecn, Time};
 use super::{Output, Tcb};
 use crate::segment::{Role, Segment};
 use crate::settings::Handshake;
+use crate::window::CongestionControl;
 
 impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
-        let limit = self.available().min(self.una + self.usable_window());
+        let limit = self.available().min(self.una + self.usable_window()).min(self.room);
         while self.next < limit && left > 0 && self.may_pace(now) {
             self.send_next(now, out);
             left -= 1;
@@ -30,7 +31,7 @@ impl Tcb {
 
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
     pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
-        let in_receiver_window = self.next < self.una + self.settings.max_window;
+        let in_receiver_window = self.next < (self.una + self.settings.max_window).min(self.room);
         let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
         if in_receiver_window && in_limited_window && self.next < self.available() {
             self.send_next(now, out);
@@ -46,15 +47,43 @@ impl Tcb {
         self.counters.retransmitted_timeout = by_timeout;
     }
 
-    /// Sends a segment, new or again.
+    /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        let retransmission = seq < self.high;
         let nothing_outstanding = self.una == self.high;
+        self.emit(seq, now, out);
+        if self.retransmit_at.is_none() || nothing_outstanding {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
+    pub fn emit_again(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl Output) {
+        self.emit(seq, now, out);
+        if !by_timeout {
+            self.counters.retransmitted_timeout -= 1;
+            self.counters.retransmitted_fast += 1;
+        }
+    }
+
+    /// Congestion control is told that sending goes on with nothing in flight.
+    pub fn begin_sending(&mut self, now: Time) {
+        self.control.resumed(now, self.last_sent);
+    }
+
+    /// Whether a new segment may go: one that is not full may have to wait for more data.
+    #[inline]
+    pub fn may_go(&self, seq: u64) -> bool {
+        !self.plan.waits(seq, self.una, self.high)
+    }
+
+    /// Sends a segment, new or again, and leaves the timer to the caller.
+    pub fn emit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
+        let retransmission = seq < self.high;
         let segment = Segment {
             seq,
             size: self.settings.packet_size,
             role: Role::Plain,
-            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission) {
+            ecn: if self.ecn.in_use() && (!retransmission || self.settings.ect_on_retransmission || self.settings.ect_on_all()) {
                 self.settings.codepoint.ecn()
             } else {
                 Ecn::NotEct
@@ -62,7 +91,7 @@ impl Tcb {
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: false,
+            push: self.plan.push(seq, !retransmission),
         };
         if seq > 0 && self.plan.is_full_before(seq + 1) {
             self.ecn.sent(segment.cwr);
@@ -81,9 +110,6 @@ impl Tcb {
             if self.timed.is_none() {
                 self.timed = Some((seq, now));
             }
-        }
-        if self.retransmit_at.is_none() || nothing_outstanding {
-            self.restart_timer(now);
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(&self.window, self.rtt.smoothed(), now);
@@ -105,9 +131,9 @@ impl Tcb {
         let settings = &self.settings;
         segment.role = self.plan.role(segment.seq);
         match segment.role {
-            Role::Plain => segment.size = self.plan.payload(segment.seq) + settings.header,
+            role if self.plan.carries_data(role) => segment.size = self.plan.payload(segment.seq) + settings.header,
             Role::Fin => segment = Segment { size: settings.ack_size, ecn: Ecn::NotEct, cwr: false, ..segment },
-            Role::Syn | Role::Pure => {}
+            Role::Plain | Role::Syn | Role::Pure => {}
         }
         if segment.seq == 0 { self.first(segment) } else { segment }
     }
@@ -119,10 +145,12 @@ impl Tcb {
             segment.size = settings.first_packet_size;
         }
         if settings.offers_ecn() {
-            segment.ece = self.ecn.in_use();
-            segment.cwr |= self.ecn.in_use() && settings.handshake == Handshake::ThreeWay;
+            let three_way = settings.handshake == Handshake::ThreeWay;
+            let offers = self.ecn.in_use() && !(three_way && segment.retransmission && settings.ecn_fallback);
+            segment.ece = offers;
+            segment.cwr |= offers && three_way;
         }
-        if settings.offers_ecn() || segment.role == Role::Syn {
+        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
             segment.ecn = Ecn::NotEct;
         }
         segment

@@ -8,6 +8,7 @@
 //! cut:         W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max                    sections 4.6, 4.7
 //! after slow start, the first one or a timeout's:  K = 0, W_max = cwnd_epoch                           sections 4.8, 4.10
 //! t leaves out the time in which the application kept the window from growing                          sections 4.2, 5.8
+//! a cut that was for nothing: W_max, cwnd_prior and the epoch are as before it                         section 4.9
 //! ```
 //!
 //! Growth counts segments, not acknowledgements, and one that covers more than a window goes no further than the target.
@@ -49,6 +50,8 @@ pub struct Cubic {
     /// The window before the last cut; zero before the first, so that Reno's own growth counts from the start.
     cwnd_prior: f64,
     stage: Stage,
+    /// `w_max`, `cwnd_prior` and `stage` before the last cut.
+    before_cut: (f64, f64, Stage),
     /// When the window last had the chance to grow.
     updated: Time,
 }
@@ -71,7 +74,8 @@ struct Epoch {
 
 impl Cubic {
     pub fn new(settings: CubicSettings) -> Cubic {
-        Cubic { settings, w_max: 0.0, cwnd_prior: 0.0, stage: Stage::SlowStart, updated: Time::ZERO }
+        let stage = Stage::SlowStart;
+        Cubic { settings, w_max: 0.0, cwnd_prior: 0.0, stage, before_cut: (0.0, 0.0, stage), updated: Time::ZERO }
     }
 
     /// The stage of congestion avoidance that is on, or begins now with a window of `cwnd`.
@@ -130,10 +134,15 @@ impl CongestionControl for Cubic {
     }
 
     fn cut(&mut self, before: &Window, cause: CutCause, _now: Time) {
+        self.before_cut = (self.w_max, self.cwnd_prior, self.stage);
         let falls = self.settings.fast_convergence && before.cwnd < self.w_max;
         self.w_max = if falls { before.cwnd * (1.0 + self.settings.beta) / 2.0 } else { before.cwnd };
         self.cwnd_prior = before.cwnd;
         self.stage = if cause == CutCause::Timeout { Stage::SlowStart } else { Stage::Cut };
+    }
+
+    fn restored(&mut self, _now: Time) {
+        (self.w_max, self.cwnd_prior, self.stage) = self.before_cut;
     }
 
     fn not_used(&mut self, now: Time) {
@@ -143,7 +152,7 @@ impl CongestionControl for Cubic {
         self.updated = now;
     }
 
-    fn resumed(&mut self, now: Time) {
+    fn resumed(&mut self, now: Time, _last_sent: Time) {
         self.not_used(now);
     }
 }
@@ -335,6 +344,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_that_was_for_nothing_leaves_no_trace() {
+        let mut flow = cut_from_1000(RFC);
+        flow.round(1);
+        let (before, window) = (flow.epoch(), flow.window);
+        for cause in [CutCause::Loss, CutCause::Timeout] {
+            flow.cut(cause);
+            flow.cubic.restored(flow.now);
+            flow.window = window;
+            let after = flow.epoch();
+            assert_eq!((before.began, before.k, 1000.0, 1000.0), (after.began, after.k, flow.cubic.w_max, flow.cubic.cwnd_prior));
+        }
+    }
+
+    #[test]
     fn time_in_which_the_window_is_not_used_does_not_count() {
         let mut busy = cut_from_1000(RFC);
         let mut idle = cut_from_1000(RFC);
@@ -343,7 +366,7 @@ mod tests {
         idle.now += Span::from_secs(30);
         idle.cubic.not_used(idle.now);
         idle.now += Span::from_secs(30);
-        idle.cubic.resumed(idle.now);
+        idle.cubic.resumed(idle.now, Time::ZERO);
         // The first acknowledgement of the round before was a tick ago.
         let tick = busy.now.since(busy.cubic.updated);
         idle.now += tick;

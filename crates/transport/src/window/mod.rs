@@ -1,10 +1,13 @@
-//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm.
+//! Congestion control: how the congestion window grows, and what a loss leaves of it. One file per algorithm; `whole` has those that count in
+//! whole segments.
 
 mod aimd;
 mod cubic;
 mod hystart;
 mod reno;
+mod train_delay;
 mod vegas;
+pub(crate) mod whole;
 
 use ecnlab_units::{Span, Time};
 
@@ -12,10 +15,12 @@ pub use aimd::Aimd;
 pub use cubic::{Cubic, CubicSettings};
 pub use hystart::HyStart;
 pub use reno::Reno;
+pub use train_delay::TrainDelay;
 pub use vegas::{Vegas, VegasSettings};
 
+use self::whole::{WholeCubic, WholeReno};
 use crate::clock::HostClock;
-use crate::settings::{CongestionName, Settings};
+use crate::settings::{CongestionName, HystartName, Settings};
 
 /// The congestion window and the slow-start threshold, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +68,8 @@ pub struct Acked {
 pub enum CutCause {
     Mark,
     Loss,
+    /// A loss that a tail loss probe has repaired.
+    Probe,
     Timeout,
 }
 
@@ -85,49 +92,92 @@ pub trait CongestionControl {
         0.5
     }
 
-    /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and
-    /// whether it may grow or not. The algorithm may end slow start here by setting the threshold.
-    fn sampled(&mut self, _window: &mut Window, _rtt: Span, _acked: &Acked) {}
+    /// What a loss leaves of a window of `cwnd` segments, rounded as the algorithm rounds it.
+    fn left_by_loss(&self, cwnd: f64) -> f64 {
+        cwnd * self.loss_share()
+    }
 
-    /// A cut that turns out to have been for nothing is taken back: what `cut` changed stays, and the window is at least what it was.
+    /// An acknowledgement brings a round-trip time, whether the window may grow or not: whether it counts, for HyStart too.
+    fn takes_sample(&mut self, _rtt: Span, _now: Time) -> bool {
+        true
+    }
+
+    /// The last cut turns out to have been for nothing and is taken back; the window and the threshold are set beside this. Linux leaves what
+    /// `cut` has changed, RFC 9438 takes it back too.
     fn restored(&mut self, _now: Time) {}
 
     /// The window is about to be cut.
     fn cut(&mut self, _before: &Window, _cause: CutCause, _now: Time) {}
 
+    /// The retransmission timer has expired when all before `high` was sent, and the window was cut for it or not.
+    fn timed_out(&mut self, _high: u64, _now: Time) {}
+
     /// An acknowledgement of new data while the application, and not the window, limits what is sent.
     fn not_used(&mut self, _now: Time) {}
 
-    /// The application has more to send after a time in which nothing was outstanding.
-    fn resumed(&mut self, _now: Time) {}
+    /// The application has more to send after a time in which nothing was outstanding; the last segment was sent at `last_sent`.
+    fn resumed(&mut self, _now: Time, _last_sent: Time) {}
+}
+
+/// A congestion control, and HyStart before it where that ends slow start by trains and delays.
+pub struct Control {
+    algorithm: Algorithm,
+    hystart: Option<Box<TrainDelay>>,
 }
 
 /// The algorithms, told apart without a pointer on a packet's way.
-pub enum Control {
+enum Algorithm {
     Reno(Reno),
-    Aimd(Aimd),
+    WholeReno(WholeReno),
+    Aimd(Box<Aimd>),
     Cubic(Box<Cubic>),
+    WholeCubic(Box<WholeCubic>),
     Vegas(Box<Vegas>),
 }
 
 macro_rules! each {
     ($control:expr, $algorithm:ident => $call:expr) => {
         match $control {
-            Control::Reno($algorithm) => $call,
-            Control::Aimd($algorithm) => $call,
-            Control::Cubic($algorithm) => $call,
-            Control::Vegas($algorithm) => $call,
+            Algorithm::Reno($algorithm) => $call,
+            Algorithm::WholeReno($algorithm) => $call,
+            Algorithm::Aimd($algorithm) => $call,
+            Algorithm::Cubic($algorithm) => $call,
+            Algorithm::WholeCubic($algorithm) => $call,
+            Algorithm::Vegas($algorithm) => $call,
         }
     };
 }
 
+impl Algorithm {
+    fn new(settings: &Settings, clock: HostClock) -> Algorithm {
+        match (settings.congestion, settings.counts_whole()) {
+            (CongestionName::Reno, false) => Algorithm::Reno(Reno),
+            (CongestionName::Reno, true) => Algorithm::WholeReno(WholeReno::default()),
+            (CongestionName::Aimd, _) => Algorithm::Aimd(Box::new(Aimd::new(settings.aimd_a, settings.aimd_b))),
+            (CongestionName::Cubic, false) => Algorithm::Cubic(Box::new(Cubic::new(CubicSettings::of(settings)))),
+            (CongestionName::Cubic, true) => Algorithm::WholeCubic(Box::new(WholeCubic::new(settings, clock))),
+            (CongestionName::Vegas, _) => Algorithm::Vegas(Box::new(Vegas::new(VegasSettings::of(settings)))),
+        }
+    }
+}
+
 impl Control {
-    pub fn new(settings: &Settings, _clock: HostClock) -> Control {
-        match settings.congestion {
-            CongestionName::Reno => Control::Reno(Reno),
-            CongestionName::Aimd => Control::Aimd(Aimd::new(settings.aimd_a, settings.aimd_b)),
-            CongestionName::Cubic => Control::Cubic(Box::new(Cubic::new(CubicSettings::of(settings)))),
-            CongestionName::Vegas => Control::Vegas(Box::new(Vegas::new(VegasSettings::of(settings)))),
+    pub fn new(settings: &Settings, clock: HostClock) -> Control {
+        let hystart = settings.hystart == HystartName::TrainDelay;
+        Control { algorithm: Algorithm::new(settings, clock), hystart: hystart.then(|| Box::new(TrainDelay::new(settings, clock))) }
+    }
+
+    /// Whether round-trip times make a difference.
+    pub fn reads_samples(&self) -> bool {
+        self.hystart.is_some() || matches!(self.algorithm, Algorithm::WholeCubic(_))
+    }
+
+    /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and
+    /// whether it may grow or not; not for the answer to a SYN. Slow start may end here by the threshold.
+    pub fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
+        let counts = each!(&mut self.algorithm, algorithm => algorithm.takes_sample(rtt, acked.now));
+        if let (true, Some(hystart)) = (counts, &mut self.hystart) {
+            hystart.sampled(window, rtt, acked);
         }
     }
 }
@@ -135,40 +185,52 @@ impl Control {
 impl CongestionControl for Control {
     #[inline]
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
-        each!(self, algorithm => algorithm.acknowledged(window, acked));
+        each!(&mut self.algorithm, algorithm => algorithm.acknowledged(window, acked));
     }
 
     fn acknowledged_by_steps(&mut self, window: &mut Window, acked: &Acked, changed: impl FnMut(&Window)) {
-        each!(self, algorithm => algorithm.acknowledged_by_steps(window, acked, changed));
+        each!(&mut self.algorithm, algorithm => algorithm.acknowledged_by_steps(window, acked, changed));
     }
 
     fn started(&mut self, now: Time) {
-        each!(self, algorithm => algorithm.started(now));
+        each!(&mut self.algorithm, algorithm => algorithm.started(now));
     }
 
     fn loss_share(&self) -> f64 {
-        each!(self, algorithm => algorithm.loss_share())
+        each!(&self.algorithm, algorithm => algorithm.loss_share())
     }
 
-    fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
-        each!(self, algorithm => algorithm.sampled(window, rtt, acked));
+    fn left_by_loss(&self, cwnd: f64) -> f64 {
+        each!(&self.algorithm, algorithm => algorithm.left_by_loss(cwnd))
     }
 
     fn restored(&mut self, now: Time) {
-        each!(self, algorithm => algorithm.restored(now));
+        each!(&mut self.algorithm, algorithm => algorithm.restored(now));
     }
 
     fn cut(&mut self, before: &Window, cause: CutCause, now: Time) {
-        each!(self, algorithm => algorithm.cut(before, cause, now));
+        each!(&mut self.algorithm, algorithm => algorithm.cut(before, cause, now));
+    }
+
+    fn timed_out(&mut self, high: u64, now: Time) {
+        each!(&mut self.algorithm, algorithm => algorithm.timed_out(high, now));
+        if let Some(hystart) = &mut self.hystart {
+            hystart.timed_out(high, now);
+        }
     }
 
     fn not_used(&mut self, now: Time) {
-        each!(self, algorithm => algorithm.not_used(now));
+        each!(&mut self.algorithm, algorithm => algorithm.not_used(now));
     }
 
-    fn resumed(&mut self, now: Time) {
-        each!(self, algorithm => algorithm.resumed(now));
+    fn resumed(&mut self, now: Time, last_sent: Time) {
+        each!(&mut self.algorithm, algorithm => algorithm.resumed(now, last_sent));
     }
+}
+
+/// A round-trip time in whole microseconds, at least one.
+fn micros_of(rtt: Span) -> u64 {
+    (rtt.picos() / Span::from_micros(1).picos()).max(1)
 }
 
 #[cfg(test)]

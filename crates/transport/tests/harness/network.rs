@@ -181,7 +181,7 @@ impl Network {
         let sent = out.sent.into_iter().map(|(segment, window)| self.send(segment, window)).collect();
         let (after, una) = (*self.sender.window(), self.sender.una());
         // Integer halving makes nothing of a window of one, and Vegas of one that duplicates inflated after a timeout: both wait for the timer.
-        let may_close = self.settings.halving == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
+        let may_close = self.settings.rounding() == Halving::Integer || self.settings.recovery == RecoveryName::Vegas;
         let least = if may_close { 0.0 } else { f64::MIN_POSITIVE };
         assert!(after.cwnd >= least && after.cwnd.is_finite(), "the window is {}", after.cwnd);
         if self.sender.is_done() && self.run.done.is_none() {
@@ -250,6 +250,9 @@ impl Network {
         self.run.delivered = self.receiver.next();
         self.run.end = self.now;
         self.run.done = self.run.done.filter(|_| self.sender.is_done());
+        // A FIN that rides on data has no number of its own.
+        let rides = self.run.sent().any(|(_, sent)| sent.segment.role == Role::Fin && sent.segment.size > self.settings.ack_size);
+        self.run.total -= u64::from(rides);
         if self.events.is_empty() {
             let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.deeds)).sum();
             assert_eq!(self.copies, self.run.arrived.len() as u64);

@@ -9,11 +9,16 @@
 //! linux-2.0 ticks' sums; one packet's delay is allowed to a small window:  R = srtt/8 + rttvar,  RTO = 5/4 R + R / 2^(window - 1)
 //! linux-2.2 the same, but the first rttvar is 4 t              (tcp_rtt_estimator of 2.0.32, with tcp_set_rto of 2.2.13)
 //! linux     RTO = SRTT + var, where var is the largest 4 mdev of a round trip, at least the minimum, and falls by a quarter
-//!           of the difference in a round trip; a sample below what was expected counts for an eighth
+//!           of the difference in a round trip; in whole microseconds and ticks
 //! ```
+
+mod linux;
+mod min_rtt;
 
 use ecnlab_units::{Span, Time};
 
+use self::linux::Linux;
+pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
 use crate::settings::{EstimatorName, RtoOrder, Settings};
 
@@ -29,7 +34,7 @@ pub struct Estimator {
 enum Arithmetic {
     Ticks(Ticks),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Box<Linux>),
+    Linux(Box<(Linux, HostClock)>),
 }
 
 #[derive(Clone, Debug)]
@@ -41,17 +46,6 @@ struct Ticks {
     /// Of the first sample: how many times as large the deviation is.
     first: i64,
     clock: HostClock,
-}
-
-/// All in picoseconds, the deviations four times as large as they are.
-#[derive(Clone, Debug, Default)]
-struct Linux {
-    srtt: u64,
-    mdev: u64,
-    mdev_max: u64,
-    rttvar: u64,
-    /// Acknowledging this segment ends the round trip of `mdev_max`.
-    ends: u64,
 }
 
 /// Where a connection stands when a sample is taken.
@@ -71,7 +65,7 @@ impl Estimator {
             EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2, clock }),
             EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4, clock }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
+            EstimatorName::Linux => Arithmetic::Linux(Box::new((Linux::default(), clock))),
         };
         Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
     }
@@ -94,8 +88,22 @@ impl Estimator {
                 }
                 Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
             }
-            Arithmetic::Linux(linux) => linux.sample(rtt, una, high, settings.rto_min.picos()),
+            Arithmetic::Linux(linux) => {
+                let (linux, clock) = &mut **linux;
+                let rto = linux.sample(clock.micros(now) - clock.micros(sent), una, high, settings.rto_min);
+                settings.tick * clock.ticks_of(rto)
+            }
         };
+    }
+
+    /// The smoothed round-trip time, after the first sample.
+    pub fn smoothed(&self, settings: &Settings) -> Option<Span> {
+        let picos = match &self.arithmetic {
+            Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
+            Arithmetic::Rfc6298 { srtt, .. } => *srtt,
+            Arithmetic::Linux(linux) => Span::from_micros(linux.0.smoothed_eighths()).picos() / 8,
+        };
+        (picos > 0).then(|| Span::from_picos(picos))
     }
 
     /// Ends the back-off: a timed segment was acknowledged (Karn and Partridge 1987).
@@ -150,33 +158,6 @@ impl Ticks {
 /// Linux 2.0's and 2.2's timeout in ticks: a quarter more for bursts, and of a small window as much as one packet may be late.
 fn with_allowance(ticks: u64, window: u64) -> u64 {
     ticks + (ticks >> 2) + (ticks >> (window.clamp(1, 64) - 1))
-}
-
-impl Linux {
-    fn sample(&mut self, rtt: u64, una: u64, high: u64, rto_min: u64) -> Span {
-        if self.srtt == 0 {
-            self.srtt = rtt.max(1);
-            self.mdev = 2 * rtt;
-            self.rttvar = self.mdev.max(rto_min);
-            self.mdev_max = self.rttvar;
-            self.ends = high;
-        } else {
-            let error = rtt.abs_diff(self.srtt);
-            let quarter = self.mdev / 4;
-            // A sample far below the mean is an improvement: it must not raise the timeout much.
-            let weight = if rtt < self.srtt && error > quarter { 8 } else { 1 };
-            self.mdev = if error > quarter { self.mdev + (error - quarter) / weight } else { self.mdev - (quarter - error) };
-            self.srtt = if rtt > self.srtt { self.srtt + error / 8 } else { self.srtt - error / 8 };
-            self.mdev_max = self.mdev_max.max(self.mdev);
-            self.rttvar = self.rttvar.max(self.mdev_max);
-            if una > self.ends {
-                self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) / 4;
-                self.ends = high;
-                self.mdev_max = rto_min;
-            }
-        }
-        Span::from_picos(self.srtt + self.rttvar)
-    }
 }
 
 #[cfg(test)]

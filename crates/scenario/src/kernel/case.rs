@@ -1,0 +1,381 @@
+//! A case as its file holds it: what was set, what the path did, what the applications did, and every packet and state of the real run.
+
+use ecnlab_units::{Span, Time};
+use serde_json::Value as Json;
+
+use super::script::Line;
+
+/// The side that connects and, but for answers to requests, sends.
+pub const A: u8 = 0;
+/// The other side.
+pub const B: u8 = 1;
+
+/// One recorded connection.
+#[derive(Debug)]
+pub struct Case {
+    pub name: String,
+    pub kind: String,
+    pub clock: Clock,
+    pub tcp: Tcp,
+    pub path: Path,
+    pub end: Time,
+    pub application: Vec<Action>,
+    pub script: Vec<Line>,
+    pub packets: Vec<Packet>,
+    pub states: Vec<State>,
+}
+
+/// The hosts' clock, which both have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    pub hz: u64,
+    /// How long before time zero the last tick was.
+    pub tick_phase: Span,
+    pub jiffies_at_start: u64,
+}
+
+/// How the hosts were set up.
+#[derive(Debug)]
+pub struct Tcp {
+    pub congestion: String,
+    pub hystart: bool,
+    /// `net.ipv4.tcp_ecn` of either side.
+    pub ecn: [u64; 2],
+    pub mss: u32,
+    pub gso: bool,
+    pub nodelay: bool,
+    pub receiver: String,
+    /// The buffer asked for, unless it is the default one.
+    pub buffer: Option<u64>,
+    /// Name and value, and of which side; of both if there is none.
+    pub sysctl: Vec<(Option<u8>, String, String)>,
+}
+
+/// The router and the ways to it.
+#[derive(Debug)]
+pub struct Path {
+    pub rate_bps: u64,
+    pub delays: [Span; 2],
+    /// Packets that may be in the router.
+    pub queue_packets: Option<u64>,
+    pub clears_ecn: bool,
+}
+
+/// Something that an application did.
+#[derive(Clone, Copy, Debug)]
+pub struct Action {
+    pub side: u8,
+    pub when: When,
+    pub what: Deed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    At(Time),
+    /// When so many bytes of the other side have been read.
+    Received(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Deed {
+    Write(u64),
+    Close,
+    StopReading,
+    ReadAgain,
+}
+
+/// A packet as the router saw it, or as ours is written down to be compared.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    pub id: u64,
+    pub side: u8,
+    pub sent: Time,
+    /// Nothing if it was lost.
+    pub arrives: Option<Time>,
+    pub fate: String,
+    /// In bytes: the SYN is 0, the first data 1.
+    pub seq: u64,
+    pub len: u64,
+    pub ack: u64,
+    pub flags: String,
+    /// The ECN field when it left its host, and behind the router.
+    pub ecn: [u8; 2],
+    pub window: u64,
+    pub tsval: Option<u64>,
+    pub tsecr: Option<u64>,
+    pub sacks: Vec<(u64, u64)>,
+    /// Which transmission of this sequence number; nothing of an acknowledgement without data.
+    pub nth: Option<u64>,
+}
+
+/// What the sender showed of itself.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub time: Time,
+    pub why: String,
+    /// The acknowledgement that it had just taken.
+    pub packet: Option<u64>,
+    pub cwnd: u64,
+    /// Nothing is as if infinite.
+    pub ssthresh: Option<u64>,
+}
+
+impl Packet {
+    pub fn has(&self, flag: char) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// One past the last sequence number that it takes.
+    pub fn end(&self) -> u64 {
+        self.seq + self.len + u64::from(self.has('S')) + u64::from(self.has('F'))
+    }
+}
+
+impl Case {
+    /// Reads a case.
+    ///
+    /// # Errors
+    /// The field that is missing or is not what it must be.
+    pub fn read(text: &str) -> Result<Case, String> {
+        let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
+        let top = Field { json: &json, name: String::new() };
+        let columns = |name: &str| top.field(name)?.texts();
+        let (packet_columns, state_columns) = (columns("packet_columns")?, columns("state_columns")?);
+        Ok(Case {
+            name: top.field("name")?.text()?,
+            kind: top.field("kind")?.text()?,
+            clock: Clock::read(&top.field("clock")?)?,
+            tcp: Tcp::read(&top.field("tcp")?)?,
+            path: Path::read(&top.field("path")?)?,
+            end: top.field("end_us")?.time()?,
+            application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
+            script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
+            packets: top.field("packets")?.table(&packet_columns)?.iter().map(Packet::read).collect::<Result<_, _>>()?,
+            states: top.field("states")?.table(&state_columns)?.iter().map(State::read).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What one side sent, in the order in which it did.
+    pub fn sent_by(&self, side: u8) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().filter(move |packet| packet.side == side && packet.fate != "dup")
+    }
+
+    /// What reached one side, in the order in which it did.
+    pub fn reached(&self, side: u8) -> Vec<&Packet> {
+        let mut packets: Vec<_> = self.packets.iter().filter(|packet| packet.side != side && packet.arrives.is_some()).collect();
+        packets.sort_by_key(|packet| (packet.arrives, packet.id));
+        packets
+    }
+}
+
+impl Clock {
+    fn read(field: &Field) -> Result<Clock, String> {
+        Ok(Clock {
+            hz: field.field("hz")?.whole()?,
+            tick_phase: field.field("tick_phase_us")?.span()?,
+            jiffies_at_start: field.field("jiffies_at_start_mod_512")?.whole()?,
+        })
+    }
+}
+
+impl Tcp {
+    fn read(field: &Field) -> Result<Tcp, String> {
+        let ecn = field.field("ecn")?;
+        let sysctl = |row: &Field| -> Result<_, String> {
+            let side = row.field("side")?;
+            let side = if side.json == "*" { None } else { Some(side.side()?) };
+            Ok((side, row.field("name")?.text()?, row.field("value")?.text()?))
+        };
+        let buffer = field.field("rcvbuf")?;
+        Ok(Tcp {
+            congestion: field.field("congestion")?.text()?,
+            hystart: field.json["hystart"] == true,
+            ecn: [ecn.field("a")?.whole()?, ecn.field("b")?.whole()?],
+            mss: field.field("mss")?.whole()? as u32,
+            gso: field.field("gso")?.truth()?,
+            nodelay: field.field("nodelay")?.truth()?,
+            receiver: field.field("receiver")?.text()?,
+            buffer: if buffer.json == "default" { None } else { Some(buffer.whole()?) },
+            sysctl: field.field("sysctl")?.rows()?.iter().map(sysctl).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Tcp {
+    /// What a kernel's switch of one side is set to, if it is.
+    pub fn switched(&self, side: u8, name: &str) -> Option<&str> {
+        let set = self.sysctl.iter().find(|(of, switch, _)| switch == name && of.is_none_or(|of| of == side));
+        set.map(|(.., value)| value.as_str())
+    }
+}
+
+impl Path {
+    fn read(field: &Field) -> Result<Path, String> {
+        let queue = field.field("data_queue_packets")?;
+        if !field.json["ack_rate_bps"].is_null() {
+            return Err(format!("{}ack_rate_bps must be null: the way back has no rate", field.prefix()));
+        }
+        Ok(Path {
+            rate_bps: field.field("data_rate_bps")?.number()? as u64,
+            delays: [field.field("data_delay_us")?.span()?, field.field("ack_delay_us")?.span()?],
+            queue_packets: if queue.json.is_null() { None } else { Some(queue.whole()?) },
+            clears_ecn: field.field("clears_ecn")?.truth()?,
+        })
+    }
+}
+
+impl Action {
+    fn read(row: &Field) -> Result<Action, String> {
+        let when = match row.json.get("after_received_bytes") {
+            Some(_) => When::Received(row.field("after_received_bytes")?.whole()?),
+            None => When::At(row.field("at_us")?.time()?),
+        };
+        let what = match row.field("do")?.text()?.as_str() {
+            "write" => Deed::Write(row.field("bytes")?.whole()?),
+            "close" => Deed::Close,
+            "stop reading" => Deed::StopReading,
+            "read again" => Deed::ReadAgain,
+            other => return Err(format!("{}do: no application does \"{other}\"", row.prefix())),
+        };
+        Ok(Action { side: row.field("side")?.side()?, when, what })
+    }
+}
+
+impl Packet {
+    fn read(row: &Row) -> Result<Packet, String> {
+        let optional = |name: &str| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
+        let stamp = |name: &str| optional(name)?.map(|field| field.whole()).transpose();
+        let nth = row.field("nth")?;
+        Ok(Packet {
+            id: row.field("id")?.whole()?,
+            side: row.field("dir")?.whole()? as u8,
+            sent: row.field("t_us")?.time()?,
+            arrives: optional("arrive_us")?.map(|field| field.time()).transpose()?,
+            fate: row.field("fate")?.text()?,
+            seq: row.field("seq")?.whole()?,
+            len: row.field("len")?.whole()?,
+            ack: row.field("ack")?.whole()?,
+            flags: row.field("flags")?.text()?,
+            ecn: [row.field("ecn_in")?.whole()? as u8, row.field("ecn_out")?.whole()? as u8],
+            window: row.field("window")?.whole()?,
+            tsval: stamp("tsval_ms")?,
+            tsecr: stamp("tsecr_ms")?,
+            sacks: row.field("sack")?.blocks()?,
+            nth: if nth.json == -1 { None } else { Some(nth.whole()?) },
+        })
+    }
+}
+
+impl State {
+    fn read(row: &Row) -> Result<State, String> {
+        let (packet, ssthresh) = (row.field("packet")?, row.field("ssthresh")?);
+        Ok(State {
+            time: row.field("t_us")?.time()?,
+            why: row.field("why")?.text()?,
+            packet: if packet.json == -1 { None } else { Some(packet.whole()?) },
+            cwnd: row.field("cwnd")?.whole()?,
+            ssthresh: if ssthresh.json.is_null() { None } else { Some(ssthresh.whole()?) },
+        })
+    }
+}
+
+/// A value of the file and the name by which an error calls it.
+pub(super) struct Field<'a> {
+    json: &'a Json,
+    name: String,
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn prefix(&self) -> String {
+        if self.name.is_empty() { String::new() } else { format!("{}.", self.name) }
+    }
+
+    pub(super) fn field(&self, name: &str) -> Result<Field<'a>, String> {
+        let path = format!("{}{name}", self.prefix());
+        self.json.get(name).map(|json| Field { json, name: path.clone() }).ok_or_else(|| format!("{path} is missing"))
+    }
+
+    pub(super) fn wrong<T>(&self, wanted: &str) -> Result<T, String> {
+        Err(format!("{} must be {wanted}, not {}", self.name, self.json))
+    }
+
+    pub(super) fn text(&self) -> Result<String, String> {
+        self.json.as_str().map_or_else(|| self.wrong("a text"), |text| Ok(text.to_owned()))
+    }
+
+    fn texts(&self) -> Result<Vec<String>, String> {
+        self.rows()?.iter().map(Field::text).collect()
+    }
+
+    fn truth(&self) -> Result<bool, String> {
+        self.json.as_bool().map_or_else(|| self.wrong("true or false"), Ok)
+    }
+
+    fn number(&self) -> Result<f64, String> {
+        self.json.as_f64().filter(|number| *number >= 0.0).map_or_else(|| self.wrong("a number from 0"), Ok)
+    }
+
+    pub(super) fn whole(&self) -> Result<u64, String> {
+        let number = self.number()?;
+        if number.fract() == 0.0 { Ok(number as u64) } else { self.wrong("a whole number") }
+    }
+
+    pub(super) fn span(&self) -> Result<Span, String> {
+        Ok(Span::from_picos((self.number()? * 1e6).round() as u64))
+    }
+
+    pub(super) fn time(&self) -> Result<Time, String> {
+        Ok(Time::ZERO + self.span()?)
+    }
+
+    fn side(&self) -> Result<u8, String> {
+        match self.json.as_str() {
+            Some("a") => Ok(A),
+            Some("b") => Ok(B),
+            _ => self.wrong("\"a\" or \"b\""),
+        }
+    }
+
+    pub(super) fn rows(&self) -> Result<Vec<Field<'a>>, String> {
+        let Some(rows) = self.json.as_array() else { return self.wrong("a list") };
+        Ok(rows.iter().enumerate().map(|(at, json)| Field { json, name: format!("{}[{at}]", self.name) }).collect())
+    }
+
+    /// Rows whose members stand in these columns.
+    fn table<'b>(&self, columns: &'b [String]) -> Result<Vec<Row<'a, 'b>>, String> {
+        self.rows()?.into_iter().map(|row| Ok(Row { members: row.rows()?, columns, name: row.name })).collect()
+    }
+
+    /// A field that may be missing or null.
+    pub(super) fn optional(&self, name: &str) -> Option<Field<'a>> {
+        self.field(name).ok().filter(|field| !field.json.is_null())
+    }
+
+    pub(super) fn pair(&self) -> Result<(u64, u64), String> {
+        match self.rows()?.as_slice() {
+            [from, to] => Ok((from.whole()?, to.whole()?)),
+            _ => self.wrong("a pair"),
+        }
+    }
+
+    /// Pairs of whole numbers, or 0 for none.
+    fn blocks(&self) -> Result<Vec<(u64, u64)>, String> {
+        if self.json == 0 { Ok(Vec::new()) } else { self.rows()?.iter().map(Field::pair).collect() }
+    }
+}
+
+/// A row of a table.
+struct Row<'a, 'b> {
+    members: Vec<Field<'a>>,
+    columns: &'b [String],
+    name: String,
+}
+
+impl<'a> Row<'a, '_> {
+    /// What stands in a column.
+    fn field(&self, name: &str) -> Result<Field<'a>, String> {
+        let at = self.columns.iter().position(|column| column == name).ok_or_else(|| format!("column {name} is missing"))?;
+        let member = self.members.get(at).ok_or_else(|| format!("{} has no column {name}", self.name))?;
+        Ok(Field { json: member.json, name: format!("{}.{name}", self.name) })
+    }
+}

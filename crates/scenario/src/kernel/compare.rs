@@ -1,0 +1,124 @@
+//! Compares what ours did with what the kernel did, and names the first difference.
+
+use ecnlab_units::{Span, Time};
+
+use super::case::{A, B, Packet, State};
+
+/// How far times may lie apart: a packet of the real run reaches its host late by a few microseconds, and many at once by more.
+pub const TOLERANCE: Span = Span::from_micros(50);
+
+/// Whether PSH is compared.
+const COMPARE_PUSH: bool = false;
+
+/// What our sender showed of itself when the real one's state of this number was written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub state: usize,
+    pub cwnd: f64,
+    pub ssthresh: Option<f64>,
+}
+
+/// The first difference of two runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    pub time: Time,
+    /// How many agreed before it.
+    pub agreed: usize,
+    pub what: String,
+}
+
+/// What is expected of a packet, and at which time.
+#[derive(Clone, Copy)]
+pub struct Expected<'a> {
+    pub packet: &'a Packet,
+    pub time: Time,
+}
+
+impl<'a> Expected<'a> {
+    /// At the time of the real run.
+    pub fn as_it_was(packet: &'a Packet) -> Expected<'a> {
+        Expected { packet, time: packet.sent }
+    }
+}
+
+/// The first packet that differs, of those of both sides. Which of two hosts was first at one time is not compared.
+pub fn both(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+    let [a, b] = [A, B].map(|side| {
+        let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
+        let theirs: Vec<Expected> = theirs.iter().filter(|expected| expected.packet.side == side).copied().collect();
+        packets(&ours, &theirs, window)
+    });
+    let before = |time: Time| theirs.iter().filter(|expected| expected.time < time).count();
+    let first = a.into_iter().chain(b).min_by_key(|difference| difference.time)?;
+    Some(Difference { agreed: before(first.time), ..first })
+}
+
+/// The first packet that differs.
+pub fn packets(ours: &[Packet], theirs: &[Expected], window: bool) -> Option<Difference> {
+    for (agreed, (our, their)) in ours.iter().zip(theirs).enumerate() {
+        if let Some(field) = difference(our, their, window) {
+            let what = format!("packet {}: {field}: expected {}, got {}", their.packet.id, line(their.packet), line(our));
+            return Some(Difference { time: our.sent.min(their.time), agreed, what });
+        }
+    }
+    let agreed = ours.len().min(theirs.len());
+    let missing = theirs
+        .get(agreed)
+        .map(|Expected { packet, time }| (*time, format!("packet {}: expected {}, got nothing more", packet.id, line(packet))));
+    let more = ours.get(agreed).map(|our| (our.sent, format!("after all packets: expected nothing, got {}", line(our))));
+    missing.or(more).map(|(time, what)| Difference { time, agreed, what })
+}
+
+/// The first state that differs.
+pub fn states(ours: &[Shown], theirs: &[State]) -> Option<Difference> {
+    ours.iter().enumerate().find_map(|(agreed, our)| {
+        let their = &theirs[our.state];
+        let same = our.cwnd == their.cwnd as f64 && our.ssthresh == their.ssthresh.map(|ssthresh| ssthresh as f64);
+        let of = their.packet.map_or(format!("the {}", their.why), |packet| format!("packet {packet}"));
+        let what = || {
+            let (expected, got) = (their.ssthresh.map(|ssthresh| ssthresh as f64), our.ssthresh);
+            format!(
+                "after {of}: expected window {} threshold {}, got window {} threshold {}",
+                their.cwnd,
+                threshold(expected),
+                our.cwnd,
+                threshold(got)
+            )
+        };
+        (!same).then(|| Difference { time: their.time, agreed, what: what() })
+    })
+}
+
+fn threshold(ssthresh: Option<f64>) -> String {
+    ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string())
+}
+
+/// The first field in which two packets differ.
+fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
+    let flags = |packet: &Packet| packet.flags.chars().filter(|&flag| COMPARE_PUSH || flag != 'P').collect::<String>();
+    let Expected { packet: their, time } = *their;
+    let apart = our.sent.since(time).max(time.since(our.sent));
+    // What the one side acknowledges of the other's data is judged where that comes from.
+    let answers = our.side == B;
+    let fields = [
+        (our.seq == their.seq, "seq"),
+        (our.len == their.len, "len"),
+        (our.nth == their.nth || answers, "transmission"),
+        (flags(our) == flags(their), "flags"),
+        (our.ack == their.ack || !answers, "ack"),
+        (our.sacks == their.sacks, "SACK blocks"),
+        (our.window == their.window || !answers || !window, "window"),
+        (our.ecn[0] == their.ecn[0], "ECN field"),
+        (apart <= TOLERANCE, "time"),
+    ];
+    fields.into_iter().find(|(same, _)| !same).map(|(_, name)| name)
+}
+
+/// A packet in one line.
+pub fn line(packet: &Packet) -> String {
+    let nth = packet.nth.filter(|&nth| nth > 0).map_or(String::new(), |nth| format!(" nth {nth}"));
+    let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn[0].min(3))];
+    let sacks = if packet.sacks.is_empty() { String::new() } else { format!(" sack {:?}", packet.sacks) };
+    let ack = if packet.side == B { format!(" ack {} window {}", packet.ack, packet.window) } else { String::new() };
+    format!("[{:.3} ms {} {}+{}{ack}{sacks}{nth}{ecn}]", packet.sent.seconds() * 1e3, packet.flags, packet.seq, packet.len)
+}

@@ -1,0 +1,69 @@
+//! Both runs side by side around a first difference.
+
+use ecnlab_units::{Span, Time};
+
+use super::case::{A, B, Case, Packet};
+use super::compare::{Expected, Shown, line};
+use super::sender::Played;
+
+/// Packets of a side before the difference, and from it on.
+const BEFORE: usize = 8;
+const BEHIND: usize = 16;
+/// How far from the difference the sender's inputs are shown.
+const AROUND: Span = Span::from_millis(30);
+/// Columns of the kernel's side.
+const WIDE: usize = 90;
+
+/// Packets of one side.
+pub fn of_side(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
+    let at = theirs.partition_point(|their| their.time < time);
+    let rows = at.saturating_sub(BEFORE)..(at + BEHIND).min(ours.len().max(theirs.len()));
+    let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
+    let row = |at: usize| format!("{:<WIDE$} | {}", text(theirs.get(at).map(|their| their.packet)), text(ours.get(at)));
+    std::iter::once(format!("{:<WIDE$} | {}", "kernel", "ours")).chain(rows.map(row)).collect()
+}
+
+/// Packets of both sides, one side after the other.
+pub fn of_both(ours: &[Packet], theirs: &[Expected], time: Time) -> Vec<String> {
+    let of = |side: u8| {
+        let ours: Vec<Packet> = ours.iter().filter(|packet| packet.side == side).cloned().collect();
+        let theirs: Vec<Expected> = theirs.iter().filter(|their| their.packet.side == side).copied().collect();
+        of_side(&ours, &theirs, time)
+    };
+    let title = |side: &str| vec![format!("from {side}:")];
+    [title("a"), of(A), title("b"), of(B)].concat()
+}
+
+/// What the sender was told and what it sent, with its window after each acknowledgement.
+pub fn of_sender(case: &Case, played: &Played, time: Time) -> Vec<String> {
+    let near = |at: Time| at.since(time).max(time.since(at)) <= AROUND;
+    let theirs: Vec<&Packet> = case.sent_by(A).collect();
+    let mut rows: Vec<(Time, u8, String)> = Vec::new();
+    for at in 0..theirs.len().max(played.packets.len()) {
+        let (their, our) = (theirs.get(at).copied(), played.packets.get(at));
+        let text = |packet: Option<&Packet>| packet.map_or("nothing".to_owned(), line);
+        if let Some(time) = their.or(our).map(|packet| packet.sent) {
+            rows.push((time, 1, format!("  {:<WIDE$} | {}", text(their), text(our))));
+        }
+    }
+    for packet in case.reached(A) {
+        let state = case.states.iter().position(|state| state.packet == Some(packet.id));
+        let window = state.map_or(String::new(), |at| window(case, played, at));
+        rows.extend(packet.arrives.map(|arrives| (arrives, 0, format!("{:9.3} ms: {}{window}", arrives.seconds() * 1e3, line(packet)))));
+    }
+    for (at, state) in case.states.iter().enumerate().filter(|(_, state)| state.why == "timer") {
+        rows.push((state.time, 2, format!("{:9.3} ms: a timer{}", state.time.seconds() * 1e3, window(case, played, at))));
+    }
+    rows.retain(|&(at, ..)| near(at));
+    rows.sort();
+    rows.into_iter().map(|(.., row)| row).collect()
+}
+
+/// The window and threshold of a state, the kernel's and ours.
+fn window(case: &Case, played: &Played, at: usize) -> String {
+    let their = &case.states[at];
+    let threshold = |ssthresh: Option<f64>| ssthresh.map_or("none".to_owned(), |ssthresh| ssthresh.to_string());
+    let ours = played.states.iter().find(|shown| shown.state == at);
+    let ours = ours.map_or(String::new(), |Shown { cwnd, ssthresh, .. }| format!(", ours {cwnd}/{}", threshold(*ssthresh)));
+    format!("  window {}/{}{ours}", their.cwnd, threshold(their.ssthresh.map(|ssthresh| ssthresh as f64)))
+}

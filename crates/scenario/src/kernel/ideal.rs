@@ -1,0 +1,79 @@
+//! When each packet of a real run would have been sent if no packet before it had reached its host late.
+//!
+//! The real hosts get packets a little later than the model of their path has it: by 0.7 to 8 us, and many at once by more. What a host sends in
+//! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
+//! once more with the times that it would have without that lateness.
+
+use ecnlab_units::{Rate, Span, Time};
+
+use super::case::{A, Case, Packet, When};
+use super::script;
+
+/// What an arriving packet made its host send has left it within this.
+const AT_ONCE: Span = Span::from_picos(300_000);
+/// A timer's tick, or an application's write, and what it sends.
+const SOON: Span = Span::from_micros(2);
+
+/// The times at which the packets of a case would have been sent, by their place in it.
+pub fn times(case: &Case) -> Vec<Time> {
+    let mut model = Model { case, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
+    case.packets.iter().map(|packet| model.pass(packet)).collect()
+}
+
+struct Model<'a> {
+    case: &'a Case,
+    /// When the transmitter is free, in the real run and in the ideal one.
+    free: [Time; 2],
+    /// At either host: when a packet came, and when it would have come.
+    arrivals: [Vec<(Time, Time)>; 2],
+}
+
+impl Model<'_> {
+    fn pass(&mut self, packet: &Packet) -> Time {
+        let sent = self.ideal(packet);
+        if let Some(arrives) = packet.arrives {
+            let ideal = self.arrival(packet, sent);
+            self.arrivals[usize::from(1 - packet.side)].push((arrives, ideal));
+        }
+        sent
+    }
+
+    /// When a packet would have been sent.
+    fn ideal(&self, packet: &Packet) -> Time {
+        let came = self.arrivals[usize::from(packet.side)].iter().filter(|(real, _)| *real <= packet.sent + AT_ONCE);
+        let last = came.max_by_key(|(real, _)| *real);
+        match last {
+            Some((real, ideal)) if packet.sent.since(*real) <= AT_ONCE => *ideal,
+            Some((real, ideal)) if !self.keeps_time(packet.sent) => minus(packet.sent, real.since(*ideal)),
+            _ => packet.sent,
+        }
+    }
+
+    /// Whether something happens at this time whatever came before: the clock ticks, or an application acts.
+    fn keeps_time(&self, time: Time) -> bool {
+        let tick = Span::from_secs(1).picos() / self.case.clock.hz;
+        let ticks = (time.picos() + self.case.clock.tick_phase.picos()) % tick <= SOON.picos();
+        let acts = |when| matches!(when, When::At(at) if time >= at && time.since(at) <= SOON);
+        ticks || self.case.application.iter().any(|action| acts(action.when))
+    }
+
+    /// When a packet that was not lost would have come.
+    fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
+        let delay = self.case.path.delays[usize::from(packet.side)] + script::delay(&self.case.script, packet);
+        if packet.side != A {
+            return sent + delay;
+        }
+        let Some(rate) = Rate::from_bps(self.case.path.rate_bps) else { return sent + delay };
+        let transmission = rate.transmission(self.size(packet));
+        self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
+        self.free[1] + delay
+    }
+
+    fn size(&self, packet: &Packet) -> u32 {
+        super::settings::size(&self.case.tcp, packet)
+    }
+}
+
+fn minus(time: Time, span: Span) -> Time {
+    Time::from_picos(time.picos().saturating_sub(span.picos()))
+}

@@ -1,0 +1,160 @@
+//! What the router does to single packets: the script of a case.
+
+use std::ops::Range;
+
+use ecnlab_sim::{Act, Flag, Rule, Which};
+use ecnlab_units::{Level, Span, Time};
+
+use super::case::{A, Field, Packet};
+use super::written::Borders;
+
+/// One line of a script.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Of the packets of which side.
+    pub side: u8,
+    pub told: Told,
+    pub act: Act,
+}
+
+/// How packets are told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// By the byte with which their data begins, and which transmission it is.
+    Bytes {
+        of: Range<u64>,
+        nth: Option<u32>,
+    },
+    Flagged {
+        flag: Flag,
+        nth: Option<u32>,
+    },
+    /// By their number among all of the side.
+    Numbers(Range<u64>),
+    /// By when they come to the router.
+    During(Range<Time>),
+}
+
+impl Line {
+    pub(super) fn read(row: &Field) -> Result<Line, String> {
+        let side = match row.field("direction")?.text()?.as_str() {
+            "data" => 0,
+            "ack" => 1,
+            other => return Err(format!("{}direction must be \"data\" or \"ack\", not \"{other}\"", row.prefix())),
+        };
+        Ok(Line { side, told: Told::read(row)?, act: act(row)? })
+    }
+
+    /// The same over our segments.
+    ///
+    /// # Errors
+    /// What is not built of it.
+    pub fn rule(&self, segments: &Segments) -> Result<Rule, String> {
+        let which = match &self.told {
+            Told::Bytes { of, nth } if self.side == A => {
+                Which::Segments { of: segments.from(of.start)..segments.from(of.end), flow: None, transmission: *nth }
+            }
+            Told::Bytes { .. } => return Err("not built: a script that tells the answer's data by its bytes".to_owned()),
+            Told::Flagged { flag, nth } => Which::Flagged { flag: *flag, nth: *nth },
+            Told::Numbers(numbers) => Which::Numbers(numbers.clone()),
+            Told::During(times) => Which::During(times.clone()),
+        };
+        Ok(Rule { which, act: self.act })
+    }
+
+    /// Whether it tells a packet of the real run by its bytes.
+    pub fn tells_bytes_of(&self, packet: &Packet) -> bool {
+        let Told::Bytes { of, nth } = &self.told else { return false };
+        let right_one = nth.is_none_or(|nth| packet.nth == Some(u64::from(nth)));
+        self.side == packet.side && packet.len > 0 && of.contains(&packet.seq) && right_one
+    }
+}
+
+impl Told {
+    fn read(row: &Field) -> Result<Told, String> {
+        let nth = match row.optional("nth") {
+            Some(nth) => Some(nth.whole()? as u32),
+            None => None,
+        };
+        if let Some(seq) = row.optional("seq") {
+            let (from, to) = seq.pair()?;
+            return Ok(Told::Bytes { of: from..to, nth });
+        }
+        if let Some(numbers) = row.optional("packets_of_direction") {
+            let (first, last) = numbers.pair()?;
+            return Ok(Told::Numbers(first..last + 1));
+        }
+        if let Some(during) = row.optional("during_us") {
+            let times = during.rows()?;
+            let [from, to] = times.as_slice() else { return during.wrong("a pair of times") };
+            return Ok(Told::During(from.time()?..to.time()?));
+        }
+        let flag = match row.field("flag")?.text()?.as_str() {
+            "SYN" => Flag::Syn,
+            "FIN" => Flag::Fin,
+            "CWR" => Flag::Cwr,
+            other => return Err(format!("{}flag must be SYN, FIN or CWR, not {other}", row.prefix())),
+        };
+        Ok(Told::Flagged { flag, nth })
+    }
+}
+
+fn act(row: &Field) -> Result<Act, String> {
+    Ok(match row.field("do")?.text()?.as_str() {
+        "drop" => Act::Drop,
+        "mark" => Act::Mark(Level::Congested),
+        "force-ce" => Act::ForceMark,
+        "dup" => Act::Copy,
+        "delay" => Act::Delay(row.field("later_us")?.span()?),
+        other => return Err(format!("{}do: no router does \"{other}\"", row.prefix())),
+    })
+}
+
+/// How a stream of bytes was cut into segments; segment 0 is the SYN.
+#[derive(Debug)]
+pub struct Segments {
+    /// Where each begins, and one past its last byte.
+    borders: Vec<(u64, u64)>,
+}
+
+impl Segments {
+    /// The cuts of the packets of one side, as each byte was first sent.
+    pub fn of<'a>(packets: impl Iterator<Item = &'a Packet>) -> Segments {
+        let mut borders: Vec<(u64, u64)> = packets.filter(|packet| packet.nth.is_some()).map(|packet| (packet.seq, packet.end())).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        Segments { borders }
+    }
+
+    /// The first segment that begins at a byte or later.
+    pub fn from(&self, byte: u64) -> u64 {
+        self.borders.partition_point(|&(start, _)| start < byte) as u64
+    }
+
+    /// The segment that has a byte; behind the last, the one that would follow.
+    pub fn with(&self, byte: u64) -> u64 {
+        self.borders.partition_point(|&(_, end)| end <= byte) as u64
+    }
+
+    /// Whether each byte lies in one segment and no two overlap.
+    pub fn fit(&self) -> bool {
+        self.borders.windows(2).all(|pair| pair[0].1 == pair[1].0)
+    }
+}
+
+impl Borders for Segments {
+    fn start(&self, segment: u64) -> u64 {
+        let after_all = self.borders.last().map_or(1, |&(_, end)| end);
+        self.borders.get(segment as usize).map_or(after_all, |&(start, _)| start)
+    }
+
+    fn end(&self, segment: u64) -> u64 {
+        segment.checked_sub(1).and_then(|before| self.borders.get(before as usize)).map_or(0, |&(_, end)| end)
+    }
+}
+
+/// How much later a packet of the real run was made to come.
+pub fn delay(lines: &[Line], packet: &Packet) -> Span {
+    let delayed = lines.iter().find(|line| line.tells_bytes_of(packet));
+    delayed.map_or(Span::ZERO, |line| if let Act::Delay(later) = line.act { later } else { Span::ZERO })
+}

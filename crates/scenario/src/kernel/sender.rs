@@ -1,0 +1,157 @@
+//! The sender alone: the acknowledgements that reached the real sender reach ours, and ours is to send what the real one sent.
+
+use std::sync::Arc;
+
+use ecnlab_transport::{Ack, Demand, HostClock, Output, Sacks, Segment, Sender, Settings, Window};
+use ecnlab_units::{Span, Time};
+
+use super::case::{A, Case, Packet};
+use super::compare::{Shown, TOLERANCE};
+use super::ledger::Ledger;
+use super::settings::boot;
+use super::written::{self, demands};
+
+/// What our sender did.
+#[derive(Debug, Default)]
+pub struct Played {
+    pub packets: Vec<Packet>,
+    pub states: Vec<Shown>,
+    /// Why the rest was not played, if it was not.
+    pub stopped: Option<(Time, String)>,
+}
+
+/// Plays a case to a sender with these settings.
+pub fn play(case: &Case, settings: Settings) -> Played {
+    let mut stage = Stage::new(case, Arc::new(settings));
+    stage.run(case);
+    stage.played
+}
+
+struct Stage {
+    sender: Sender,
+    settings: Arc<Settings>,
+    ledger: Ledger,
+    outbox: Outbox,
+    played: Played,
+}
+
+#[derive(Default)]
+struct Outbox(Vec<Segment>);
+
+impl Output for Outbox {
+    fn send(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+}
+
+/// What comes to the sender from outside.
+enum Input<'a> {
+    Connect,
+    Write(Demand),
+    Ack(&'a Packet),
+    /// The real sender's state after a timer was written down.
+    Look(usize),
+}
+
+impl Stage {
+    fn new(case: &Case, settings: Arc<Settings>) -> Stage {
+        let (first, _) = demands(&case.application);
+        let clock = HostClock::new(&settings, boot(case));
+        let sender = Sender::new(settings.clone(), &first, clock);
+        Stage { sender, settings, ledger: Ledger::default(), outbox: Outbox::default(), played: Played::default() }
+    }
+
+    fn run(&mut self, case: &Case) {
+        for (time, input) in inputs(case) {
+            self.run_timers(time);
+            match input {
+                Input::Connect => self.sender.start(time, &mut self.outbox),
+                Input::Write(demand) => self.sender.produce(&demand, time, &mut self.outbox),
+                Input::Look(state) => self.show(state),
+                Input::Ack(packet) => match self.ack(packet, case) {
+                    Ok(ack) => self.sender.acknowledge(&ack, time, &mut self.outbox),
+                    Err(why) => {
+                        self.played.stopped = Some((time, format!("packet {}: {why}", packet.id)));
+                        return;
+                    }
+                },
+            }
+            self.note_sent(time);
+            if let Input::Ack(packet) = input
+                && let Some(state) = case.states.iter().position(|state| state.packet == Some(packet.id))
+            {
+                self.show(state);
+            }
+        }
+        self.run_timers(case.end);
+    }
+
+    fn run_timers(&mut self, until: Time) {
+        while let Some(at) = self.sender.deadline().filter(|&at| at < until) {
+            self.sender.expire(at, &mut self.outbox);
+            self.note_sent(at);
+        }
+    }
+
+    fn note_sent(&mut self, time: Time) {
+        for segment in std::mem::take(&mut self.outbox.0) {
+            let written = self.ledger.note(&segment, self.sender.plan(), self.settings.header);
+            self.played.packets.push(written::of_segment(time, &segment, &written));
+        }
+    }
+
+    fn show(&mut self, state: usize) {
+        let Window { cwnd, ssthresh } = *self.sender.window();
+        let ssthresh = (ssthresh < self.settings.max_window as f64).then_some(ssthresh);
+        self.played.states.push(Shown { state, cwnd, ssthresh });
+    }
+
+    /// A real acknowledgement in our numbers.
+    fn ack(&self, packet: &Packet, case: &Case) -> Result<Ack, String> {
+        let segment = |byte: u64| self.ledger.segment_at(byte).ok_or_else(|| format!("byte {byte} is no border of what ours has sent"));
+        let mut sacks = Sacks::default();
+        for &(from, to) in &packet.sacks {
+            sacks.push(segment(from)?, segment(to)?);
+        }
+        let echoed = echoed(packet, case);
+        Ok(Ack {
+            next: segment(packet.ack)?,
+            size: self.settings.ack_size,
+            role: written::role(packet),
+            ece: packet.has('E'),
+            cwr: packet.has('C'),
+            ecn: written::ecn(packet.ecn[1]),
+            echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
+            echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
+            window: packet.window as u32,
+            sacks,
+        })
+    }
+}
+
+/// All that comes to the sender, in order of time.
+fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
+    let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
+    let mut inputs = vec![(connect, Input::Connect)];
+    inputs.extend(demands(&case.application).1.into_iter().map(|(at, demand)| (at, Input::Write(demand))));
+    inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Ack(packet)))));
+    inputs.sort_by_key(|&(time, _)| time);
+    let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");
+    for (at, state) in looks {
+        // Ours may be a little later than the real timer, but not later than what came next.
+        let next = inputs.iter().map(|&(time, _)| time).find(|&time| time > state.time).unwrap_or(Time::NEVER);
+        inputs.push((next.min(state.time + TOLERANCE), Input::Look(at)));
+    }
+    inputs.sort_by_key(|(time, input)| (*time, !matches!(input, Input::Look(_))));
+    inputs
+}
+
+/// The real segment that an acknowledgement's timestamp is of: the one that caused it, if that bears the time, or the first one of that
+/// millisecond. Without timestamps the one that caused it.
+fn echoed<'a>(ack: &Packet, case: &'a Case) -> Option<&'a Packet> {
+    let before = || case.sent_by(A).filter(|packet| packet.arrives.is_some_and(|at| at <= ack.sent));
+    let cause = before().filter(|packet| packet.arrives.is_some_and(|at| ack.sent.since(at) < Span::from_micros(1))).last();
+    let Some(stamp) = ack.tsecr else { return cause };
+    let bears = |packet: &&Packet| packet.tsval == Some(stamp);
+    cause.filter(bears).or_else(|| before().find(bears))
+}

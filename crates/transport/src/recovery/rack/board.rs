@@ -1,0 +1,222 @@
+//! What is known of every segment in flight, and the order in which they were sent.
+//!
+//! ```text
+//! in flight = outstanding - sacked - lost + resent
+//! ```
+//!
+//! A segment may be resent without being lost: the cut that had it sent again was taken back. Both copies count then.
+
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub struct Board {
+    /// Lowest segment not yet acknowledged.
+    base: u64,
+    records: VecDeque<Record>,
+    /// Segments sacked, lost, and sent again with the retransmission thought to be in flight.
+    pub sacked: u64,
+    pub lost: u64,
+    pub resent: u64,
+    /// One past the highest segment sacked, while any is.
+    top: u64,
+    /// No segment below waits to be sent again.
+    hint: u64,
+    /// Losses found so far, of segments and of retransmissions.
+    pub losses: u64,
+    /// Transmissions in the order of their time: segment and time. Those that are answered or superseded are passed over.
+    order: VecDeque<(u64, u64)>,
+}
+
+/// A segment in flight. Times are in whole microseconds of the host's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// When it was sent last.
+    pub sent: u64,
+    /// How many segments had been delivered then.
+    pub delivered: u64,
+    pub sacked: bool,
+    pub lost: bool,
+    /// Sent again for a loss, and the retransmission is thought to be in flight.
+    pub resent: bool,
+    /// It was sent more than once.
+    pub ever_resent: bool,
+}
+
+impl Record {
+    /// Whether it is known to be lost and waits to be sent again.
+    fn waits(&self) -> bool {
+        self.lost && !self.resent && !self.sacked
+    }
+}
+
+impl Board {
+    /// Starts with all before `base` acknowledged.
+    pub fn start(&mut self, base: u64) {
+        *self = Board { base, top: base, hint: base, ..Board::default() };
+    }
+
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub fn end(&self) -> u64 {
+        self.base + self.records.len() as u64
+    }
+
+    pub fn outstanding(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    /// Segments thought to be in the network.
+    pub fn in_flight(&self) -> u64 {
+        (self.outstanding() + self.resent).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// One past the highest segment sacked; `una`, the first unacknowledged one, if none is.
+    pub fn highest_sacked(&self, una: u64) -> u64 {
+        if self.sacked == 0 { una } else { self.top }
+    }
+
+    pub fn first(&self) -> Option<&Record> {
+        self.records.front()
+    }
+
+    pub fn get(&self, seq: u64) -> Option<&Record> {
+        self.records.get(seq.checked_sub(self.base)? as usize)
+    }
+
+    /// A segment goes for the first time.
+    pub fn sent(&mut self, now: u64, delivered: u64) {
+        self.order.push_back((self.end(), now));
+        self.records.push_back(Record { sent: now, delivered, sacked: false, lost: false, resent: false, ever_resent: false });
+    }
+
+    /// A segment goes again; `as_lost` if that replaces one that is lost, and not if it only draws an answer.
+    pub fn sent_again(&mut self, seq: u64, now: u64, delivered: u64, as_lost: bool) {
+        self.order.push_back((seq, now));
+        let record = &mut self.records[(seq - self.base) as usize];
+        (record.sent, record.delivered, record.ever_resent) = (now, delivered, true);
+        if as_lost && !record.resent {
+            record.resent = true;
+            self.resent += 1;
+        }
+    }
+
+    /// Takes the first segment off, which is acknowledged.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Record> {
+        let record = self.records.pop_front()?;
+        self.base += 1;
+        self.sacked -= u64::from(record.sacked);
+        self.lost -= u64::from(record.lost);
+        self.resent -= u64::from(record.resent);
+        Some(record)
+    }
+
+    /// Forgets the transmissions of what is acknowledged.
+    #[inline]
+    pub fn trim(&mut self) {
+        self.hint = self.hint.max(self.base);
+        while self.order.front().is_some_and(|&(seq, _)| seq < self.base) {
+            self.order.pop_front();
+        }
+    }
+
+    /// A segment is sacked for the first time.
+    pub fn sack(&mut self, seq: u64) {
+        let record = &mut self.records[(seq - self.base) as usize];
+        if record.resent && record.lost {
+            (record.resent, record.lost) = (false, false);
+            self.resent -= 1;
+            self.lost -= 1;
+        } else if !record.resent && record.lost {
+            record.lost = false;
+            self.lost -= 1;
+        }
+        record.sacked = true;
+        self.top = if self.sacked == 0 { seq + 1 } else { self.top.max(seq + 1) };
+        self.sacked += 1;
+    }
+
+    /// The retransmission of a segment has come beside the segment itself.
+    pub fn end_resent(&mut self, seq: u64) {
+        let record = &mut self.records[(seq - self.base) as usize];
+        self.resent -= u64::from(std::mem::replace(&mut record.resent, false));
+    }
+
+    /// A segment is lost, or its retransmission is; returns whether that is new.
+    pub fn lose(&mut self, seq: u64) -> bool {
+        let record = &mut self.records[(seq - self.base) as usize];
+        let news = !record.sacked && (!record.lost || record.resent);
+        if !news {
+            return false;
+        }
+        // A segment that was sent again without being lost keeps its retransmission.
+        if std::mem::replace(&mut record.lost, true) {
+            record.resent = false;
+            self.resent -= 1;
+        } else {
+            self.lost += 1;
+        }
+        self.losses += 1;
+        self.hint = self.hint.min(seq);
+        true
+    }
+
+    /// Nothing is lost after all.
+    pub fn unmark_lost(&mut self) {
+        self.records.iter_mut().for_each(|record| record.lost = false);
+        self.lost = 0;
+    }
+
+    /// The receiver has let go of what it had sacked.
+    pub fn forget_sacks(&mut self) {
+        self.records.iter_mut().for_each(|record| record.sacked = false);
+        self.sacked = 0;
+    }
+
+    /// The lowest segment that waits to be sent again.
+    pub fn next_lost(&mut self) -> Option<u64> {
+        if self.resent >= self.lost {
+            return None;
+        }
+        self.hint = self.hint.max(self.base);
+        while self.hint < self.end() {
+            if self.records[(self.hint - self.base) as usize].waits() {
+                return Some(self.hint);
+            }
+            self.hint += 1;
+        }
+        None
+    }
+
+    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
+    pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
+        let mut kept = Vec::new();
+        while let Some((seq, at)) = self.order.pop_front() {
+            let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) else { continue };
+            let found = if record.waits() { Found::InTime } else { ask(seq, record) };
+            match found {
+                Found::Lost => {
+                    self.lose(seq);
+                }
+                Found::InTime => kept.push((seq, at)),
+                Found::Stop => {
+                    self.order.push_front((seq, at));
+                    break;
+                }
+            }
+        }
+        kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
+    }
+}
+
+/// What is found of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Lost,
+    /// It may still arrive.
+    InTime,
+    /// It was sent after what has arrived, as all that follow.
+    Stop,
+}

@@ -1,0 +1,219 @@
+//! How much of the window is in use, and what becomes of a window that is not (RFC 2861; RFC 7661).
+//!
+//! ```text
+//! grows     while the window was what limited the sender when it sent last in this window, and in slow start while it is below twice
+//!           the most that was outstanding in this window
+//! idle      halved for each timeout that has passed since data was sent last, down to the initial window     (Linux tcp_cwnd_restart)
+//! not used  for a whole timeout: halfway down to the most that was outstanding in it                         (Linux tcp_cwnd_application_limited)
+//!           both leave a threshold of at least three quarters of the window
+//! ```
+
+use ecnlab_units::Time;
+
+use super::{Output, Tcb};
+use crate::settings::{IdleRestart, RecoveryName, Settings, WindowValidation};
+
+/// What is known of the window's use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// The window was what limited the sender in this window.
+    limited: bool,
+    /// Most segments outstanding in this window, where it did not.
+    most: u64,
+    /// This window ends when all before this segment is acknowledged.
+    ends: u64,
+    /// Most segments outstanding since the window was known to be in use.
+    since_used: u64,
+    /// Until which tick of the clock it was.
+    used: u64,
+}
+
+impl Usage {
+    /// Where growth asks for it, and recovery tells of it.
+    pub fn of(settings: &Settings) -> Option<Box<Usage>> {
+        let asked = settings.window_validation == WindowValidation::LargestFlight && settings.recovery == RecoveryName::Rack;
+        asked.then(Default::default)
+    }
+
+    /// So many segments are outstanding after sending, and the window kept more of them back or not.
+    fn sent(&mut self, outstanding: u64, limited: bool, una: u64, high: u64) {
+        if una >= self.ends || limited || !self.limited && outstanding > self.most {
+            (self.limited, self.most, self.ends) = (limited, outstanding, high);
+        }
+    }
+
+    /// Whether a window of `cwnd` segments may grow.
+    fn allows_growth(&self, cwnd: u64, slow_start: bool) -> bool {
+        self.limited || slow_start && cwnd < 2 * self.most
+    }
+}
+
+impl Tcb {
+    /// Something was sent, or the window kept it back: how much of the window is in use. With nothing wrong (`open`) a window that was not in
+    /// use for a whole timeout comes down.
+    pub fn note_usage(&mut self, outstanding: u64, limited: bool, open: bool, now: Time, out: &mut impl Output) {
+        let (ticks, timeout) = (self.clock.ticks(now), self.clock.ticks_of(self.timeout()));
+        let (cwnd, slow_start) = (self.window.cwnd as u64, self.window.in_slow_start());
+        let (una, high, least) = (self.una, self.high, self.initial_window);
+        let Some(usage) = &mut self.usage else { return };
+        let first = usage.ends == 0;
+        usage.sent(outstanding, limited, una, high);
+        if first || usage.allows_growth(cwnd, slow_start) {
+            (usage.since_used, usage.used) = (0, ticks);
+            return;
+        }
+        usage.since_used = usage.since_used.max(outstanding);
+        if self.settings.idle_restart != IdleRestart::Halve || ticks - usage.used < timeout {
+            return;
+        }
+        usage.used = ticks;
+        if open {
+            let needed = std::mem::take(&mut usage.since_used).max(least);
+            if needed < cwnd {
+                self.keep_threshold(out);
+                self.set_cwnd(((cwnd + needed) / 2) as f64, out);
+            }
+        }
+    }
+
+    /// Whether the window was in use before these segments were acknowledged. In slow start half of it is enough.
+    pub(super) fn is_used(&self, newly: u64) -> bool {
+        let (cwnd, slow_start) = (self.window.cwnd, self.window.in_slow_start());
+        let flight = (self.outstanding() + newly) as f64;
+        match (&self.usage, self.settings.window_validation) {
+            (Some(usage), _) => usage.allows_growth(cwnd as u64, slow_start),
+            (None, WindowValidation::Off) => true,
+            (None, _) if slow_start => 2.0 * flight > cwnd,
+            (None, _) => flight + 1.0 > cwnd,
+        }
+    }
+
+    /// The window had the chance to grow, or was set: it counts as used.
+    #[inline]
+    pub(super) fn count_as_used(&mut self, now: Time) {
+        if let Some(usage) = &mut self.usage {
+            usage.used = self.clock.ticks(now);
+        }
+    }
+
+    /// Nothing is outstanding and there is more to send: after an idle timeout the window comes down.
+    pub(super) fn restart_after_idle(&mut self, now: Time, out: &mut impl Output) {
+        match self.settings.idle_restart {
+            IdleRestart::Off => {}
+            IdleRestart::Initial if now.since(self.last_sent) > self.timeout() => {
+                self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
+            }
+            IdleRestart::Initial => {}
+            IdleRestart::Halve => self.halve_after_idle(now, out),
+        }
+    }
+
+    fn halve_after_idle(&mut self, now: Time, out: &mut impl Output) {
+        let mut idle = self.clock.ticks(now) - self.clock.ticks(self.last_sent);
+        let timeout = self.clock.ticks_of(self.timeout());
+        if idle <= timeout {
+            return;
+        }
+        self.keep_threshold(out);
+        let mut cwnd = self.window.cwnd as u64;
+        let least = self.initial_window.min(cwnd);
+        while idle > timeout && cwnd > least {
+            idle -= timeout;
+            cwnd /= 2;
+        }
+        self.set_cwnd(cwnd.max(least) as f64, out);
+        if let Some(usage) = &mut self.usage {
+            (usage.since_used, usage.used) = (0, self.clock.ticks(now));
+        }
+    }
+
+    /// Three quarters of the window have proved good: the threshold is at least that (Linux tcp_current_ssthresh).
+    fn keep_threshold(&mut self, out: &mut impl Output) {
+        let cwnd = self.window.cwnd as u64;
+        self.set_ssthresh(self.window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64), out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ecnlab_units::Span;
+
+    use super::*;
+    use crate::application::Demand;
+    use crate::clock::HostClock;
+    use crate::profile;
+    use crate::segment::Segment;
+    use crate::window::Window;
+
+    struct Nowhere;
+
+    impl Output for Nowhere {
+        fn send(&mut self, _segment: Segment) {}
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// An open connection whose last segment was sent at `last_sent` ms, with a timeout of 264 ms and an initial window of 10 segments.
+    fn idle(cwnd: f64, ssthresh: f64, last_sent: u64) -> Tcb {
+        let settings = Settings {
+            idle_restart: IdleRestart::Halve,
+            window_validation: WindowValidation::LargestFlight,
+            initial_window: 10,
+            tick: Span::from_millis(4),
+            rto_initial: Span::from_millis(264),
+            ..profile::settings("linux")
+        };
+        let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
+        let mut tcb = Tcb::new(Arc::new(settings), &Demand::open(1), clock);
+        (tcb.window, tcb.last_sent) = (Window { cwnd, ssthresh }, at(last_sent));
+        tcb
+    }
+
+    #[test]
+    fn an_idle_window_is_halved_once_for_each_timeout() {
+        // reno-idle-400ms, reno-idle-1s and cubic-zero-window: the window, its threshold and when data was sent last; when there was more.
+        for ((cwnd, ssthresh, sent), now, expected) in [
+            ((110.0, 2172.0, 205), 600, (55.0, 2172.0)),
+            ((110.0, 2172.0, 205), 1500, (10.0, 2172.0)),
+            ((42.0, 38.0, 683), 2020, (10.0, 38.0)),
+            ((110.0, 20.0, 205), 600, (55.0, 82.0)),
+            ((110.0, 20.0, 205), 468, (110.0, 20.0)),
+        ] {
+            let mut tcb = idle(cwnd, ssthresh, sent);
+            tcb.restart_after_idle(at(now), &mut Nowhere);
+            assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{cwnd} at {now} ms");
+        }
+    }
+
+    #[test]
+    fn slow_start_goes_on_up_to_twice_what_was_outstanding() {
+        // cubic-app-limited: writes of five segments, of which no acknowledgement lets a window of 10 grow; of six it would.
+        let mut tcb = idle(10.0, 2172.0, 0);
+        let grows = |tcb: &mut Tcb, outstanding, limited| {
+            (tcb.una, tcb.high) = (tcb.high, tcb.high + outstanding);
+            tcb.note_usage(outstanding, limited, true, at(10), &mut Nowhere);
+            tcb.is_used(1)
+        };
+        assert_eq!([false, true, false, true], [(5, false), (6, false), (5, false), (5, true)].map(|(of, by)| grows(&mut tcb, of, by)));
+        // Limited once in a window, it stays so until the window ends.
+        tcb.note_usage(3, false, true, at(10), &mut Nowhere);
+        assert!(tcb.is_used(1));
+        assert!(!grows(&mut tcb, 3, false));
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_for_a_timeout_comes_halfway_down_to_what_is() {
+        let mut tcb = idle(50.0, 20.0, 0);
+        tcb.high = 22;
+        let kept = (50.0, 20.0);
+        for (now, open, expected) in [(0, true, kept), (100, true, kept), (264, false, kept), (526, true, kept), (527, true, (36.0, 37.0))]
+        {
+            tcb.note_usage(22, false, open, at(now), &mut Nowhere);
+            assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{now} ms");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! HyStart (Ha and Rhee 2011): slow start ends at once when a train of acknowledgements has the length of the path, or when the round-trip time
+//! rises. Works with any congestion control.
+//!
+//! ```text
+//! a round begins with the first acknowledgement of a segment that was sent after the last one began
+//! looked at from a window of 16 segments on:
+//! train   acknowledgements that come within 2 ms of each other, since the round began, for longer than
+//!         (smallest RTT + A) / 2, or smallest RTT + A where the sender paces, which spreads a train over up to half of a round trip
+//!         A = 1 ms, or less if four large segments of 64 KB take less at the rate of pacing: what segmentation in the network card may add
+//! delay   of more than 8 samples of a round the smallest > smallest RTT + smallest RTT / 8, the latter within 4 ms and 16 ms
+//! then    ssthresh = cwnd, and nothing is looked at any more until a timeout, after which all begins anew
+//! ```
+//!
+//! Times are in whole microseconds (Linux hystart_update, hystart_ack_delay). What the congestion control passes over counts for nothing here;
+//! every other sample does, in recovery too.
+
+use ecnlab_units::{Span, Time};
+
+use super::{Acked, Window, micros_of};
+use crate::clock::HostClock;
+use crate::settings::Settings;
+
+/// The smallest window that is looked at.
+const LOW_WINDOW: f64 = 16.0;
+/// Acknowledgements of a train are no further apart, in microseconds as all that follows.
+const APART: u64 = 2_000;
+/// Samples of a round that are only gathered.
+const SAMPLES: u32 = 8;
+/// The rise of the round-trip time that ends slow start, as a part of the smallest, and its bounds.
+const RISE_DIVISOR: u64 = 8;
+const LEAST_RISE: u64 = 4_000;
+const MOST_RISE: u64 = 16_000;
+/// The most that four of the largest segments are taken to delay, and their size in bytes.
+const MOST_CARD_DELAY: f64 = 1_000.0;
+const LARGE_SEGMENTS: f64 = 4.0 * 65_536.0;
+
+pub struct TrainDelay {
+    clock: HostClock,
+    paced: bool,
+    /// Bytes in a full segment.
+    payload: f64,
+    /// Smallest round-trip time since the start or the last timeout.
+    base: u64,
+    found: bool,
+    round: Round,
+}
+
+/// A round, in which a window is acknowledged.
+#[derive(Clone, Copy)]
+struct Round {
+    began: u64,
+    /// The round ends when more than all before this segment is acknowledged.
+    ends: u64,
+    /// When the last acknowledgement of the train came.
+    train: u64,
+    smallest: u64,
+    samples: u32,
+}
+
+impl Round {
+    fn new(ends: u64, now: u64) -> Round {
+        Round { began: now, ends, train: now, smallest: u64::MAX, samples: 0 }
+    }
+}
+
+impl TrainDelay {
+    pub fn new(settings: &Settings, clock: HostClock) -> TrainDelay {
+        let payload = f64::from(settings.payload());
+        TrainDelay { clock, paced: settings.pacing, payload, base: u64::MAX, found: false, round: Round::new(0, 0) }
+    }
+
+    /// Takes a round-trip time; may end slow start.
+    pub fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
+        let rtt = micros_of(rtt);
+        self.base = self.base.min(rtt);
+        if self.found || !window.in_slow_start() {
+            return;
+        }
+        let now = self.clock.micros(acked.now);
+        if acked.una > self.round.ends {
+            self.round = Round::new(acked.high, now);
+        }
+        if window.cwnd < LOW_WINDOW {
+            return;
+        }
+        let longest = self.longest_train(window, acked.srtt);
+        self.found = self.round.train_exceeds(longest, now) | self.round.delay_exceeds(self.base, rtt);
+        if self.found {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    /// A timeout, when all before `high` is sent: all begins anew.
+    pub fn timed_out(&mut self, high: u64, now: Time) {
+        (self.base, self.found, self.round) = (u64::MAX, false, Round::new(high, self.clock.micros(now)));
+    }
+
+    /// How long a train fits into the path.
+    fn longest_train(&self, window: &Window, srtt: Span) -> u64 {
+        let whole = self.base + self.card_delay(window, srtt);
+        if self.paced { whole } else { whole / 2 }
+    }
+
+    /// What segmentation in the network card may add, at the rate at which the window would be paced.
+    fn card_delay(&self, window: &Window, srtt: Span) -> u64 {
+        let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let round_trips = LARGE_SEGMENTS / (gain * window.cwnd * self.payload);
+        MOST_CARD_DELAY.min(round_trips * srtt.seconds() * 1e6) as u64
+    }
+}
+
+impl Round {
+    /// Whether the train of acknowledgements goes on, and for longer than `longest`.
+    fn train_exceeds(&mut self, longest: u64, now: u64) -> bool {
+        if now - self.train > APART {
+            return false;
+        }
+        self.train = now;
+        now - self.began > longest
+    }
+
+    /// Whether the round's smallest round-trip time has risen too far above the smallest of all.
+    fn delay_exceeds(&mut self, base: u64, rtt: u64) -> bool {
+        self.smallest = self.smallest.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.smallest > base + (base / RISE_DIVISOR).clamp(LEAST_RISE, MOST_RISE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+
+    struct Flow {
+        hystart: TrainDelay,
+        window: Window,
+        una: u64,
+        now: Time,
+    }
+
+    impl Flow {
+        fn new(cwnd: f64, pacing: bool) -> Flow {
+            let settings = Settings { pacing, ..profile::settings("linux") };
+            let clock = HostClock::new(&settings, Span::ZERO);
+            Flow { hystart: TrainDelay::new(&settings, clock), window: Window { cwnd, ssthresh: 1e9 }, una: 10, now: Time::ZERO }
+        }
+
+        /// An acknowledgement in the round that the first one began; whether slow start goes on.
+        fn acknowledge(&mut self, after_micros: u64, rtt_millis: u64) -> bool {
+            self.now += Span::from_micros(after_micros);
+            let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
+            let acked = Acked { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, una: self.una, high: 1000 };
+            self.hystart.sampled(&mut self.window, rtt, &acked);
+            self.window.in_slow_start()
+        }
+
+        /// Acknowledgements so far apart until slow start ends, with the time since the first.
+        fn train(&mut self, apart_micros: u64) -> Option<u64> {
+            self.acknowledge(0, 40);
+            let began = self.now;
+            let ends = (0..100).find(|_| !self.acknowledge(apart_micros, 40));
+            ends.map(|_| self.now.since(began).picos() / Span::from_micros(1).picos())
+        }
+    }
+
+    #[test]
+    fn a_train_of_half_the_path_ends_slow_start_and_of_the_whole_where_the_sender_paces() {
+        // A millisecond is added for the network card: (40 + 1) / 2 ms, and 41 ms.
+        assert_eq!(Some(21_000), Flow::new(16.0, false).train(1000));
+        assert_eq!(Some(42_000), Flow::new(16.0, true).train(1000));
+    }
+
+    #[test]
+    fn a_fast_path_adds_less_than_a_millisecond_for_the_card() {
+        // 262144 bytes at two windows of 100 000 segments of 1448 bytes in 40 ms: 36 us.
+        let flow = Flow::new(100_000.0, false);
+        assert_eq!(36, flow.hystart.card_delay(&flow.window, Span::from_millis(40)));
+    }
+
+    #[test]
+    fn acknowledgements_more_than_two_milliseconds_apart_are_no_train() {
+        assert_eq!([Some(22_000), None], [2000, 2001].map(|apart| Flow::new(16.0, false).train(apart)));
+    }
+
+    #[test]
+    fn a_rise_after_eight_samples_of_the_round_ends_slow_start() {
+        let ends_at = |rise: u64| {
+            let mut flow = Flow::new(16.0, false);
+            flow.hystart.base = 80_000;
+            (1..20).find(|_| !flow.acknowledge(3000, 80 + rise))
+        };
+        assert_eq!([None, Some(9)], [10, 11].map(ends_at), "an eighth of 80 ms are 10 ms");
+    }
+
+    #[test]
+    fn small_windows_are_not_looked_at() {
+        assert_eq!(None, Flow::new(15.0, false).train(1000));
+    }
+
+    #[test]
+    fn a_new_round_begins_with_what_was_sent_after_the_last_one() {
+        let mut flow = Flow::new(16.0, false);
+        flow.acknowledge(0, 40);
+        flow.una = 1001;
+        flow.acknowledge(30_000, 40);
+        assert!(flow.acknowledge(1000, 40), "the train began with the round");
+    }
+
+    #[test]
+    fn what_was_found_is_found_once_until_a_timeout() {
+        let mut flow = Flow::new(16.0, false);
+        flow.train(1000);
+        flow.window.ssthresh = 1e9;
+        assert_eq!(None, flow.train(1000));
+        flow.hystart.timed_out(0, flow.now);
+        assert_eq!(Some(21_000), flow.train(1000));
+    }
+}

@@ -1,0 +1,338 @@
+//! CUBIC in whole segments and ticks (Ha, Rhee and Xu 2008; Linux bictcp_update).
+//!
+//! ```text
+//! W(t)    = W_max + C (t - K)^3, a step at a time:  t in 1/1024 s of ticks since the epoch began and the smallest round trip more,
+//!           K = cbrt((W_max - cwnd) / C), C and beta in 1/1024
+//! count   = cwnd / (W(t) - cwnd), how many segments are acknowledged for one more, where the curve is above the window;
+//!           100 cwnd where it is not; at most 20 before the first cut
+//!           at most cwnd / (W_reno - cwnd) where W_reno is larger, which grows by one for cwnd beta_reno / 8 segments
+//!           at least 2, so that the window grows by half in a round trip
+//! anew      in a tick that the last one was not computed in, and while the window stays only after more than 1/32 s
+//! cut:      W_max = cwnd, or cwnd (1 + beta) / 2 if that is below the last W_max;  ssthresh = beta cwnd, all rounded down
+//! timeout:  all is forgotten, W_max and the smallest round trip too
+//! ```
+//!
+//! The time in which nothing was outstanding is taken out of the epoch. In the first second of an epoch round trips are not looked at.
+
+use ecnlab_units::{Span, Time};
+
+use super::cube_root::cube_root;
+use super::{Credit, GRID, cut_to, on_grid, slow_start};
+use crate::clock::HostClock;
+use crate::settings::Settings;
+use crate::window::{Acked, CongestionControl, CutCause, Window, micros_of};
+
+/// The count where the curve is not above the window, as a multiple of the window.
+const HARDLY_ANY: u64 = 100;
+/// The largest count before the first cut, and the smallest ever.
+const BEFORE_CUT: u64 = 20;
+const FASTEST: u64 = 2;
+/// A count holds for so long, in whole ticks, while the window stays.
+const HOLDS: Span = Span::from_picos(Span::from_secs(1).picos() / 32);
+/// C times time cubed: C and each of the times in 1/1024.
+const CURVE_SHIFT: u32 = 40;
+
+/// The parameters on the grid, and what follows from them.
+struct Constants {
+    c: u64,
+    beta: u64,
+    /// 8 (1 + beta) / 3 (1 - beta): eight times the segments for one of Reno's, as a multiple of the window.
+    reno: u64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+}
+
+impl Constants {
+    fn of(settings: &Settings) -> Constants {
+        let beta = on_grid(settings.cubic_beta);
+        Constants {
+            c: on_grid(settings.cubic_c).max(1),
+            beta,
+            reno: 8 * (GRID + beta) / 3 / (GRID - beta),
+            fast_convergence: settings.cubic_fast_convergence,
+            reno_friendly: settings.cubic_reno_friendly,
+        }
+    }
+}
+
+pub struct WholeCubic {
+    constants: Constants,
+    clock: HostClock,
+    credit: Credit,
+    state: State,
+}
+
+/// What a timeout forgets. Times are in ticks; zero is none of a window.
+#[derive(Default)]
+struct State {
+    w_max: u64,
+    /// Smallest round-trip time in microseconds.
+    base: Option<u64>,
+    /// When the epoch began; nothing after a cut.
+    began: Option<u64>,
+    k: u64,
+    origin: u64,
+    /// How many segments are acknowledged for one more.
+    count: u64,
+    /// The window that the count was last computed for, and when.
+    computed_for: u64,
+    computed_at: u64,
+    /// Reno's window, and the segments that it has not yet grown for.
+    w_reno: u64,
+    for_reno: u64,
+}
+
+impl WholeCubic {
+    pub fn new(settings: &Settings, clock: HostClock) -> WholeCubic {
+        WholeCubic { constants: Constants::of(settings), clock, credit: Credit::default(), state: State::default() }
+    }
+
+    /// Settles how many segments are acknowledged for one more.
+    fn settle_count(&mut self, cwnd: u64, segments: u64, now: u64) {
+        let holds = HOLDS.picos() / self.clock.tick().picos();
+        let state = &mut self.state;
+        state.for_reno += segments;
+        if state.computed_for == cwnd && now - state.computed_at <= holds {
+            return;
+        }
+        if state.began.is_none() || now != state.computed_at {
+            (state.computed_for, state.computed_at) = (cwnd, now);
+            let began = self.epoch(cwnd, segments, now);
+            self.follow_curve(cwnd, now - began);
+        }
+        if self.constants.reno_friendly {
+            self.keep_up_with_reno(cwnd);
+        }
+        self.state.count = self.state.count.max(FASTEST);
+    }
+
+    /// When the epoch began that is on, or begins now.
+    fn epoch(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
+        let state = &mut self.state;
+        if let Some(began) = state.began {
+            return began;
+        }
+        state.began = Some(now);
+        (state.for_reno, state.w_reno) = (segments, cwnd);
+        state.origin = state.w_max.max(cwnd);
+        state.k = cube_root((1 << CURVE_SHIFT) / self.constants.c * (state.origin - cwnd));
+        now
+    }
+
+    fn follow_curve(&mut self, cwnd: u64, since: u64) {
+        let ahead = self.clock.ticks_of(Span::from_micros(self.state.base.unwrap_or_default()));
+        let t = on_time_grid(self.clock.tick() * (since + ahead));
+        let state = &mut self.state;
+        let from_origin = u128::from(t.abs_diff(state.k));
+        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin) >> CURVE_SHIFT;
+        let rise = u64::try_from(rise).unwrap_or(u64::MAX);
+        let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin.saturating_add(rise) };
+        state.count = if target > cwnd { cwnd / (target - cwnd) } else { HARDLY_ANY * cwnd };
+        if state.w_max == 0 {
+            state.count = state.count.min(BEFORE_CUT);
+        }
+    }
+
+    fn keep_up_with_reno(&mut self, cwnd: u64) {
+        let state = &mut self.state;
+        let per = ((cwnd * self.constants.reno) >> 3).max(1);
+        while state.for_reno > per {
+            state.for_reno -= per;
+            state.w_reno += 1;
+        }
+        if state.w_reno > cwnd {
+            state.count = state.count.min(cwnd / (state.w_reno - cwnd));
+        }
+    }
+}
+
+/// A span in 1/1024 s, rounded down.
+fn on_time_grid(span: Span) -> u64 {
+    (u128::from(span.picos()) * u128::from(GRID) / u128::from(Span::from_secs(1).picos())) as u64
+}
+
+impl CongestionControl for WholeCubic {
+    fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
+        let left = slow_start(window, acked.segments);
+        if left > 0 {
+            self.settle_count(window.cwnd as u64, left, self.clock.ticks(acked.now));
+            self.credit.avoid(window, self.state.count, left);
+        }
+    }
+
+    fn loss_share(&self) -> f64 {
+        self.constants.beta as f64 / GRID as f64
+    }
+
+    fn left_by_loss(&self, cwnd: f64) -> f64 {
+        cut_to(cwnd, self.constants.beta)
+    }
+
+    fn takes_sample(&mut self, rtt: Span, now: Time) -> bool {
+        let second = self.clock.ticks_of(Span::from_secs(1));
+        let state = &mut self.state;
+        if state.began.is_some_and(|began| self.clock.ticks(now) - began < second) {
+            return false;
+        }
+        let rtt = micros_of(rtt);
+        state.base = Some(state.base.map_or(rtt, |base| base.min(rtt)));
+        true
+    }
+
+    fn cut(&mut self, before: &Window, _cause: CutCause, _now: Time) {
+        let cwnd = before.cwnd as u64;
+        let falls = self.constants.fast_convergence && cwnd < self.state.w_max;
+        self.state.w_max = if falls { cwnd * (GRID + self.constants.beta) / (2 * GRID) } else { cwnd };
+        self.state.began = None;
+        self.credit.forget();
+    }
+
+    fn timed_out(&mut self, _high: u64, _now: Time) {
+        self.state = State::default();
+        self.credit.forget();
+    }
+
+    fn resumed(&mut self, now: Time, last_sent: Time) {
+        let now = self.clock.ticks(now);
+        if let Some(began) = &mut self.state.began {
+            *began = (*began + now - self.clock.ticks(last_sent)).min(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use crate::window::acked;
+
+    /// A control and its window, shown evenly spaced acknowledgements of single segments.
+    struct Flow {
+        cubic: WholeCubic,
+        window: Window,
+        rtt: Span,
+        now: Time,
+    }
+
+    impl Flow {
+        fn new(cwnd: f64, rtt_millis: u64, reno_friendly: bool) -> Flow {
+            let settings = Settings { tick: Span::from_millis(4), cubic_reno_friendly: reno_friendly, ..profile::settings("linux") };
+            Flow {
+                cubic: WholeCubic::new(&settings, HostClock::new(&settings, Span::from_secs(1))),
+                window: Window { cwnd, ssthresh: cwnd },
+                rtt: Span::from_millis(rtt_millis),
+                now: Time::ZERO,
+            }
+        }
+
+        fn cut(&mut self) {
+            let left = self.cubic.left_by_loss(self.window.cwnd);
+            self.cubic.cut(&self.window, CutCause::Loss, self.now);
+            self.window = Window { cwnd: left, ssthresh: left };
+        }
+
+        fn acknowledge(&mut self) {
+            self.cubic.takes_sample(self.rtt, self.now);
+            self.cubic.acknowledged(&mut self.window, &acked(1, self.now, self.rtt));
+        }
+
+        /// A window's acknowledgements over a round trip.
+        fn round(&mut self) {
+            let acknowledgements = self.window.cwnd as u64;
+            for _ in 0..acknowledgements {
+                self.acknowledge();
+                self.now += Span::from_picos(self.rtt.picos() / acknowledgements);
+            }
+        }
+
+        fn rounds(&mut self, rounds: u64) -> f64 {
+            (0..rounds).for_each(|_| self.round());
+            self.window.cwnd
+        }
+    }
+
+    /// RFC 9438, figure 1, after a cut of 1000 segments to 700: K = 9.09 s.
+    #[test]
+    fn the_window_is_the_rfc_s_cubic_of_the_time_to_a_hundredth() {
+        let mut flow = Flow::new(1000.0, 100, false);
+        flow.acknowledge();
+        flow.cut();
+        let cut = flow.now;
+        for _ in 0..150 {
+            flow.round();
+            let from_plateau = flow.now.since(cut).seconds() - 9.086;
+            let expected = 0.4 * from_plateau * from_plateau * from_plateau + 1000.0;
+            assert!((flow.window.cwnd / expected - 1.0).abs() < 0.01, "{} at {} s, not {expected}", flow.window.cwnd, flow.now.seconds());
+        }
+    }
+
+    /// The cubic adds a segment in more than a second here; AIMD with 0.7 adds 0.53 in a round trip of 10 ms (RFC 9438, section 4.3).
+    #[test]
+    fn on_a_short_path_growth_is_that_of_aimd() {
+        let mut flow = Flow::new(60.0, 10, true);
+        flow.cut();
+        let grown = flow.rounds(40) - 42.0;
+        assert!((grown - 40.0 * 0.53).abs() < 2.0, "{grown}");
+    }
+
+    #[test]
+    fn before_the_first_cut_growth_is_at_least_a_twentieth_in_a_round_trip_and_at_most_a_half() {
+        assert_eq!(105.0, Flow::new(100.0, 10, false).rounds(1));
+        let mut flow = Flow::new(100.0, 10, false);
+        flow.acknowledge();
+        flow.now += Span::from_secs(100);
+        let grown = flow.rounds(1);
+        assert!((149.0..=151.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn a_cut_below_the_last_maximum_lowers_the_next_plateau_further() {
+        let mut flow = Flow::new(1000.0, 100, true);
+        flow.cut();
+        flow.window.cwnd = 900.0;
+        flow.cut();
+        // 900 (1024 + 717) / 2048 = 765.09.
+        assert_eq!((765, 630.0), (flow.cubic.state.w_max, flow.window.cwnd));
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_plateau_and_the_smallest_round_trip_time() {
+        let mut flow = Flow::new(1000.0, 100, true);
+        flow.acknowledge();
+        flow.cut();
+        assert_eq!((1000, Some(100_000)), (flow.cubic.state.w_max, flow.cubic.state.base));
+        flow.cubic.timed_out(0, flow.now);
+        assert_eq!((0, None), (flow.cubic.state.w_max, flow.cubic.state.base));
+    }
+
+    #[test]
+    fn round_trip_times_of_an_epoch_s_first_second_are_passed_over() {
+        let mut flow = Flow::new(100.0, 100, true);
+        flow.acknowledge();
+        let mut takes = |millis| flow.cubic.takes_sample(Span::from_millis(50), Time::ZERO + Span::from_millis(millis));
+        assert_eq!([false, true], [999, 1000].map(&mut takes));
+        flow.cut();
+        assert!(flow.cubic.takes_sample(flow.rtt, flow.now), "after a cut no epoch is on");
+    }
+
+    #[test]
+    fn ticks_longer_than_a_second_are_ticks_too() {
+        let settings = Settings { tick: Span::from_secs(2), ..profile::settings("linux") };
+        let mut cubic = WholeCubic::new(&settings, HostClock::new(&settings, Span::ZERO));
+        let mut window = Window { cwnd: 100.0, ssthresh: 50.0 };
+        cubic.acknowledged(&mut window, &acked(20, Time::ZERO + Span::from_secs(60), Span::from_secs(1)));
+        assert_eq!(101.0, window.cwnd);
+    }
+
+    #[test]
+    fn an_idle_time_is_taken_out_of_the_epoch() {
+        let mut flow = Flow::new(100.0, 100, true);
+        flow.acknowledge();
+        let began = flow.cubic.state.began.unwrap();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        flow.cubic.resumed(at(5000), at(1000));
+        assert_eq!(Some(began + 1000), flow.cubic.state.began);
+        flow.cubic.resumed(at(5000), at(0));
+        assert_eq!(Some(began + 1250), flow.cubic.state.began, "no later than now");
+    }
+}

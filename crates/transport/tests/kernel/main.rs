@@ -1,0 +1,4 @@
+//! The receiver against packets of real hosts.
+
+mod case;
+mod receiver;

@@ -1,0 +1,156 @@
+"""Cases of a real kernel: one connection, every packet, Linux' packets beside ours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ecnlab import _core
+from ecnlab.errors import UsageError
+
+OWN = Path(__file__).parent.parent / "reference" / "linux"
+OWN_CASES = OWN / "cases"
+
+#: What of a case is ours.
+WAYS = ("receiver", "sender", "closed")
+#: Verdicts, in the order in which they are counted. The last two fail.
+VERDICTS = ("exact", "totals", "not comparable", "explained", "not built", "differs")
+FAILING = ("not built", "differs")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a case came out in one way.
+
+    `agreed` of `packets` are the same before the first difference, and `excerpt` shows both runs around it.
+    """
+
+    way: str
+    verdict: str
+    why: str | None
+    agreed: int
+    packets: int
+    excerpt: Sequence[str]
+
+    @property
+    def fails(self) -> bool:
+        """Whether ours is not what the kernel did, for no reason that is declared."""
+        return self.verdict in FAILING
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """What became of one case."""
+
+    name: str
+    kind: str
+    judgements: Sequence[Judgement]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which differences have a cause that is known: patterns over case and way, and the reason."""
+
+    case: str
+    reason: str
+    way: str = "*"
+
+    def covers(self, case: str, way: str) -> bool:
+        """Whether it explains that a case differs in one way."""
+        return fnmatchcase(case, self.case) and fnmatchcase(way, self.way)
+
+
+def explanations(path: Path = OWN / "explained.toml") -> list[Explanation]:
+    """The declared reasons. Raises UsageError if one is incomplete."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("explained", [])
+    try:
+        return [Explanation(**entry) for entry in entries]
+    except TypeError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def check_folder(folder: Path | None = None, ways: Sequence[str] = WAYS, only: str = "*") -> list[CaseOutcome]:
+    """Every case of a folder whose name fits a pattern, by name; without a folder the package's own.
+
+    Raises UsageError if there is none, naming all files that are no case.
+    """
+    folder = folder or OWN_CASES
+    paths = _files(folder)
+    chosen = [path for path in paths if fnmatchcase(_stem(path), only)]
+    if not chosen:
+        raise UsageError(f"no case of {folder} is called {only}: there are {', '.join(map(_stem, paths))}")
+    known = explanations()
+    outcomes: list[CaseOutcome] = []
+    problems: list[str] = []
+    for path in chosen:
+        try:
+            outcomes.append(check_case(path, ways, known))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return outcomes
+
+
+def check_case(path: Path, ways: Sequence[str] = WAYS, known: Sequence[Explanation] = ()) -> CaseOutcome:
+    """One case. Raises UsageError if the file is no case."""
+    try:
+        text = _text(path)
+        told = [_told(text, way) for way in ways]
+    except (OSError, EOFError, ValueError) as error:
+        raise UsageError(f"{path} is no case of a real kernel: {error}") from None
+    name, kind = told[0]["name"], told[0]["kind"]
+    judgements = [_judgement(way, answer) for way, answer in zip(ways, told, strict=True)]
+    return CaseOutcome(name, kind, [_explained(name, judgement, known) for judgement in judgements])
+
+
+def totals(outcomes: Sequence[CaseOutcome]) -> dict[str, dict[str, int]]:
+    """Of each way how many cases have which verdict."""
+    counts = {judgement.way: Counter[str]() for outcome in outcomes for judgement in outcome.judgements}
+    for outcome in outcomes:
+        for judgement in outcome.judgements:
+            counts[judgement.way][judgement.verdict] += 1
+    return {way: {verdict: count[verdict] for verdict in VERDICTS} for way, count in counts.items()}
+
+
+def _files(folder: Path) -> list[Path]:
+    paths = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
+    if not paths:
+        raise UsageError(f"{folder} holds no *.json case" if folder.is_dir() else f"{folder} is no folder")
+    return paths
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".json")
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+
+
+def _told(text: str, way: str) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = json.loads(_core.kernel_case(text, way))
+    return answer
+
+
+def _judgement(way: str, told: Mapping[str, Any]) -> Judgement:
+    return Judgement(way, told["verdict"], told["why"], told["agreed"], told["packets"], tuple(told["excerpt"]))
+
+
+def _explained(case: str, judgement: Judgement, known: Sequence[Explanation]) -> Judgement:
+    reason = next((explanation.reason for explanation in known if explanation.covers(case, judgement.way)), None)
+    if reason is None or not judgement.fails:
+        return judgement
+    return replace(judgement, verdict="explained", why=f"{reason} ({judgement.why})")
