@@ -236,7 +236,13 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+        self.high < self.available() && self.high < self.window_end()
+    }
+
+    /// One past the last segment that the receiver's window has room for.
+    #[inline]
+    pub fn window_end(&self) -> u64 {
+        self.room.min(self.una + self.settings.max_window)
     }
 
     /// New segments that there are to send and that the receiver's window has room for.
