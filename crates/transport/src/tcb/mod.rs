@@ -239,6 +239,11 @@ impl Tcb {
         self.high < self.available() && self.high < self.window_end()
     }
 
+    /// Whether the first segment that is not acknowledged may be sent, again or for the first time.
+    pub fn has_first(&self) -> bool {
+        self.una < self.high || self.has_new()
+    }
+
     /// One past the last segment that the receiver's window has room for.
     #[inline]
     pub fn window_end(&self) -> u64 {
