@@ -47,8 +47,18 @@ pub struct Tcp {
     pub receiver: String,
     /// The buffer asked for, unless it is the default one.
     pub buffer: Option<u64>,
+    /// What the SYN of either side offered.
+    pub syns: [Syn; 2],
     /// Name and value, and of which side; of both if there is none.
     pub sysctl: Vec<(Option<u8>, String, String)>,
+}
+
+/// Options of a SYN.
+#[derive(Clone, Copy, Debug)]
+pub struct Syn {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub scale: bool,
 }
 
 /// The router and the ways to it.
@@ -196,12 +206,29 @@ impl Tcp {
             nodelay: field.field("nodelay")?.truth()?,
             receiver: field.field("receiver")?.text()?,
             buffer: if buffer.json == "default" { None } else { Some(buffer.whole()?) },
+            syns: [Syn::read(&field.field("syn_options")?.field("a")?)?, Syn::read(&field.field("syn_options")?.field("b")?)?],
             sysctl: field.field("sysctl")?.rows()?.iter().map(sysctl).collect::<Result<_, _>>()?,
         })
     }
 }
 
+impl Syn {
+    fn read(field: &Field) -> Result<Syn, String> {
+        let scale = field.optional("wscale").is_some_and(|scale| scale.json.is_u64());
+        Ok(Syn { sack: field.field("sack")?.truth()?, timestamps: field.field("timestamps")?.truth()?, scale })
+    }
+}
+
 impl Tcp {
+    /// Whether both SYNs have an option, so that it is in use.
+    pub fn both(&self, has: fn(&Syn) -> bool) -> bool {
+        self.syns.iter().all(has)
+    }
+
+    pub fn timestamps(&self) -> bool {
+        self.both(|syn| syn.timestamps)
+    }
+
     /// What a kernel's switch of one side is set to, if it is.
     pub fn switched(&self, side: u8, name: &str) -> Option<&str> {
         let set = self.sysctl.iter().find(|(of, switch, _)| switch == name && of.is_none_or(|of| of == side));

@@ -15,7 +15,7 @@ use super::case::{A, B, Case, Packet};
 use super::ledger::Ledger;
 use super::script::Segments;
 use super::settings::boot;
-use super::written::{self, demands};
+use super::written::{self, writes};
 
 /// Runs a case and writes down what both ends send.
 ///
@@ -48,24 +48,19 @@ fn network(case: &Case, settings: Settings) -> Result<Network, String> {
         link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::of(scripted(later))),
         link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::of(scripted(back))),
     ];
-    let (first, writes) = demands(&case.application);
     let flow = FlowSpec {
         group: 0,
         member: 0,
         forward: vec![0, 1],
         back: vec![2],
-        opens: writes.is_empty().then_some(first),
+        opens: None,
         counted: Counted::AsFlow,
         start: Time::ZERO,
         boot: Some(boot(case)),
         transport: Transport::Tcp(Arc::new(settings)),
     };
-    let apps = if writes.is_empty() {
-        Vec::new()
-    } else {
-        let spec = Arc::new(Writes { first, later: writes });
-        vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: vec![0], more: None }]
-    };
+    let spec = Arc::new(Writes(writes(&case.application)));
+    let apps = vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: vec![0], more: None }];
     Ok(Network { links, flows: vec![flow], groups: vec!["all".into()], apps })
 }
 
@@ -74,37 +69,37 @@ fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, i
     LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment, own: None }
 }
 
-/// An application that writes at given times.
+/// An application that connects and then writes at given times.
 #[derive(Clone, Debug)]
-struct Writes {
-    first: Demand,
-    later: Vec<(Time, Demand)>,
-}
+struct Writes(Vec<(Time, Demand)>);
 
 impl ApplicationSpec for Writes {
     fn start(&self, _rng: Rng) -> Box<dyn Application> {
-        Box::new(Writing { writes: self.clone(), at: 0 })
+        Box::new(Writing { writes: self.0.clone(), at: 0, is_open: false })
     }
 }
 
 struct Writing {
-    writes: Writes,
+    writes: Vec<(Time, Demand)>,
     at: usize,
+    is_open: bool,
 }
 
 impl Application for Writing {
     fn on(&mut self, event: Event, now: Time, calls: &mut dyn Calls) {
-        if event == Event::Start {
-            calls.open(0, self.writes.first);
+        match event {
+            Event::Start => return calls.open(0, Demand::open(0)),
+            Event::Opened(_) => self.is_open = true,
+            _ => {}
         }
-        while let Some(&(_, demand)) = self.writes.later.get(self.at).filter(|(at, _)| *at <= now) {
+        while let Some(&(_, demand)) = self.writes.get(self.at).filter(|(at, _)| self.is_open && *at <= now) {
             calls.produce(0, demand);
             self.at += 1;
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.writes.later.get(self.at).map(|&(at, _)| at)
+        self.writes.get(self.at).filter(|_| self.is_open).map(|&(at, _)| at)
     }
 }
 

@@ -7,9 +7,6 @@ use super::case::{A, B, Packet, State};
 /// How far times may lie apart: a packet of the real run reaches its host late by a few microseconds, and many at once by more.
 pub const TOLERANCE: Span = Span::from_micros(50);
 
-/// Whether PSH is compared.
-const COMPARE_PUSH: bool = false;
-
 /// What our sender showed of itself when the real one's state of this number was written down.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
@@ -95,7 +92,6 @@ fn threshold(ssthresh: Option<f64>) -> String {
 
 /// The first field in which two packets differ.
 fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
-    let flags = |packet: &Packet| packet.flags.chars().filter(|&flag| COMPARE_PUSH || flag != 'P').collect::<String>();
     let Expected { packet: their, time } = *their;
     let apart = our.sent.since(time).max(time.since(our.sent));
     // What the one side acknowledges of the other's data is judged where that comes from.
@@ -104,7 +100,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
         (our.seq == their.seq, "seq"),
         (our.len == their.len, "len"),
         (our.nth == their.nth || answers, "transmission"),
-        (flags(our) == flags(their), "flags"),
+        (our.flags == their.flags, "flags"),
         (our.ack == their.ack || !answers, "ack"),
         (our.sacks == their.sacks, "SACK blocks"),
         (our.window == their.window || !answers || !window, "window"),

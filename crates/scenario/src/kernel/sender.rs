@@ -9,7 +9,7 @@ use super::case::{A, Case, Packet};
 use super::compare::{Shown, TOLERANCE};
 use super::ledger::Ledger;
 use super::settings::boot;
-use super::written::{self, demands};
+use super::written::{self, writes};
 
 /// What our sender did.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ struct Stage {
     settings: Arc<Settings>,
     ledger: Ledger,
     outbox: Outbox,
+    /// What was written before the connection was open.
+    waiting: Vec<Demand>,
     played: Played,
 }
 
@@ -55,10 +57,9 @@ enum Input<'a> {
 
 impl Stage {
     fn new(case: &Case, settings: Arc<Settings>) -> Stage {
-        let (first, _) = demands(&case.application);
         let clock = HostClock::new(&settings, boot(case));
-        let sender = Sender::new(settings.clone(), &first, clock);
-        Stage { sender, settings, ledger: Ledger::default(), outbox: Outbox::default(), played: Played::default() }
+        let sender = Sender::new(settings.clone(), &Demand::open(0), clock);
+        Stage { sender, settings, ledger: Ledger::default(), outbox: Outbox::default(), waiting: Vec::new(), played: Played::default() }
     }
 
     fn run(&mut self, case: &Case) {
@@ -66,7 +67,7 @@ impl Stage {
             self.run_timers(time);
             match input {
                 Input::Connect => self.sender.start(time, &mut self.outbox),
-                Input::Write(demand) => self.sender.produce(&demand, time, &mut self.outbox),
+                Input::Write(demand) => self.waiting.push(demand),
                 Input::Look(state) => self.show(state),
                 Input::Ack(packet) => match self.ack(packet, case) {
                     Ok(ack) => self.sender.acknowledge(&ack, time, &mut self.outbox),
@@ -76,6 +77,7 @@ impl Stage {
                     }
                 },
             }
+            self.write(time);
             self.note_sent(time);
             if let Input::Ack(packet) = input
                 && let Some(state) = case.states.iter().position(|state| state.packet == Some(packet.id))
@@ -84,6 +86,13 @@ impl Stage {
             }
         }
         self.run_timers(case.end);
+    }
+
+    /// Writes what there is to write, once the connection is open.
+    fn write(&mut self, time: Time) {
+        if !self.sender.is_opening() {
+            self.waiting.drain(..).for_each(|demand| self.sender.produce(&demand, time, &mut self.outbox));
+        }
     }
 
     fn run_timers(&mut self, until: Time) {
@@ -133,7 +142,7 @@ impl Stage {
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
-    inputs.extend(demands(&case.application).1.into_iter().map(|(at, demand)| (at, Input::Write(demand))));
+    inputs.extend(writes(&case.application).into_iter().map(|(at, demand)| (at, Input::Write(demand))));
     inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Ack(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
     let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");

@@ -102,21 +102,31 @@ pub fn role(packet: &Packet) -> Role {
     }
 }
 
-/// What side a has to send from the start, and what it writes later. What is written before the connection is open waits for it.
-pub fn demands(application: &[Action]) -> (Demand, Vec<(Time, Demand)>) {
-    let mut first = Demand::open(0);
-    let mut later: Vec<(Time, Demand)> = Vec::new();
+/// How much the recorded application hands over in one call.
+const WRITE_SIZE: u64 = 1 << 20;
+
+/// What side a writes, call by call. It connects at time zero, and what it is to write before the connection is open waits for that.
+pub fn writes(application: &[Action]) -> Vec<(Time, Demand)> {
+    let mut writes: Vec<(Time, Demand)> = Vec::new();
     for action in application.iter().filter(|action| action.side == A) {
         let When::At(at) = action.when else { continue };
-        if at > Time::ZERO && later.last().is_none_or(|&(before, _)| before < at) {
-            later.push((at, Demand::open(0)));
+        if writes.last().is_none_or(|&(before, _)| before < at) {
+            writes.push((at, Demand::open(0)));
         }
-        let demand = later.last_mut().map_or(&mut first, |(_, demand)| demand);
-        match action.what {
-            Deed::Write(bytes) => demand.bytes += bytes,
-            Deed::Close => demand.closes = true,
-            Deed::StopReading | Deed::ReadAgain => {}
+        match (action.what, writes.last_mut()) {
+            (Deed::Write(bytes), Some((_, demand))) => demand.bytes += bytes,
+            (Deed::Close, Some((_, demand))) => demand.closes = true,
+            _ => {}
         }
     }
-    (first, later)
+    writes.into_iter().flat_map(|(at, demand)| in_calls(demand).map(move |demand| (at, demand))).collect()
+}
+
+/// A write call by call; the last one closes.
+fn in_calls(whole: Demand) -> impl Iterator<Item = Demand> {
+    let calls = whole.bytes.div_ceil(WRITE_SIZE).max(1);
+    (0..calls).map(move |call| {
+        let bytes = (whole.bytes - call * WRITE_SIZE).min(WRITE_SIZE);
+        Demand { bytes, closes: whole.closes && call + 1 == calls }
+    })
 }

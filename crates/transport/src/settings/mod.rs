@@ -229,7 +229,7 @@ impl Settings {
                 "ect1 is a mark of incipient congestion to MECN: give codepoint = \"ect0\"".to_owned(),
             ),
             (
-                recovery.wants_sack() && self.sack_blocks == 0,
+                recovery.wants_sack() && *recovery != RecoveryName::Rack && self.sack_blocks == 0,
                 "sack_blocks",
                 format!("0 leaves recovery = \"{recovery}\" without what it works on"),
             ),
