@@ -1,3 +1,4 @@
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ecnlab.validate import formula_checks
+from ecnlab.validate.kernel import OWN_CASES as KERNEL_CASES
 from ecnlab.validate.packets import OWN_CASES
 from helpers import Outcome
 
@@ -84,6 +86,37 @@ def test_packet_exact_names_the_first_difference_and_exits_with_1(command: Comma
     assert done.code == 1
     assert done.out.startswith("FAIL")
     assert done.out.splitlines()[-1] == "1 case, 0 exact, 1 different"
+
+
+def test_linux_prints_a_line_a_case_and_the_totals_of_each_way_last(command: Command, tmp_path: Path) -> None:
+    for name in ("reno-lastack-lost", "reno-first-lost"):
+        shutil.copy(KERNEL_CASES / f"{name}.json.gz", tmp_path)
+    done = command("validate", "linux", tmp_path)
+    assert (done.code, len(done.out.splitlines())) == (0, 6)
+    assert done.out.splitlines()[1].split() == ["reno-first-lost", "few-drops", "exact", "exact", "exact"]
+    assert done.out.splitlines()[-1] == "closed: 2 cases, 2 exact"
+    tree = json.loads(command("validate", "linux", "--way", "sender", "--json", tmp_path).out)
+    assert tree["totals"]["sender"]["exact"] == 2
+    assert command("validate", "linux", "-q", tmp_path).out == ""
+
+
+def test_linux_names_the_first_difference_and_exits_with_1(command: Command, tmp_path: Path) -> None:
+    case = json.loads(gzip.decompress((KERNEL_CASES / "reno-first-lost.json.gz").read_bytes()))
+    case["packets"][8][6] = 1000
+    (tmp_path / "changed.json").write_text(json.dumps(case))
+    done = command("validate", "linux", tmp_path, "--way", "closed")
+    assert done.code == 1
+    assert f"packet {case['packets'][8][0]}: len: expected" in done.out
+    assert "kernel" not in done.out
+    shown = command("validate", "linux", tmp_path, "--way", "closed", "--case", "changed")
+    assert (shown.code, "kernel" in shown.out) == (1, True)
+
+
+def test_linux_refuses_what_is_no_case(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]")
+    done = command("validate", "linux", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "x.json is no case of a real kernel" in done.err
 
 
 @pytest.fixture

@@ -1,41 +1,59 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
+use ecnlab_transport::settings::ReceiveWindow;
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, Values};
 
-use super::case::{A, B, Case, Deed, Packet, Tcp, When};
+use super::case::{A, B, Case, Deed, Packet, Syn, Tcp, When};
 
 /// The profile that the cases judge.
 pub const PROFILE: &str = "linux-6.1";
 
-/// Bytes of IPv4 and TCP header without options, what timestamps add to each packet, and a SYN with all of its options.
+/// Bytes of IPv4 and TCP header without options, and what options take: timestamps with padding, which in a SYN SACK's two bytes fill; SACK
+/// alone; the maximum segment size; and the window's scale with padding.
 const BARE_HEADER: u32 = 40;
 const TIMESTAMPS: u32 = 12;
-const SYN: u32 = 60;
+const SACK_ALONE: u32 = 4;
+const MSS: u32 = 4;
+const SCALE: u32 = 4;
+/// SACK blocks for which a header with timestamps and without has room.
+const BLOCKS: [&str; 2] = ["3", "4"];
 /// How much the recorded application reads at a time.
 const READ_SIZE: &str = "70000 B";
 
-/// A kernel's switch that is other than its default: the value, and which parameter it sets to what.
-type Switch = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
-
 /// Smallest, usual and largest buffer of a receiver.
 const RECEIVE_BUFFERS: &str = "net.ipv4.tcp_rmem";
+/// What the hosts of the SYNs' options and of the receiver's kind have set already.
+const SHOWN_OTHERWISE: &[&str] = &[
+    RECEIVE_BUFFERS,
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_no_metrics_save",
+];
+
+/// A kernel's switch: its value, and what parameter that sets to what.
+type Switch = (&'static str, &'static str, &'static str, &'static str);
 
 const SWITCHES: &[Switch] = &[
-    ("net.ipv4.tcp_sack", "0", &[("dsack", "false"), ("sack_blocks", "0")]),
-    ("net.ipv4.tcp_timestamps", "0", &[("timestamps", "false")]),
-    ("net.ipv4.tcp_dsack", "0", &[("dsack", "false")]),
-    ("net.ipv4.tcp_early_retrans", "0", &[("tlp", "false")]),
-    ("net.ipv4.tcp_frto", "0", &[("frto", "false")]),
-    ("net.ipv4.tcp_slow_start_after_idle", "0", &[("idle_restart", "off")]),
-    ("net.ipv4.tcp_ecn_fallback", "0", &[("ecn_fallback", "false")]),
-    ("net.ipv4.tcp_moderate_rcvbuf", "1", &[]),
+    ("net.ipv4.tcp_dsack", "0", "dsack", "false"),
+    ("net.ipv4.tcp_early_retrans", "0", "tlp", "false"),
+    ("net.ipv4.tcp_frto", "0", "frto", "false"),
+    ("net.ipv4.tcp_slow_start_after_idle", "0", "idle_restart", "off"),
+    ("net.ipv4.tcp_ecn_fallback", "0", "ecn_fallback", "false"),
+    ("net.ipv4.tcp_comp_sack_nr", "0", "compressed_sacks", "false"),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
 pub fn boot(case: &Case) -> Span {
-    let tick = Span::from_picos(Span::from_secs(1).picos() / case.clock.hz);
-    tick * case.clock.jiffies_at_start + case.clock.tick_phase
+    tick(case) * case.clock.jiffies_at_start + case.clock.tick_phase
+}
+
+fn tick(case: &Case) -> Span {
+    Span::from_picos(Span::from_secs(1).picos() / case.clock.hz)
 }
 
 /// The settings of a case.
@@ -44,25 +62,40 @@ pub fn boot(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
-    if case.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_))) {
-        return Err("not built: data in both directions".to_owned());
-    }
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
     let mut set = |name: &str, value: &str| set(&mut values, name, value);
     congestion(tcp, &mut set)?;
     set("nagle", if tcp.nodelay { "false" } else { "true" });
     set("gso", if tcp.gso { "true" } else { "false" });
-    let header = if timestamps(tcp) { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER };
+    set("tick", &format!("{} s", tick(case).seconds()));
+    let header = header(tcp);
     set("header", &format!("{header} B"));
     set("ack_size", &format!("{header} B"));
     set("packet_size", &format!("{} B", tcp.mss + header));
     set("first_packet_size", &format!("{} B", syn_size(tcp)));
+    options(tcp, &mut set);
     ecn(tcp, &mut set);
     receiver(case, &mut set)?;
     for (_, name, value) in &tcp.sysctl {
         switch(name, value, &mut set)?;
     }
     Ok(Settings::of(&values))
+}
+
+/// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
+pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
+    let usual = profile::settings(PROFILE);
+    Settings {
+        receive_window: ReceiveWindow::Autotuned,
+        buffer_follows_reading: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
+        receive_buffer: usual.receive_buffer,
+        // Its SYN's scale tells how large it may become.
+        receive_buffer_max: case.tcp.syns[usize::from(A)].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
+        interactive: false,
+        reader_stops: OrOff(None),
+        reader_resumes: OrOff(None),
+        ..settings.clone()
+    }
 }
 
 fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
@@ -115,18 +148,23 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     Ok(())
 }
 
-fn timestamps(tcp: &Tcp) -> bool {
-    tcp.switched(A, "net.ipv4.tcp_timestamps") != Some("0") && tcp.switched(B, "net.ipv4.tcp_timestamps") != Some("0")
+/// What both SYNs offered.
+fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
+    let blocks = BLOCKS[usize::from(!tcp.timestamps())];
+    set("timestamps", if tcp.timestamps() { "true" } else { "false" });
+    set("window_scaling", if tcp.both(|syn| syn.scale.is_some()) { "true" } else { "false" });
+    set("sack_blocks", if tcp.both(|syn| syn.sack) { blocks } else { "0" });
+    if !tcp.both(|syn| syn.sack) {
+        set("dsack", "false");
+    }
 }
 
 fn switch(name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
-    let known = SWITCHES.iter().find(|(switch, setting, _)| *switch == name && *setting == value);
-    match known {
-        Some((.., members)) => members.iter().for_each(|(name, value)| set(name, value)),
-        None if name == RECEIVE_BUFFERS => {}
-        None => return Err(format!("not built: {name} = {value}")),
+    if SHOWN_OTHERWISE.contains(&name) {
+        return Ok(());
     }
-    Ok(())
+    let known = SWITCHES.iter().find(|(switch, setting, ..)| *switch == name && *setting == value);
+    known.map(|(.., name, value)| set(name, value)).ok_or_else(|| format!("not built: {name} = {value}"))
 }
 
 fn set(values: &mut Values, name: &str, value: &str) {
@@ -135,11 +173,16 @@ fn set(values: &mut Values, name: &str, value: &str) {
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
 pub fn size(tcp: &Tcp, packet: &Packet) -> u32 {
-    let header = if timestamps(tcp) { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER };
-    if packet.has('S') { syn_size(tcp) } else { header + packet.len as u32 }
+    if packet.has('S') { syn_size(tcp) } else { header(tcp) + packet.len as u32 }
 }
 
-/// Of a SYN: MSS and window scale with padding, and timestamps with SACK between them, or SACK alone.
+fn header(tcp: &Tcp) -> u32 {
+    if tcp.timestamps() { BARE_HEADER + TIMESTAMPS } else { BARE_HEADER }
+}
+
+/// Of the first SYN.
 fn syn_size(tcp: &Tcp) -> u32 {
-    if timestamps(tcp) { SYN } else { SYN - TIMESTAMPS + 4 }
+    let Syn { sack, timestamps, scale } = tcp.syns[usize::from(A)];
+    let stamps = if timestamps { TIMESTAMPS } else { u32::from(sack) * SACK_ALONE };
+    BARE_HEADER + MSS + stamps + u32::from(scale.is_some()) * SCALE
 }

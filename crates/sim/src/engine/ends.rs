@@ -2,14 +2,14 @@
 
 use ecnlab_transport::application::Event;
 use ecnlab_transport::receiver::Arrival;
-use ecnlab_transport::{Ack, Endpoint, Output, Role, Sacks, Segment, Window};
+use ecnlab_transport::{Ack, Endpoint, Output, Role, Segment, Window};
 use ecnlab_units::{Rate, Time};
 
 use super::{END, Simulation};
 use crate::measures::{Delivery, Ended};
 use crate::network::Counted;
 use crate::packet::{Bits, NONE, Origin, Packet, PacketId};
-use crate::probe::{Made, Probe};
+use crate::probe::{Made, Probe, Twin};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink.
@@ -114,9 +114,9 @@ impl<P: Probe> Simulation<P> {
         self.probe.ack_sent(self.now, flow, ack);
         let from = &self.flows[flow as usize];
         let (cursor, origin) = (from.back, from.origin(flow, from.back, Bits::default()));
-        let sacks = if P::LINKS { ack.sacks.clone() } else { Sacks::default() };
+        let told = P::LINKS.then(|| ack.clone());
         let id = self.packets.insert_ack(ack, origin);
-        self.tell_of_made(id, &sacks);
+        self.tell_of_made(id, told.as_ref());
         self.enter(self.hops[cursor as usize], id);
     }
 
@@ -254,7 +254,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
         let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
-        self.tell_of_made(id, &Sacks::default());
+        self.tell_of_made(id, None);
         self.enter(self.hops[origin.cursor as usize], id);
     }
 
@@ -266,14 +266,15 @@ impl<P: Probe> Simulation<P> {
             return self.send(segment, origin, rtt_us);
         }
         let twin = self.flows[origin.flow as usize].twin;
-        let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
+        let as_of_now = self.ride(twin);
+        let rides = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
         let Some(rides) = rides else { return self.send(segment, origin, rtt_us) };
         let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;
-        let sacks = if P::LINKS { rides.sacks.clone() } else { Sacks::default() };
+        let told = P::LINKS.then(|| rides.clone());
         let id = self.packets.insert_ridden(packet, rides);
-        self.tell_of_made(id, &sacks);
+        self.tell_of_made(id, told.as_ref());
         self.enter(self.hops[origin.cursor as usize], id);
     }
 
@@ -288,11 +289,13 @@ impl<P: Probe> Simulation<P> {
 
     /// Tells a probe that looks at packets of a new one.
     #[inline(always)]
-    fn tell_of_made(&mut self, id: PacketId, sacks: &Sacks) {
+    fn tell_of_made(&mut self, id: PacketId, ack: Option<&Ack>) {
         if P::LINKS {
             let packet = &self.packets[id];
-            let endpoint = &self.flows[packet.flow as usize].sender;
-            self.probe.made(self.now, id, packet, &Made { endpoint, sacks });
+            let flow = &self.flows[packet.flow as usize];
+            let twin =
+                self.flows.get(flow.twin as usize).map(|twin| Twin { flow: flow.twin, endpoint: &twin.sender, next: twin.sink.next() });
+            self.probe.made(self.now, id, packet, &Made { endpoint: &flow.sender, ack, twin });
         }
     }
 }

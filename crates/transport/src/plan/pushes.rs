@@ -110,7 +110,7 @@ impl Pushes {
 
     /// The first segment that carries PSH from this one on.
     pub fn from(&self, seq: u64) -> u64 {
-        let run = self.runs.iter().find(|run| run.last >= seq);
+        let run = self.runs.get(self.runs.partition_point(|run| run.last < seq));
         run.map_or(NEVER, |run| if seq <= run.first { run.first } else { run.first + (seq - run.first).div_ceil(run.step) * run.step })
     }
 }

@@ -210,7 +210,7 @@ impl Receiver {
     /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
     pub fn leave_closing(&mut self) {
         if let Some(host) = &mut self.host {
-            return host.leave_closing();
+            host.leave_closing();
         }
         if let Some(replies) = &mut self.replies {
             replies.leave_closing();

@@ -66,7 +66,9 @@ impl Sender {
 
     /// The application has more to send on an open connection.
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
-        self.tcb.resume(now, out);
+        if demand.bytes > 0 {
+            self.tcb.resume(now, out);
+        }
         self.tcb.add(demand);
         if !self.opening {
             self.fill(now, out);
@@ -83,16 +85,20 @@ impl Sender {
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         assert!(ack.next <= self.tcb.high(), "segment {} was acknowledged but never sent", ack.next);
         if ack.role != Role::Plain {
-            self.tcb.send_pure_ack(out);
             if ack.role == Role::Syn {
                 return self.answered(ack, now, out);
             }
+            self.tcb.send_pure_ack(out);
         }
         let was_idle = self.tcb.outstanding() == 0;
         self.tcb.take_window(ack, now, out);
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.acknowledged(&mut self.tcb, ack, now, out);
+        if was_idle && self.tcb.outstanding() == 0 && self.tcb.is_window_update() {
+            // What opens the window is no duplicate (RFC 5681, section 2).
+            self.recovery.fill(&mut self.tcb, now, out);
+        }
         self.tcb.watch_window(was_idle, now);
         self.tcb.run_timer_below_one(now);
     }
@@ -112,13 +118,17 @@ impl Sender {
         self.recovery.fill(&mut self.tcb, now, out);
     }
 
-    /// The SYN has been answered, perhaps not for the first time.
+    /// The SYN has been answered, perhaps not for the first time. The answer to that knows already whether ECN is in use.
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        if std::mem::take(&mut self.opening) {
+        let first = std::mem::take(&mut self.opening);
+        if first {
             self.tcb.take_window(ack, now, out);
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
+        }
+        self.tcb.send_pure_ack(out);
+        if first {
             self.fill(now, out);
         }
     }
@@ -288,6 +298,24 @@ mod tests {
         assert_eq!(Window { cwnd: 1.0, ssthresh: 9.0 }, *sender.window());
         sender.acknowledge(&Ack::plain(20, 40), at + Span::from_millis(100), &mut sent);
         assert_eq!(9.0 + 2.0 / 9.0, sender.window().cwnd);
+    }
+
+    #[test]
+    fn a_train_of_acknowledgements_ends_slow_start_under_any_recovery() {
+        for recovery in [RecoveryName::NewReno, RecoveryName::Sack, RecoveryName::Rack] {
+            let base = Settings { recovery, hystart: HystartName::TrainDelay, timestamps: true, ..profile::settings("ns2") };
+            let start = Settings { handshake: Handshake::None, delay_growth: false, initial_window: 40, max_window: 1000, ..base };
+            let mut sender = sender_of(start, 1000);
+            let mut sent = Sent(Vec::new());
+            sender.start(Time::ZERO, &mut sent);
+            // The path of 40 ms and a millisecond for the network card hold a train of 20.5 ms.
+            for milli in 0..=21 {
+                assert!(sender.window().ssthresh > 999.0, "{recovery} at {milli} ms");
+                let (echo, now) = [milli, 40 + milli].map(|at| Time::ZERO + Span::from_millis(at)).into();
+                sender.acknowledge(&Ack { echo, ..Ack::plain(1 + milli, 40) }, now, &mut sent);
+            }
+            assert!(sender.window().ssthresh < 70.0, "{recovery}: {:?}", sender.window());
+        }
     }
 
     #[test]

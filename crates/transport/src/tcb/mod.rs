@@ -237,6 +237,11 @@ impl Tcb {
         self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
     }
 
+    /// Whether the other side's window has room for a segment, or had as it went first.
+    pub fn fits(&self, seq: u64) -> bool {
+        seq < self.room.max(self.high)
+    }
+
     /// New segments that there are to send and that the receiver's window has room for.
     pub fn ready(&self) -> u64 {
         self.available().min(self.room).min(self.una + self.settings.max_window).saturating_sub(self.high)

@@ -137,3 +137,122 @@ impl Tcb {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ecnlab_units::Span;
+
+    use super::*;
+    use crate::application::Demand;
+    use crate::clock::HostClock;
+    use crate::profile;
+    use crate::segment::Role;
+    use crate::sender::Sender;
+    use crate::settings::{ReceiveWindow, RecoveryName, Settings};
+
+    #[derive(Default)]
+    struct Sent(Vec<Segment>);
+
+    impl Output for Sent {
+        fn send(&mut self, segment: Segment) {
+            self.0.push(segment);
+        }
+    }
+
+    /// A host with ticks of 4 ms at 4 k - 1 ms, and what it has sent.
+    struct Host {
+        sender: Sender,
+        sent: Sent,
+    }
+
+    impl Host {
+        /// Opened with a SYN-ACK that offers so many bytes, after 40.05 ms.
+        fn opened(settings: Settings, bytes: u64, window: u32) -> Host {
+            let settings = Settings { tick: Span::from_millis(4), receive_window: ReceiveWindow::Fixed, ..settings };
+            let clock = HostClock::new(&settings, Span::from_millis(493 * 4 + 1));
+            let mut host = Host { sender: Sender::new(Arc::new(settings), &Demand::closing(bytes), clock), sent: Sent::default() };
+            host.sender.start(Time::ZERO, &mut host.sent);
+            host.acknowledge(Ack { role: Role::Syn, window, ..Ack::plain(1, 60) }, 40_050);
+            host
+        }
+
+        fn acknowledge(&mut self, ack: Ack, micros: u64) {
+            self.sender.acknowledge(&ack, Time::ZERO + Span::from_micros(micros), &mut self.sent);
+        }
+
+        fn hear(&mut self, next: u64, window: u32, micros: u64) {
+            self.acknowledge(Ack { window, echo: Time::ZERO + Span::from_micros(micros - 41_200), ..Ack::plain(next, 52) }, micros);
+        }
+
+        /// What is sent at the next timer, and when in ms.
+        fn wake(&mut self) -> (u64, Vec<Segment>) {
+            let at = self.sender.deadline().expect("a timer");
+            self.sent.0.clear();
+            self.sender.expire(at, &mut self.sent);
+            (at.picos() / Span::from_millis(1).picos(), std::mem::take(&mut self.sent.0))
+        }
+
+        /// Numbers and payloads of the data sent since this was asked last.
+        fn data(&mut self) -> Vec<(u64, u32)> {
+            let data = std::mem::take(&mut self.sent.0).into_iter().filter(|segment| segment.role != Role::Pure && segment.seq > 0);
+            data.map(|segment| (segment.seq, segment.size - 52)).collect()
+        }
+    }
+
+    #[test]
+    fn only_whole_segments_go_into_a_window() {
+        let mut host = Host::opened(profile::settings("linux"), 100_000, 3 * 1448 + 1447);
+        assert_eq!(vec![(1, 1448), (2, 1448), (3, 1448)], host.data());
+        host.hear(2, 2 * 1448, 81_300);
+        assert!(host.data().is_empty(), "two are outstanding, and there is room for two");
+        host.hear(2, 2 * 1448 - 1, 81_400);
+        host.hear(2, 3 * 1448, 81_500);
+        assert_eq!(vec![(4, 1448)], host.data(), "what acknowledges nothing new can only widen the window");
+    }
+
+    #[test]
+    fn a_window_that_stays_shut_is_probed_ever_later() {
+        // As in cubic-zero-window: first goes what fits, then what draws an answer. The timeout is 240.2 ms, which are 61 ticks: from tick 513 on
+        // the timer goes off at tick 575, from 585 at 647; twice that from tick 657 at 784, a multiple of 8, and four times from 794 at 1040.
+        let mut host = Host::opened(profile::settings("linux"), 100_000, 2 * 1448);
+        host.hear(3, 1064, 81_300);
+        let (at, sent) = host.wake();
+        assert_eq!((327, vec![(3, 1064, true)]), (at, sent.iter().map(|part| (part.seq, part.size - 52, part.push)).collect()));
+        host.hear(4, 0, 368_200);
+        assert_eq!((615, vec![Segment::probe(4, 52)]), host.wake());
+        host.hear(4, 0, 655_200);
+        assert_eq!((1163, vec![Segment::probe(4, 52)]), host.wake());
+        host.hear(4, 0, 1_203_200);
+        assert_eq!((2187, vec![Segment::probe(4, 52)]), host.wake());
+        host.hear(4, 59_648, 2_228_000);
+        assert_eq!(vec![(4, 384), (5, 1448)], host.data()[..2], "the rest of the segment goes by itself");
+        assert!(host.sender.deadline().unwrap() < Time::ZERO + Span::from_secs(3), "no probe is due any more");
+    }
+
+    #[test]
+    fn a_probe_s_wait_is_bounded() {
+        let mut host = Host::opened(Settings { rto_max: Span::from_secs(2), ..profile::settings("linux") }, 100_000, 1448);
+        host.hear(2, 0, 81_300);
+        let mut times = vec![81];
+        for _ in 0..6 {
+            let (at, sent) = host.wake();
+            assert_eq!(vec![Segment::probe(2, 52)], sent);
+            times.push(at);
+        }
+        let waits: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(waits.is_sorted() && waits[4..].iter().all(|&wait| (1999..=2260).contains(&wait)), "{waits:?}");
+    }
+
+    #[test]
+    fn every_recovery_keeps_to_the_window() {
+        for recovery in [RecoveryName::Reno, RecoveryName::NewReno, RecoveryName::Sack] {
+            let mut host = Host::opened(Settings { recovery, ..profile::settings("linux") }, 100_000, 2 * 1448);
+            assert_eq!(vec![(1, 1448), (2, 1448)], host.data(), "{recovery}");
+            host.hear(3, 1000, 81_300);
+            let (_, sent) = host.wake();
+            assert_eq!(vec![(3, 1000)], sent.iter().map(|part| (part.seq, part.size - 52)).collect::<Vec<_>>(), "{recovery}");
+        }
+    }
+}

@@ -12,7 +12,8 @@ impl Tcb {
     #[inline]
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
-        let limit = self.available().min(self.una + self.usable_window()).min(self.room);
+        // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
+        let limit = self.available().min(self.una + self.usable_window()).min(self.room.max(self.high));
         while self.next < limit && left > 0 && self.may_pace(now) {
             self.send_next(now, out);
             left -= 1;
@@ -155,8 +156,9 @@ impl Tcb {
             segment.ece = offers;
             segment.cwr |= offers && three_way;
         }
-        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
-            segment.ecn = Ecn::NotEct;
+        if settings.offers_ecn() || segment.role == Role::Syn {
+            // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
+            segment.ecn = if settings.ecn && settings.ect_on_all() { settings.codepoint.ecn() } else { Ecn::NotEct };
         }
         segment
     }

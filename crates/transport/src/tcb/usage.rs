@@ -122,13 +122,13 @@ impl Tcb {
             return;
         }
         self.keep_threshold(out);
-        let mut cwnd = self.window.cwnd as u64;
-        let least = self.initial_window.min(cwnd);
+        let mut cwnd = self.window.cwnd;
+        let least = cwnd.min(self.initial_window as f64);
         while idle > timeout && cwnd > least {
             idle -= timeout;
-            cwnd /= 2;
+            cwnd = if self.settings.whole_window { (cwnd / 2.0).floor() } else { cwnd / 2.0 };
         }
-        self.set_cwnd(cwnd.max(least) as f64, out);
+        self.set_cwnd(cwnd.max(least), out);
         if let Some(usage) = &mut self.usage {
             (usage.since_used, usage.used) = (0, self.estimator.clock().ticks(now));
         }

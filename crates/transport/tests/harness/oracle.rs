@@ -6,12 +6,15 @@ use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::{Ack, Role, Settings, Window};
 use ecnlab_units::Time;
 
-use super::record::{Cause, Run, SentSegment, Step};
+use super::record::{Cause, Run, SentSegment, Step, payload};
 
 /// Judges a run: nothing, or what is wrong.
 pub fn judge(settings: &Settings, run: &Run) -> Result<(), String> {
     if run.done.is_none() {
         return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered, run.total, run.end));
+    }
+    if run.brought != run.asked {
+        return Err(format!("{} of {} bytes arrived", run.brought, run.asked));
     }
     if run.delivered != run.total {
         return Err(format!("{} of {} delivered", run.delivered, run.total));
@@ -32,6 +35,32 @@ struct Wire {
     newest: Option<Time>,
     timeout: Option<Time>,
     episode: Episode,
+    offer: Offer,
+}
+
+/// The window that the receiver offers, in bytes of data.
+#[derive(Default)]
+struct Offer {
+    /// Where each segment sent ends.
+    ends: Vec<u64>,
+    /// Where the window ends that was offered so far, once one was.
+    limit: Option<u64>,
+}
+
+impl Offer {
+    fn hear(&mut self, ack: &Ack) {
+        let acknowledged = ack.next.checked_sub(1).and_then(|last| self.ends.get(last as usize));
+        let limit =
+            acknowledged.copied().unwrap_or(0).saturating_add(if ack.window == Ack::ANY { u64::MAX } else { u64::from(ack.window) });
+        self.limit = self.limit.max(Some(limit));
+    }
+
+    /// A new segment goes: whether there is room for it.
+    fn take(&mut self, bytes: u32) -> bool {
+        let end = self.ends.last().unwrap_or(&0) + u64::from(bytes);
+        self.ends.push(end);
+        self.limit.is_none_or(|limit| end <= limit)
+    }
 }
 
 /// Duplicates and partial acknowledgements until all that was outstanding at the first duplicate is acknowledged.
@@ -53,9 +82,15 @@ impl Wire {
             self.episode = Episode::default();
         }
         self.una = step.una;
+        if let Cause::Ack(ack) = &step.cause {
+            self.offer.hear(ack);
+        }
         for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::Pure) {
             self.judge(settings, step, sent).map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
+            if sent.segment.seq == self.high && !self.offer.take(payload(settings, &sent.segment)) {
+                return Err(format!("beyond the window that is offered: {} at {:?}, una {}", sent.segment.seq, step.time, step.una));
+            }
             self.high = self.high.max(sent.segment.seq + 1);
         }
         let outstanding = self.una < self.high;
@@ -94,12 +129,17 @@ impl Wire {
         let probe = step.cause == Cause::Timer && !step.timed_out();
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
+        // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
+        let closes = settings.recovery == RecoveryName::Rack && sent.segment.role == Role::Fin;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
-        if sent.segment.retransmission || probe || seq == 0 || alone {
+        if sent.segment.retransmission || probe || seq == 0 || alone || closes {
             return Ok(());
         }
-        let allowed =
-            if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
+        let allowed = if on_scoreboard(settings) {
+            self.pipe().saturating_sub(self.gone(settings)) < sent.window.cwnd as u64
+        } else {
+            self.in_window(settings, &sent.window, seq)
+        };
         if allowed {
             Ok(())
         } else {
@@ -115,6 +155,11 @@ impl Wire {
         }
         let gone = if settings.recovery == RecoveryName::Sack1 { 2 * self.episode.partial + self.episode.old } else { 0 };
         seq < self.una + window.cwnd as u64 + self.episode.duplicates + gone
+    }
+
+    /// Segments that a scoreboard without SACK blocks takes for arrived, one for each duplicate, and the one that they show to be lost.
+    fn gone(&self, settings: &Settings) -> u64 {
+        if settings.reported_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
     /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.

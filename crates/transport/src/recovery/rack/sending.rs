@@ -78,8 +78,8 @@ impl Rack {
         let may = tcb.has_new();
         if may {
             self.transmit_new(tcb, now, out);
+            self.pushed(1, false, tcb, now, out);
         }
-        self.pushed(u64::from(may), false, tcb, now, out);
         may
     }
 

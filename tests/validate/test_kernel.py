@@ -1,0 +1,86 @@
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecnlab
+from ecnlab.validate import kernel
+
+
+def case(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(gzip.decompress((kernel.OWN_CASES / f"{name}.json.gz").read_bytes()))
+    return loaded
+
+
+@pytest.mark.parametrize("path", sorted(kernel.OWN_CASES.glob("*.json.gz")), ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_a_case_of_the_real_kernel_is_met_to_the_packet(path: Path) -> None:
+    outcome = kernel.check_case(path, known=kernel.explanations())
+    assert [judgement.way for judgement in outcome.judgements] == ["receiver", "sender", "closed"]
+    assert not [judgement for judgement in outcome.judgements if judgement.fails]
+    assert all(judgement.packets > 0 for judgement in outcome.judgements if judgement.verdict == "exact")
+
+
+def test_cases_are_read_as_they_are_and_compressed(tmp_path: Path) -> None:
+    (tmp_path / "plain.json").write_text(json.dumps(case("reno-lastack-lost")))
+    (tmp_path / "small.json.gz").write_bytes(gzip.compress(json.dumps(case("reno-first-lost")).encode()))
+    outcomes = kernel.check_folder(tmp_path, ["sender"])
+    assert [(outcome.name, outcome.judgements[0].verdict) for outcome in outcomes] == [
+        ("reno-lastack-lost", "exact"),
+        ("reno-first-lost", "exact"),
+    ]
+    assert kernel.totals(outcomes)["sender"]["exact"] == 2
+    assert [outcome.name for outcome in kernel.check_folder(tmp_path, ["sender"], "sm*")] == ["reno-first-lost"]
+
+
+def test_a_difference_is_told_with_what_agreed_before_it_and_both_runs_around_it(tmp_path: Path) -> None:
+    changed = case("reno-lastack-lost")
+    row = next(row for row in changed["packets"] if row[1] == 0 and row[5] == 14481)
+    row[8] = "FA"
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    (judgement,) = kernel.check_case(tmp_path / "changed.json", ["sender"]).judgements
+    assert judgement.fails
+    assert judgement.why is not None
+    assert f"packet {row[0]}: flags: expected" in judgement.why
+    assert 0 < judgement.agreed < judgement.packets
+    assert any("|" in line for line in judgement.excerpt)
+
+
+def test_a_declared_reason_explains_a_difference_of_its_case_and_way_only(tmp_path: Path) -> None:
+    changed = case("reno-lastack-lost")
+    changed["packets"][5][8] = "PA"
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(changed))
+    told = {}
+    for way in ("sender", "closed"):
+        known = [kernel.Explanation(case="reno-last*", way=way, reason="changed on purpose")]
+        told[way] = [judgement.verdict for judgement in kernel.check_case(path, ["sender", "closed"], known).judgements]
+    assert told == {"sender": ["explained", "differs"], "closed": ["differs", "explained"]}
+
+
+def test_an_incomplete_reason_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "explained.toml"
+    path.write_text('[[explained]]\ncase = "x"\n')
+    with pytest.raises(ecnlab.UsageError, match="reason"):
+        kernel.explanations(path)
+
+
+def test_all_files_that_are_no_case_are_named_with_the_field(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    wrong = case("reno-lastack-lost")
+    wrong["packets"][2][6] = -1
+    (tmp_path / "y.json").write_text(json.dumps(wrong))
+    (tmp_path / "z.json.gz").write_bytes(b"no gzip")
+    told = r"(?s)x\.json is no case of a real kernel: packet_columns is missing.*y\.json .*packets\[2\]\.len must be a number.*z\.json"
+    with pytest.raises(ecnlab.UsageError, match=told):
+        kernel.check_folder(tmp_path)
+
+
+def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ecnlab.UsageError, match="holds no"):
+        kernel.check_folder(tmp_path)
+    with pytest.raises(ecnlab.UsageError, match="is no folder"):
+        kernel.check_folder(tmp_path / "none")
+    with pytest.raises(ecnlab.UsageError, match=r"no case of .* is called vegas-1: there are cubic-1drop"):
+        kernel.check_folder(only="vegas-1")
