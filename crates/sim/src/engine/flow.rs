@@ -24,18 +24,18 @@ pub struct Flow {
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
-    /// The flow that is the other direction of its connection, if acknowledgements of the one ride on data of the other; else `NONE`.
-    pub twin: u32,
     /// Its application hears of each delivery.
     pub hears_deliveries: bool,
+    /// The flow that is the other direction of its connection, if acknowledgements of the one ride on data of the other; else `NONE`.
+    pub twin: u32,
     /// Places in the calendar: of the start and the sender's timer, and of the sink.
     pub timer: u32,
     pub sink_deadline: u32,
+    /// Since when its connection is open.
+    opened: Time,
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
-    /// Since when its connection is open.
-    opened: Time,
     pub measures: FlowMeasures,
     /// Number of its application, or `NONE`, and which member it is there.
     pub app: u32,
