@@ -58,7 +58,9 @@ fn a_packet_that_is_changed_is_the_first_difference_in_each_way() {
     // Packet 60 is data, whose time, flags, ECN field and number are compared; 61 is an acknowledgement.
     let data = case("cubic-1drop")["packets"].as_array().unwrap().iter().position(|row| row[0] == 60).unwrap();
     assert_eq!(json!(0), case("cubic-1drop")["packets"][data][1]);
-    for (column, value, field) in [(8, json!("PAC"), "flags"), (9, json!(2), "ECN field"), (6, json!(1000), "len"), (15, json!(1), "transmission")] {
+    for (column, value, field) in
+        [(8, json!("PAC"), "flags"), (9, json!(2), "ECN field"), (6, json!(1000), "len"), (15, json!(1), "transmission")]
+    {
         let what = difference(&changed(data, column, value), Way::Closed);
         assert!(what.starts_with(&format!("packet 60: {field}")), "{what}");
     }
@@ -86,7 +88,10 @@ fn the_window_after_each_acknowledgement_is_compared_to_the_packet() {
     let row = states.iter_mut().filter(|row| row[1] == "ack").nth(200).unwrap();
     row[4] = json!(row[4].as_u64().unwrap() + 1);
     let what = difference(&case, Way::Sender);
-    assert!(what.starts_with(&format!("after packet {}: expected window", case["states"][202][2])) || what.contains("expected window"), "{what}");
+    assert!(
+        what.starts_with(&format!("after packet {}: expected window", case["states"][202][2])) || what.contains("expected window"),
+        "{what}"
+    );
 }
 
 #[test]

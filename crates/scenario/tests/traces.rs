@@ -1,10 +1,11 @@
 //! Traces of runs: they change nothing, ns-2's own are met line by line, and what they show is what the run has counted.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod captures;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use captures::{events, tshark};
 use ecnlab_scenario::{Registry, Scenario, no_files, packet_exact};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::{Off, Options, Recorded, Recorder, Recording, Run, Simulation, TraceFormat, TraceSpec, Tracer};
@@ -64,10 +65,6 @@ fn traced(format: TraceFormat, links: &[&str]) -> (Run, Tracer) {
     let (run, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(spec)).finish();
     tracer.finish(options.duration);
     (run, tracer)
-}
-
-fn events(bytes: &[u8]) -> Vec<Event> {
-    Reader::open(bytes).unwrap().map(Result::unwrap).collect()
 }
 
 fn count(run: &Run, table: &str, column: &str) -> u64 {
@@ -323,17 +320,21 @@ fn tshark_has_no_complaint_and_sees_the_same_ecn_fields_where_it_is_installed() 
         let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 65_535, version }, &[]);
         let bytes = std::mem::take(tracer.bytes().unwrap());
         let bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len || tcp.analysis.ack_lost_segment";
-        let Some(complaints) = tshark(&bytes, &["-Y", bad]) else {
+        let Some(complaints) = tshark(&bytes, &["-Y", bad]).map(text) else {
             eprintln!("tshark is not installed; etherparse and pcap-parser have judged");
             return;
         };
         assert_eq!("", complaints);
-        let theirs = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", field, "-e", "tcp.flags"]).unwrap();
+        let theirs = tshark(&bytes, &["-T", "fields", "-e", "frame.interface_id", "-e", field, "-e", "tcp.flags"]).map(text).unwrap();
         let line = |(interface, ecn, flags): Shown| format!("{interface}\t{ecn}\t{flags:#06x}\n");
         let ours: String = events(&bytes).iter().map(|event| line(shown(event))).collect();
         assert_eq!(theirs.lines().count(), ours.lines().count());
         assert_eq!(None, theirs.lines().zip(ours.lines()).find(|(theirs, ours)| theirs != ours));
     }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
 }
 
 /// The version of IP is in the headers alone: the same packets at the same times with the same fields.
@@ -351,20 +352,6 @@ fn a_capture_of_ipv6_shows_the_packets_of_one_of_ipv4() {
     let longest = |events: &[Event]| events.iter().map(|event| (event.packet.size, event.packet.payload)).max().unwrap();
     let ((size, payload), longer) = (longest(&old), longest(&new));
     assert_eq!((size, payload - 20), longer);
-}
-
-/// What tshark prints of a capture with all checksums verified; nothing if it is not installed.
-fn tshark(bytes: &[u8], arguments: &[&str]) -> Option<String> {
-    let checked = ["-r", "-", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
-    let mut command = Command::new("tshark");
-    let mut tshark =
-        command.args(checked).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let (mut input, bytes) = (tshark.stdin.take().unwrap(), bytes.to_vec());
-    let writer = std::thread::spawn(move || input.write_all(&bytes));
-    let output = tshark.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success());
-    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 /// Copies of segments come to the sink, of which it tells, some long after the source has heard of the segment. A transfer's last segment is

@@ -1,7 +1,7 @@
 //! What may watch a run. A probe is a type parameter of the simulation: what it does not implement costs nothing.
 
 use ecnlab_queue::Cause;
-use ecnlab_transport::{Ack, Endpoint, Sacks, Segment, Window};
+use ecnlab_transport::{Ack, Endpoint, Segment, Window};
 use ecnlab_units::{Span, Time};
 
 use crate::measures::Histogram;
@@ -60,8 +60,19 @@ pub enum TimesOf {
 pub struct Made<'a> {
     /// Its flow's sender, whose plan says which data the packet's number stands for.
     pub endpoint: &'a Endpoint,
-    /// The SACK blocks of an acknowledgement.
-    pub sacks: &'a Sacks,
+    /// The acknowledgement that it is, or that rides on it.
+    pub ack: Option<&'a Ack>,
+    /// The other direction of its connection, where acknowledgements ride on data.
+    pub twin: Option<Twin<'a>>,
+}
+
+/// The other direction of a connection.
+#[derive(Clone, Copy)]
+pub struct Twin<'a> {
+    pub flow: u32,
+    pub endpoint: &'a Endpoint,
+    /// The next segment that its sink expects.
+    pub next: u64,
 }
 
 /// Told of what happens, in the order in which it happens.

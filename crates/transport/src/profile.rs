@@ -210,12 +210,12 @@ const LINUX: &[Member] = host![
     ("delayed_ack_time", "40 ms", "Linux TCP_DELACK_MIN"),
     ("join_writes", "true", "Linux tcp_sendmsg"),
     ("quick_acks", "16", "Linux TCP_MAX_QUICKACKS"),
-    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
     ("delayed_ack_rule", "quick", "Linux tcp_event_data_recv"),
     ("compressed_sacks", "true", "ip-sysctl tcp_comp_sack_delay_ns = 1 ms"),
     ("receive_window", "autotuned", "ip-sysctl tcp_moderate_rcvbuf = 1"),
     ("receive_buffer", "131072 B", "ip-sysctl tcp_rmem"),
     ("receive_buffer_max", "6291456 B", "ip-sysctl tcp_rmem"),
+    ("piggyback", "true", "RFC 1122, section 4.2.3.2; Linux tcp_event_ack_sent"),
 ];
 
 const HOST_2_0: &[Member] = host![

@@ -89,9 +89,21 @@ fn flags() -> impl Strategy<Value = Members> {
         "ect_on_retransmission",
         "receiver_ecn",
         "handshake_sample",
+        "fin_on_data",
+        "join_writes",
+        "nagle",
+        "timer_wheel",
         "whole_window",
+        "undo",
+        "frto",
+        "gso",
+        "dctcp_ect_on_all",
+        "fin",
+        "compressed_sacks",
+        "interactive",
+        "window_scaling",
     ];
-    prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..8)
+    prop::collection::vec((prop::sample::select(FLAGS), any::<bool>().prop_map(|on| on.to_string())), 0..12)
 }
 
 fn choices() -> impl Strategy<Value = Members> {
@@ -111,13 +123,23 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("max_window", &["1", "2", "3", "4", "8", "20", "64"]),
         choice("initial_window", &["1", "2", "4", "10"]),
         choice("duplicate_threshold", &["1", "2", "3", "5"]),
-        choice("sack_blocks", &["1", "2", "3", "4"]),
-        choice("delayed_ack_rule", &["fixed", "arrivals"]),
+        choice("sack_blocks", &["0", "1", "2", "3", "4"]),
+        choice("delayed_ack_rule", &["fixed", "arrivals", "quick"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
+        choice("lost_syn", &["rfc6298", "sample"]),
+        choice("idle_restart", &["off", "initial", "halve"]),
+        choice("window_validation", &["off", "flight", "largest-flight"]),
         choice("max_burst", &["0", "1", "3"]),
         choice("min_window", &["0", "1", "2"]),
+        choice("prr_bound", &["slow-start", "safe-ack"]),
+        choice("prr_of", &["window", "flight"]),
+        choice("mark_reduction", &["at-once", "prr"]),
+        choice("tick", &["0.000001 s", "1 ms", "4 ms", "10 ms", "0.1 s"]),
+        choice("quick_acks", &["0", "1", "16"]),
+        choice("receive_window", &["any", "fixed", "autotuned"]),
+        choice("receive_buffer", &["4608 B", "10000 B", "100000 B"]),
     ];
-    prop::collection::vec(one, 0..5)
+    prop::collection::vec(one, 0..8)
 }
 
 fn case() -> impl Strategy<Value = Case> {

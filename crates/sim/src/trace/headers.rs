@@ -13,7 +13,7 @@ use ecnlab_wire::ns2::Lines;
 use ecnlab_wire::{Address, End, Flags, Kind, State, Tcp, Version};
 
 use super::TraceFormat;
-use super::connection::Connection;
+use super::connection::{Connection, OtherWay};
 use super::nodes::{Host, Nodes};
 use crate::packet::{Packet, PacketId, PacketKind};
 use crate::probe::Made;
@@ -68,6 +68,15 @@ struct Flow {
     connections: u32,
     connection: u8,
     tcp: Option<Connection>,
+    /// Where the connection has another direction: also when that has gone on to a connection of its own, and this one has not heard of it.
+    joined: Option<Joined>,
+}
+
+/// What is known of a connection's other direction.
+#[derive(Clone, Copy)]
+struct Joined {
+    ends: [End; 2],
+    other: OtherWay,
 }
 
 impl Headers {
@@ -80,7 +89,7 @@ impl Headers {
             Transport::Tcp(settings) => Some(Connection::new(settings, self.version())),
             Transport::Datagrams(_) => None,
         };
-        self.flows.push(Flow { hosts, agents: hosts, connections: 0, connection: 0, tcp });
+        self.flows.push(Flow { hosts, agents: hosts, connections: 0, connection: 0, tcp, joined: None });
     }
 
     /// The version of IP that a capture shows; other forms show none.
@@ -100,15 +109,52 @@ impl Headers {
     pub fn made(&mut self, now: Time, id: PacketId, packet: &Packet, made: &Made, nodes: &mut Nodes) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.turn_to(packet.connection, nodes);
+        let connection = flow.connections;
         let payload = carried(packet, made.endpoint);
         let (written, clock, flags) = match self.format {
             TraceFormat::Ns2 => (flow.lines(packet, self.made), None, Flags::default()),
             TraceFormat::Table => (Written::Row, None, Flags::default()),
-            TraceFormat::Pcapng { version, .. } => flow.headers(now, packet, made, payload, self.made, version),
+            TraceFormat::Pcapng { version, .. } => self.headers(now, packet, made, payload, version),
         };
-        let note = Note { written, clock, flags, connection: flow.connections, payload, number: self.made };
+        let note = Note { written, clock, flags, connection, payload, number: self.made };
         self.made += 1;
         self.keep(id, note);
+    }
+
+    /// The headers of a packet in a capture, with the clock and the flags that they show.
+    fn headers(&mut self, now: Time, packet: &Packet, made: &Made, payload: u32, version: Version) -> (Written, Option<u32>, Flags) {
+        let joined = self.joined(packet, made, version);
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.joined = joined.or(flow.joined);
+        let ends = flow.joined.map_or_else(|| flow.ports(version), |joined| joined.ends);
+        let (tcp, payload) = match &mut flow.tcp {
+            Some(connection) => connection.header(now, packet, made, flow.joined.map(|joined| joined.other), payload),
+            None => (Tcp::default(), payload),
+        };
+        let shown = flow.packet(packet, ends, self.made, payload, tcp);
+        self.go_on(packet.flow, made);
+        (Written::Headers(ecnlab_wire::Headers::of(&shown)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
+    }
+
+    /// What a packet shows of the other direction of its connection. Both have the ends of the one that has opened it.
+    fn joined(&mut self, packet: &Packet, made: &Made, version: Version) -> Option<Joined> {
+        let twin = made.twin?;
+        let rides = made.ack.filter(|_| !packet.is_ack());
+        let other = self.flows[twin.flow as usize].tcp.as_mut()?.other_way(&twin, rides)?;
+        let opens = made.endpoint.plan().is_some_and(|plan| plan.role(0) == Role::Syn);
+        let opener = if opens { packet.flow } else { twin.flow };
+        let [source, sink] = self.flows[opener as usize].ports(version);
+        Some(Joined { ends: if opens { [source, sink] } else { [sink, source] }, other })
+    }
+
+    /// The other direction of a connection is to show what this one has come to.
+    fn go_on(&mut self, flow: u32, made: &Made) {
+        let Some(twin) = made.twin.map(|twin| twin.flow as usize) else { return };
+        let Some(mut joined) = self.flows[twin].joined else { return };
+        if let Some(connection) = &self.flows[flow as usize].tcp {
+            connection.go_on(made, &mut joined.other);
+        }
+        self.flows[twin].joined = Some(joined);
     }
 
     /// A copy of a packet comes into the network; it says what that one says.
@@ -139,6 +185,7 @@ impl Flow {
             self.connections += u32::from(connection.wrapping_sub(self.connection));
             self.connection = connection;
             self.tcp.iter_mut().for_each(Connection::begin_anew);
+            self.joined = None;
         }
     }
 
@@ -147,24 +194,6 @@ impl Flow {
         let ends = self.agents.map(|host| End { address: Address::Node(host.node), port: host.agent });
         let packet = self.packet(packet, ends, number, packet.size, of_segment(packet));
         Lines::of(&packet).map_or(Written::Row, Written::Lines)
-    }
-
-    /// The headers of a packet in a capture, with the clock and the flags that they show.
-    fn headers(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        made: &Made,
-        payload: u32,
-        number: u64,
-        version: Version,
-    ) -> (Written, Option<u32>, Flags) {
-        let (tcp, payload) = match &mut self.tcp {
-            Some(connection) => connection.header(now, packet, made, payload),
-            None => (Tcp::default(), payload),
-        };
-        let packet = self.packet(packet, self.ports(version), number, payload, tcp);
-        (Written::Headers(ecnlab_wire::Headers::of(&packet)), tcp.timestamps.map(|stamps| stamps.value), tcp.flags)
     }
 
     fn packet(&self, packet: &Packet, ends: [End; 2], number: u64, payload: u32, tcp: Tcp) -> ecnlab_wire::Packet {

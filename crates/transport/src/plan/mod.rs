@@ -326,11 +326,16 @@ impl Plan {
 
     /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
     /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
-    #[inline]
+    #[inline(always)]
     pub fn brought(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         if self.is_full_before(next.max(seq + 1)) {
             return (delivered * u64::from(self.full), self.full);
         }
+        self.brought_short(seq, delivered, next, passed)
+    }
+
+    #[cold]
+    fn brought_short(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         let read = self.bytes_before(next) - self.bytes_before(next - delivered);
         (read, if seq < next - delivered { passed() } else { self.payload(seq) })
     }

@@ -44,11 +44,13 @@ pub struct Receiver {
     delays_repeated: bool,
     /// Nothing is delayed and there is no handshake: the receiver is never woken.
     answers_at_once: bool,
+    /// Acknowledgements may ride on data of the other direction.
+    may_ride: bool,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
     held: Option<Held>,
     recent_blocks: RecentBlocks,
-    /// What the last acknowledgement echoed: when a segment was sent, and whether that was a retransmission.
+    /// What the last acknowledgement echoed, where one may ride on data: when a segment was sent, and whether that was a retransmission.
     echoed: (Time, bool),
     quick_acks: u64,
     sack_option: u32,
@@ -93,6 +95,7 @@ impl Receiver {
             sack_option: settings.sack_option,
             recent_blocks: RecentBlocks::new(settings.reported_blocks()),
             echoed: (Time::ZERO, false),
+            may_ride: settings.piggyback,
             reports_twice: settings.dsack && settings.reported_blocks() > 0,
             reports_blocks: settings.reported_blocks() > 0,
             answers_at_once: !settings.delayed_ack && !three_way,
@@ -207,7 +210,7 @@ impl Receiver {
     /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
     pub fn leave_closing(&mut self) {
         if let Some(host) = &mut self.host {
-            return host.leave_closing();
+            host.leave_closing();
         }
         if let Some(replies) = &mut self.replies {
             replies.leave_closing();
@@ -245,7 +248,9 @@ impl Receiver {
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.next, self.ack_size)
         };
-        self.echoed = (ack.echo, ack.echo_retransmission);
+        if self.may_ride {
+            self.echoed = (ack.echo, ack.echo_retransmission);
+        }
         if self.reports_blocks && (twice || !self.beyond.is_empty()) {
             self.report_blocks(segment.seq, twice, &mut ack);
         }

@@ -119,7 +119,7 @@ impl Algorithm {
 }
 
 impl Recovery for Algorithm {
-    #[inline]
+    #[inline(always)]
     fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         each!(self, algorithm => algorithm.acknowledged(tcb, ack, now, out));
     }

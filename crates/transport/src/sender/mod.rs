@@ -85,10 +85,10 @@ impl Sender {
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         assert!(ack.next <= self.tcb.high(), "segment {} was acknowledged but never sent", ack.next);
         if ack.role != Role::Plain {
-            self.tcb.send_pure_ack(out);
             if ack.role == Role::Syn {
                 return self.answered(ack, now, out);
             }
+            self.tcb.send_pure_ack(out);
         }
         let was_idle = self.tcb.outstanding() == 0;
         self.tcb.take_window(ack, now, out);
@@ -114,13 +114,17 @@ impl Sender {
         self.recovery.fill(&mut self.tcb, now, out);
     }
 
-    /// The SYN has been answered, perhaps not for the first time.
+    /// The SYN has been answered, perhaps not for the first time. The answer to that knows already whether ECN is in use.
     #[inline(never)]
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        if std::mem::take(&mut self.opening) {
+        let first = std::mem::take(&mut self.opening);
+        if first {
             self.tcb.take_window(ack, now, out);
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
+        }
+        self.tcb.send_pure_ack(out);
+        if first {
             self.fill(now, out);
         }
     }

@@ -94,8 +94,13 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// An echo of a mark is responded to before recovery takes the acknowledgement. Without a response nothing says CWR, and the echo that stays
+    /// on must not keep the window from growing.
+    responds_at_once: bool,
     /// Congestion control looks at round-trip times, and recovery shows it none.
     sampled: bool,
+    /// The other side tells of its window.
+    hears_window: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -134,6 +139,8 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            responds_at_once: settings.response != ResponseName::None && !settings.reduces_for_marks(),
+            hears_window: false,
             sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
             plan: Plan::new(&settings, demand),
             control,

@@ -9,6 +9,7 @@ use crate::window::CongestionControl;
 
 impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
+    #[inline]
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
         let limit = self.available().min(self.una + self.usable_window()).min(self.room);
@@ -48,6 +49,7 @@ impl Tcb {
     }
 
     /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
+    #[inline(never)]
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let nothing_outstanding = self.una == self.high;
         self.emit(seq, now, out);
@@ -57,6 +59,7 @@ impl Tcb {
     }
 
     /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
+    #[inline(never)]
     pub fn emit_again(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl Output) {
         self.emit(seq, now, out);
         if !by_timeout {
@@ -77,6 +80,8 @@ impl Tcb {
     }
 
     /// Sends a segment, new or again, and leaves the timer to the caller.
+    // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
+    #[inline(always)]
     pub fn emit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let retransmission = seq < self.high;
         let segment = Segment {
@@ -150,8 +155,9 @@ impl Tcb {
             segment.ece = offers;
             segment.cwr |= offers && three_way;
         }
-        if (settings.offers_ecn() || segment.role == Role::Syn) && !settings.ect_on_all() {
-            segment.ecn = Ecn::NotEct;
+        if settings.offers_ecn() || segment.role == Role::Syn {
+            // Also where it is sent again and offers nothing any more (Linux tcp_ecn_clear_syn).
+            segment.ecn = if settings.ecn && settings.ect_on_all() { settings.codepoint.ecn() } else { Ecn::NotEct };
         }
         segment
     }

@@ -77,21 +77,27 @@ impl Tcb {
     }
 
     /// Whether the window was in use before these segments were acknowledged. In slow start half of it is enough.
+    #[inline]
     pub(super) fn is_used(&self, newly: u64) -> bool {
+        self.settings.window_validation == WindowValidation::Off || self.is_used_enough(newly)
+    }
+
+    fn is_used_enough(&self, newly: u64) -> bool {
         let (cwnd, slow_start) = (self.window.cwnd, self.window.in_slow_start());
         let flight = (self.outstanding() + newly) as f64;
-        match (&self.usage, self.settings.window_validation) {
-            (Some(usage), _) => usage.allows_growth(cwnd as u64, slow_start),
-            (None, WindowValidation::Off) => true,
-            (None, _) if slow_start => 2.0 * flight > cwnd,
-            (None, _) => flight + 1.0 > cwnd,
+        match &self.usage {
+            Some(usage) => usage.allows_growth(cwnd as u64, slow_start),
+            None if slow_start => 2.0 * flight > cwnd,
+            None => flight + 1.0 > cwnd,
         }
     }
 
     /// The window had the chance to grow, or was set: it counts as used.
     #[inline]
     pub(super) fn count_as_used(&mut self, now: Time) {
-        if let Some(usage) = &mut self.usage {
+        if self.settings.window_validation == WindowValidation::LargestFlight
+            && let Some(usage) = &mut self.usage
+        {
             usage.used = self.clock.ticks(now);
         }
     }
@@ -115,13 +121,13 @@ impl Tcb {
             return;
         }
         self.keep_threshold(out);
-        let mut cwnd = self.window.cwnd as u64;
-        let least = self.initial_window.min(cwnd);
+        let mut cwnd = self.window.cwnd;
+        let least = cwnd.min(self.initial_window as f64);
         while idle > timeout && cwnd > least {
             idle -= timeout;
-            cwnd /= 2;
+            cwnd = if self.settings.whole_window { (cwnd / 2.0).floor() } else { cwnd / 2.0 };
         }
-        self.set_cwnd(cwnd.max(least) as f64, out);
+        self.set_cwnd(cwnd.max(least), out);
         if let Some(usage) = &mut self.usage {
             (usage.since_used, usage.used) = (0, self.clock.ticks(now));
         }

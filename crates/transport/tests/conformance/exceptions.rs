@@ -4,7 +4,7 @@
 //! more fails the test.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{GrowthBy, LostSyn, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
+use ecnlab_transport::settings::{EchoStyle, GrowthBy, LostSyn, PartialAckTimer, RecoveryName, ResponseName, RtoOrder};
 
 /// Who does not follow a rule, and why.
 pub struct Exception {
@@ -65,8 +65,9 @@ fn by_sample(settings: &Settings) -> bool {
     settings.lost_syn == LostSyn::Sample
 }
 
-fn wheel(settings: &Settings) -> bool {
-    settings.timer_wheel
+/// The window comes down over a round trip for an echo that stays on until CWR comes.
+fn latched(settings: &Settings) -> bool {
+    settings.reduces_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
 const INSISTS: &str = "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
@@ -83,7 +84,10 @@ const ECT: &str = "ns-2 and hosts older than RFC 3168 send retransmissions ECN-c
 const MORE_THAN_RECOVER: &str = "the segment with CWR is the first beyond `recover`, and duplicates count from the second on (RFC 6582, section 3.2, step 1; ns-2 2.35)";
 const CWR: &str = "ns-2 lets the next segment carry CWR, be it new or not (ns-2 2.35 tcp.cc, SetCWRonRetransmit_)";
 const CWR_ALWAYS: &str = "ns-2 tells of a cut by CWR whether or not ECN is in use (ns-2 2.35 tcp.cc, output)";
-const COUNTS_ALL: &str = "growth by segments counts all that the ACK covers, what duplicates had announced too";
+const ECT_ON_ALL: &str =
+    "with DCTCP all packets are capable, so that no switch drops what it would mark (RFC 8257, sections 3.6 and 4; Linux INET_ECN_xmit)";
+const STILL_ON: &str =
+    "an echo that is still on as recovery ends cuts: nothing but recovery itself keeps it from that (Linux tcp_fastretrans_alert)";
 const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
 
 const LATE: &str = "reordering_above_the_threshold";
@@ -92,13 +96,13 @@ const BACK_OFF: &str = "exponential_back_off";
 const CUT: &str = "one cut, to the share that is kept";
 const AGAIN: &str = "each lost segment is sent once more and nothing else";
 const LATE_AGAIN: &str = "only the late segment is sent again";
+const OFFERS: &str = "the SYN offers ECN with both bits and is not capable itself";
 const ONCE: &str = "a loss and a mark of one window cut once";
 const NOT_CAPABLE: &str = "retransmissions are not capable";
 const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
 const BY_SAMPLE: &str = "with an initial timeout of 1 s the first SYN that goes again costs no window, and the sample is by timestamp (Linux tcp_init_transfer)";
-const WHEEL: &str = "timers go off at the steps of a wheel, the next of 32, 256, 2048 ms (Linux kernel/time/timer.c)";
 
 pub const EXCEPTIONS: &[Exception] = &[
     except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
@@ -107,8 +111,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     except("ecn_syn_blocked", "everything arrives", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "one segment after a lost SYN", ALL, by_sample, BY_SAMPLE),
     except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, by_sample, BY_SAMPLE),
-    except("ecn_syn_blocked", "the second SYN goes after the initial timeout", ALL, wheel, WHEEL),
-    except(BACK_OFF, "each timeout doubles the next", ALL, wheel, WHEEL),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
     // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.
@@ -119,7 +121,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| tahoe(s) && s.growth == GrowthBy::Acks,
         "Tahoe has no fast recovery: slow start from one segment (Jacobson 1988)",
     ),
-    except("one_loss", END, SOME, |s| s.growth == GrowthBy::Segments && !vegas(s) && !tahoe(s), COUNTS_ALL),
     except(
         "one_loss",
         "a new segment for each of the first two duplicates",
@@ -178,6 +179,13 @@ pub const EXCEPTIONS: &[Exception] = &[
         "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
     ),
     except("ecn_refused", "no ECN on data", ALL, |s| s.cwr_without_ecn, CWR_ALWAYS),
+    except("ecn_negotiation", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("ecn_negotiation", "all data is capable and nothing else", ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("ecn_refused", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("ecn_bits_cleared", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("ecn_bits_reflected", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
+    except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
     except("mark_before_a_loss_is_known", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
     except("mark_during_recovery", NOT_CAPABLE, ALL, |s| s.ect_on_retransmission, ECT),
     except("mark_before_a_loss_is_known", ON_NEW, SOME, |s| s.cwr_on_retransmission, CWR),
@@ -196,7 +204,10 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
-    except("lost_cwr", "the loss of CWR cuts again, once", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
+    except("mark_during_recovery", ONCE, ALL, latched, STILL_ON),
+    except("lost_cwr", "the echo that goes on cuts no more", ALL, latched, STILL_ON),
+    except("lost_cwr", "the loss of CWR cuts again", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
+    except("lost_cwr", "the echo that goes on cuts no more", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
     except(
         "all_marked",
         "at one segment the timer sends",

@@ -59,6 +59,7 @@ impl Scenario {
 const ALWAYS: &[Rule] = &[
     rule("everything arrives", "RFC 9293, section 3.4", |_, run| {
         ensure!(run.done.is_some() && run.delivered == run.total, "{} of {} segments arrived", run.delivered, run.total);
+        ensure!(run.brought == run.asked, "{} of {} bytes arrived", run.brought, run.asked);
         Ok(())
     }),
     rule("nothing beyond the receiver's window", "RFC 9293, section 3.8.6", |settings, run| {

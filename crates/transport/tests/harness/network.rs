@@ -2,7 +2,7 @@
 //!
 //! What holds on every run is asserted here: no deadline in the past, nothing acknowledged that did not arrive, every packet accounted for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,7 +76,8 @@ pub struct Network {
     back: Direction,
     copies: u64,
     dropped: u64,
-    arrived: BTreeSet<u64>,
+    /// Application data in each segment that has arrived.
+    arrived: BTreeMap<u64, u32>,
     run: Run,
 }
 
@@ -113,16 +114,16 @@ pub fn run(settings: &Arc<Settings>, plan: &Plan) -> Run {
         back: Direction::default(),
         copies: 0,
         dropped: 0,
-        arrived: BTreeSet::new(),
+        arrived: BTreeMap::new(),
         run: Run::default(),
     };
-    let mut total = u64::from(settings.syn()) + plan.segments + u64::from(settings.fin);
-    for (place, &(time, segments)) in plan.later.iter().enumerate() {
-        total += segments;
+    let mut segments = plan.segments;
+    for (place, &(time, more)) in plan.later.iter().enumerate() {
+        segments += more;
         let closes = place + 1 == plan.later.len();
-        network.insert(time, Event::Produce(Demand { closes, ..Demand::packets(segments, settings.payload()) }));
+        network.insert(time, Event::Produce(Demand { closes, ..Demand::packets(more, settings.payload()) }));
     }
-    network.run.total = total;
+    network.run.asked = segments * u64::from(settings.payload());
     network.call(Cause::Start, |sender, now, out| sender.start(now, out));
     network.go_on(plan.until);
     network.finish()
@@ -217,7 +218,7 @@ impl Network {
         let arrival = self.receiver.receive(segment, sent, self.now);
         assert_eq!(arrival.delivered, self.receiver.next() - before, "delivered is what `next` passed");
         if segment.role != Role::Pure {
-            self.arrived.insert(segment.seq);
+            self.arrived.insert(segment.seq, self.data(segment));
         }
         self.run.arrived.push(Arrived { time: self.now, segment: *segment, delivered: arrival.delivered });
         for ack in arrival.held.map(|ack| *ack).into_iter().chain(arrival.ack) {
@@ -240,8 +241,16 @@ impl Network {
     fn check_truth(&self, ack: &Ack) {
         let acked = (0..ack.next).chain(ack.sacks.as_slice().iter().flat_map(|&(from, to)| from..to));
         for seq in acked {
-            assert!(self.arrived.contains(&seq), "segment {seq} is acknowledged by {ack:?} but has not arrived");
+            assert!(self.arrived.contains_key(&seq), "segment {seq} is acknowledged by {ack:?} but has not arrived");
         }
+    }
+
+    /// Application data that a segment carries. A FIN may carry some.
+    fn data(&self, segment: &Segment) -> u32 {
+        let control = segment.role == Role::Syn
+            || segment.role == Role::Fin && segment.size == self.settings.ack_size
+            || segment.seq == 0 && self.settings.syn();
+        if control { 0 } else { segment.size - self.settings.header }
     }
 
     /// Every packet is accounted for: sent = received + dropped, once all have left the path.
@@ -250,9 +259,9 @@ impl Network {
         self.run.delivered = self.receiver.next();
         self.run.end = self.now;
         self.run.done = self.run.done.filter(|_| self.sender.is_done());
-        // A FIN that rides on data has no number of its own.
-        let rides = self.run.sent().any(|(_, sent)| sent.segment.role == Role::Fin && sent.segment.size > self.settings.ack_size);
-        self.run.total -= u64::from(rides);
+        // A FIN that rides on data has no number of its own, and a segment that is split for a small window has two.
+        self.run.total = self.sender.plan().segments();
+        self.run.brought = self.arrived.values().map(|&bytes| u64::from(bytes)).sum();
         if self.events.is_empty() {
             let extra: u64 = self.run.sent().map(|(_, sent)| duplicates(&sent.deeds)).sum();
             assert_eq!(self.copies, self.run.arrived.len() as u64);

@@ -13,6 +13,9 @@ pub fn judge(settings: &Settings, run: &Run) -> Result<(), String> {
     if run.done.is_none() {
         return Err(format!("stuck: {} of {} arrived by {:?}", run.delivered, run.total, run.end));
     }
+    if run.brought != run.asked {
+        return Err(format!("{} of {} bytes arrived", run.brought, run.asked));
+    }
     if run.delivered != run.total {
         return Err(format!("{} of {} delivered", run.delivered, run.total));
     }
@@ -94,12 +97,17 @@ impl Wire {
         let probe = step.cause == Cause::Timer && !step.timed_out();
         // The algorithms of ns-2 retransmit for duplicates with nothing outstanding, which sends new data; Vegas also for its fine clock.
         let again = step.is_duplicate() || settings.recovery == RecoveryName::Vegas;
+        // Recovery by time sends the last segment of a connection whatever the window (Linux tcp_cwnd_test).
+        let closes = settings.recovery == RecoveryName::Rack && sent.segment.role == Role::Fin;
         let alone = self.una == self.high && (sent.window.cwnd >= 1.0 || again);
-        if sent.segment.retransmission || probe || seq == 0 || alone {
+        if sent.segment.retransmission || probe || seq == 0 || alone || closes {
             return Ok(());
         }
-        let allowed =
-            if on_scoreboard(settings) { self.pipe() < sent.window.cwnd as u64 } else { self.in_window(settings, &sent.window, seq) };
+        let allowed = if on_scoreboard(settings) {
+            self.pipe().saturating_sub(self.gone(settings)) < sent.window.cwnd as u64
+        } else {
+            self.in_window(settings, &sent.window, seq)
+        };
         if allowed {
             Ok(())
         } else {
@@ -115,6 +123,11 @@ impl Wire {
         }
         let gone = if settings.recovery == RecoveryName::Sack1 { 2 * self.episode.partial + self.episode.old } else { 0 };
         seq < self.una + window.cwnd as u64 + self.episode.duplicates + gone
+    }
+
+    /// Segments that a scoreboard without SACK blocks takes for arrived, one for each duplicate, and the one that they show to be lost.
+    fn gone(&self, settings: &Settings) -> u64 {
+        if settings.reported_blocks() == 0 { self.episode.duplicates + 1 } else { 0 }
     }
 
     /// Segments that no rule can think lost: none above them is sacked, none sent later has arrived, no timeout since.

@@ -65,6 +65,9 @@ pub struct Run {
     /// Segments there were to send, SYN and FIN counted, and how many of them the receiver could deliver.
     pub total: u64,
     pub delivered: u64,
+    /// Bytes that the application gave, and those of them that arrived.
+    pub asked: u64,
+    pub brought: u64,
     /// When all was acknowledged, if it was.
     pub done: Option<Time>,
     pub end: Time,

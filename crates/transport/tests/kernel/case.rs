@@ -14,6 +14,9 @@ const READ_SIZE: u32 = 70_000;
 const WITH_TIMESTAMPS: u32 = 52;
 const PLAIN: u32 = 40;
 
+/// The ECN field's values (RFC 3168, section 5).
+const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
 pub struct Case {
     pub name: String,
     pub kind: String,
@@ -38,6 +41,8 @@ pub struct Answer {
     pub next: u64,
     pub role: Role,
     pub ece: bool,
+    /// Of what is not data.
+    pub ecn: Ecn,
     /// Runs of segments, `[from, to)`.
     pub sacks: Vec<(u64, u64)>,
     pub window: u32,
@@ -78,6 +83,8 @@ struct Packet {
     len: u64,
     ack: u64,
     flags: String,
+    /// On entry and behind the router.
+    ecn_sent: Ecn,
     ecn: Ecn,
     window: u32,
     echo: Option<u64>,
@@ -123,7 +130,8 @@ fn packet(row: &Value) -> Packet {
         len: number(6),
         ack: number(7),
         flags: row[8].as_str().expect("flags").to_owned(),
-        ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][number(10) as usize],
+        ecn_sent: CODEPOINTS[number(9) as usize],
+        ecn: CODEPOINTS[number(10) as usize],
         window: number(11) as u32,
         echo: row[13].as_u64(),
         sacks: row[14].as_array().into_iter().flatten().map(pair).collect(),
@@ -175,6 +183,7 @@ fn answer(packet: &Packet, numbers: &Numbers) -> Answer {
         next: numbers.at(packet.ack),
         role: packet.role(),
         ece: packet.has('E'),
+        ecn: if packet.len > 0 { Ecn::NotEct } else { packet.ecn_sent },
         sacks: packet.sacks.iter().map(|&(from, to)| (numbers.at(from), numbers.at(to))).collect(),
         window: packet.window,
         rides: packet.len > 0,

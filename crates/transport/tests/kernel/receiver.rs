@@ -18,6 +18,7 @@ fn answer(ack: &Ack, rides: bool, time: Time, case: &Case) -> Answer {
         next: ack.next,
         role: ack.role,
         ece: ack.ece,
+        ecn: ack.ecn,
         sacks: ack.sacks.as_slice().to_vec(),
         window: ack.window,
         rides,

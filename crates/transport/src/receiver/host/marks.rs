@@ -18,8 +18,6 @@ use crate::settings::{EchoStyle, Settings};
 #[derive(Debug)]
 pub struct Marks {
     style: EchoStyle,
-    /// By which codepoint all that is sent says that it is ECN-capable, where it does.
-    own: Option<Ecn>,
     /// Whether ECN was agreed upon in a three-way handshake; without one a mark shows that it is in use.
     agreed: Option<bool>,
     /// Acknowledgements carry ECE.
@@ -36,18 +34,7 @@ pub struct Marks {
 
 impl Marks {
     pub fn new(settings: &Settings) -> Marks {
-        let own = (settings.ecn && settings.ect_on_all()).then(|| settings.codepoint.ecn());
-        Marks {
-            style: settings.ecn_echo,
-            own,
-            agreed: None,
-            on: false,
-            marked: false,
-            seen: false,
-            asked: false,
-            level: None,
-            reduced: false,
-        }
+        Marks { style: settings.ecn_echo, agreed: None, on: false, marked: false, seen: false, asked: false, level: None, reduced: false }
     }
 
     /// The handshake has settled whether ECN is used.
@@ -57,11 +44,6 @@ impl Marks {
 
     pub fn is_agreed(&self) -> bool {
         self.agreed == Some(true)
-    }
-
-    /// The ECN field of an acknowledgement.
-    pub fn own(&self) -> Ecn {
-        self.own.filter(|_| self.agreed != Some(false)).unwrap_or(Ecn::NotEct)
     }
 
     /// The sender says that it has reduced its window.

@@ -61,7 +61,6 @@ pub struct Host {
     late: Late,
     marks: Marks,
     opening: Opening,
-    leaves_closing: bool,
     room: Option<Room>,
     trips: RoundTrips,
     reader: Reader,
@@ -77,6 +76,8 @@ pub struct Host {
     answers_from_start: bool,
     agrees_to_ecn: bool,
     needs_ecn: bool,
+    /// Of acknowledgements, where ECN is agreed upon.
+    capable: Ecn,
     ack_size: u32,
     sack_option: u32,
     header: u32,
@@ -101,7 +102,6 @@ impl Host {
             late: Late::new(settings.reported_blocks(), settings.dsack),
             marks: Marks::new(settings),
             opening: Opening::new(settings, clock),
-            leaves_closing: false,
             room: Room::new(settings),
             trips: RoundTrips::new(settings, clock),
             reader: Reader::new(settings),
@@ -115,6 +115,7 @@ impl Host {
             answers_from_start: settings.interactive,
             agrees_to_ecn: settings.receiver_ecn,
             needs_ecn: settings.ecn_echo == EchoStyle::Dctcp,
+            capable: if settings.ect_on_all() { settings.codepoint.ecn() } else { Ecn::NotEct },
             ack_size: settings.ack_size,
             sack_option: settings.sack_option,
             header: settings.header,
@@ -210,8 +211,15 @@ impl Host {
         let window = self.room.as_ref().map_or(Ack::ANY, Room::first);
         let ece = self.marks.is_agreed();
         self.trips.sent(self.stamp, now);
-        let ecn = self.marks.own();
-        self.out.push(Ack { role: Role::Syn, ece, echo, echo_retransmission, window, ecn, ..Ack::plain(1, self.ack_size) });
+        self.out.push(Ack {
+            role: Role::Syn,
+            ece,
+            echo,
+            echo_retransmission,
+            window,
+            ecn: self.codepoint(),
+            ..Ack::plain(1, self.ack_size)
+        });
     }
 
     fn open(&mut self, sent: Time, now: Time) {
@@ -339,7 +347,11 @@ impl Host {
             compressed.sent();
         }
         self.trips.sent(self.stamp, now);
-        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.marks.own(), sacks }
+        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.codepoint(), sacks }
+    }
+
+    fn codepoint(&self) -> Ecn {
+        if self.marks.is_agreed() { self.capable } else { Ecn::NotEct }
     }
 
     fn advertise(&mut self) -> u32 {
@@ -423,17 +435,14 @@ impl Host {
         }
     }
 
-    /// The other direction has a FIN of its own: that of this one is acknowledged and not answered.
-    pub fn leave_closing(&mut self) {
-        self.leaves_closing = true;
-    }
-
     fn close(&mut self, now: Time) {
-        if self.leaves_closing {
-            return;
-        }
         self.opening.close(now);
         self.send(Role::Fin, now);
+    }
+
+    /// The application closes when it has sent what it has to send, and not when it has read to the end.
+    pub fn leave_closing(&mut self) {
+        self.reader.leave_closing();
     }
 
     /// The application reads no more.

@@ -23,7 +23,8 @@ pub struct Reader {
     pauses: [Option<Span>; 2],
     stops: Option<Time>,
     resumes: Option<Time>,
-    /// It has read to the end and closes; it has closed.
+    /// It closes when it has read to the end; it does so then; it has done so.
+    closes_at_end: bool,
     closes: Option<Time>,
     has_closed: bool,
 }
@@ -34,11 +35,13 @@ impl Reader {
             unread: VecDeque::new(),
             read: 0,
             piece: settings.read_size,
-            autotune: (settings.receive_window == ReceiveWindow::Autotuned).then(|| Autotune::new(settings)),
+            autotune: (settings.receive_window == ReceiveWindow::Autotuned && settings.buffer_follows_reading)
+                .then(|| Autotune::new(settings)),
             stopped: false,
             pauses: [settings.reader_stops.0, settings.reader_resumes.0],
             stops: None,
             resumes: None,
+            closes_at_end: true,
             closes: None,
             has_closed: false,
         }
@@ -103,9 +106,15 @@ impl Reader {
 
     /// The end of the data has come: it closes once it has read that.
     pub fn meet_end(&mut self, now: Time) {
-        if self.unread.is_empty() && !self.stopped && !self.has_closed && self.closes.is_none() {
+        let has_read = self.unread.is_empty() && !self.stopped;
+        if has_read && self.closes_at_end && !self.has_closed {
             self.closes = Some(now);
         }
+    }
+
+    /// It closes for reasons of its own.
+    pub fn leave_closing(&mut self) {
+        self.closes_at_end = false;
     }
 
     pub fn has_closed(&self) -> bool {

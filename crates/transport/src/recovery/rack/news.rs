@@ -82,7 +82,7 @@ impl Rack {
             short: !old && ack.next == una + 1 && !tcb.plan().is_full_before(ack.next),
         };
         if !old {
-            news.window_update = tcb.is_window_update();
+            news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
             news.echo = self.rules.reduces_for_marks && ack.ece && tcb.uses_ecn();
         }

@@ -165,6 +165,8 @@ impl Rack {
     pub(super) fn time_out(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         tcb.set_timer(None);
         if self.board.outstanding() == 0 {
+            // Marks have closed the window below a segment, and nothing was sent before this.
+            tcb.reopen_window(out);
             return self.push(tcb, now, out);
         }
         tcb.count_timeout();

@@ -1,0 +1,24 @@
+//! Captures of runs, as the project and others read them.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use ecnlab_wire::{Event, Reader};
+
+pub fn events(bytes: &[u8]) -> Vec<Event> {
+    Reader::open(bytes).unwrap().map(Result::unwrap).collect()
+}
+
+/// What tshark prints of a capture with all checksums verified; nothing if it is not installed.
+pub fn tshark(bytes: &[u8], arguments: &[&str]) -> Option<Vec<u8>> {
+    let checked = ["-r", "-", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
+    let mut command = Command::new("tshark");
+    let mut tshark =
+        command.args(checked).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let (mut input, bytes) = (tshark.stdin.take().unwrap(), bytes.to_vec());
+    let writer = std::thread::spawn(move || input.write_all(&bytes));
+    let output = tshark.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success());
+    Some(output.stdout)
+}

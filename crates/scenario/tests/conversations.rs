@@ -1,0 +1,162 @@
+//! Captures of connections that carry data both ways: each is one connection, whose two directions fit together.
+
+mod captures;
+
+use std::collections::BTreeMap;
+
+use captures::{events, tshark};
+use ecnlab_scenario::{Registry, Scenario, no_files};
+use ecnlab_sim::{Options, Simulation, TraceFormat, TraceSpec, Tracer};
+use ecnlab_trace::Check;
+use ecnlab_trace::check::Verdict;
+use ecnlab_units::{Ecn, Time};
+use ecnlab_wire::{End, Event, Flags, Packet, Place, Reader, Version};
+
+/// Six clients at the one end of a link and their servers at the other, who exchange so much; a queue each way.
+fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
+    let text = format!(
+        "name = \"talk\"\nduration = \"40 s\"\nmeasure_from = \"0 s\"\n\n\
+         [[link]]\nname = \"bottleneck\"\nfrom = \"router\"\nto = \"clients\"\nrate = \"5 Mbps\"\ndelay = \"5 ms\"\n\
+         queue = {queue}\nreverse = {{ rate = \"5 Mbps\", queue = {queue} }}\n\n\
+         [[flows]]\nname = \"servers\"\ncount = 6\nto = \"clients\"\naccess = {{ to = \"router\", rate = \"10 Mbps\", delay = \"10 ms\" }}\n\
+         tcp = {{ profile = \"linux\", ecn = true, piggyback = true, quick_acks = 2, delayed_ack_time = \"150 ms\" }}\napp = {app}\n"
+    );
+    let overrides: Vec<_> = overrides.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).unwrap();
+    let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
+    let links = ["servers.access", "servers.access.reverse", "bottleneck", "bottleneck.reverse"].map(str::to_owned).to_vec();
+    let format = TraceFormat::Pcapng { keep: 65_535, version: Version::V4 };
+    let (_, mut tracer) = Simulation::new(&scenario.network, &options, Tracer::new(TraceSpec { format, links })).finish();
+    tracer.finish(options.duration);
+    std::mem::take(tracer.bytes().unwrap())
+}
+
+const ROOM: &str = "{ aqm = \"droptail\", limit = 1000 }";
+const MARKS: &str = "{ aqm = \"ecn\", limit = 30, min_th = 2, max_th = 8, max_p = 0.2 }";
+/// Requests of so many segments that the acknowledgement of the last one waits and rides.
+const APPS: [&str; 3] = [
+    "{ kind = \"exchange\", request = \"42 kB\", response = \"60 kB\", count = 8, connection = \"keep\" }",
+    "{ kind = \"exchange\", request = \"42 kB\", response = \"60 kB\", count = 8, connection = \"new\" }",
+    "{ kind = \"web\", request = \"3 kB\", connections = 2, connection = \"keep\", count = 5 }",
+];
+
+/// What one end of a connection has sent so far, as its own link shows it.
+#[derive(Default)]
+struct Said {
+    syns: u32,
+    fins: u32,
+    /// The number after the last byte sent.
+    next: u32,
+    /// The highest number that it acknowledged.
+    ack: u32,
+    carried_both: u32,
+}
+
+/// Takes in a packet that an end sends; what the other end has said is known where both are seen at once.
+fn take(packet: &Packet, said: &mut Said) {
+    let takes = u32::from(packet.has(Flags::SYN)) + u32::from(packet.has(Flags::FIN)) + packet.payload;
+    said.syns += u32::from(packet.has(Flags::SYN));
+    said.fins += u32::from(packet.has(Flags::FIN));
+    assert!(packet.tcp.seq <= said.next, "a gap before {}", packet.tcp.seq);
+    if takes == 0 {
+        assert_eq!(said.next, packet.tcp.seq, "an acknowledgement has the number of what is sent next");
+    }
+    assert!(packet.tcp.ack >= said.ack, "an acknowledgement is taken back");
+    said.carried_both += u32::from(packet.payload > 0 && packet.tcp.ack > said.ack);
+    (said.next, said.ack) = (said.next.max(packet.tcp.seq + takes), packet.tcp.ack);
+}
+
+/// The packets that servers send and that come to them, at their own links, each by the server's end.
+fn at_servers(events: &[Event]) -> BTreeMap<(End, End), [Said; 2]> {
+    let mut connections: BTreeMap<(End, End), [Said; 2]> = BTreeMap::new();
+    for Event { place, packet, .. } in events {
+        let Place::Interface(interface) = place else { panic!("a capture has interfaces") };
+        // Each link has an interface before it and one after it; of a server's own links the one before what leaves and the one after what comes.
+        let way = match interface % 4 {
+            0 if *interface >= 4 => 0,
+            3 if *interface >= 4 => 1,
+            _ => continue,
+        };
+        let key = if way == 0 { (packet.source, packet.destination) } else { (packet.destination, packet.source) };
+        take(packet, &mut connections.entry(key).or_default()[way]);
+        let [server, client] = &connections[&key];
+        assert!(server.ack <= client.next, "the server acknowledges {} of {}", server.ack, client.next);
+        assert!(client.ack <= server.next, "the client acknowledges {} of {}", client.ack, server.next);
+    }
+    connections
+}
+
+#[test]
+fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
+    for (app, connections) in APPS.iter().zip([6, 48, 12]) {
+        let bytes = talk(app, ROOM, &[]);
+        let seen = at_servers(&events(&bytes));
+        assert_eq!(connections, seen.len(), "{app}");
+        for [server, client] in seen.values() {
+            assert_eq!((1, 1), (server.syns, client.syns), "{app}");
+            let fins = u32::from(app.contains("new"));
+            assert_eq!((fins, fins), (server.fins, client.fins), "{app}");
+        }
+        let rode = seen.values().map(|[server, _]| server.carried_both).sum::<u32>();
+        assert!(rode > 3, "{app}: {rode} responses were the first to acknowledge their request");
+        if app.contains("exchange") {
+            let carried = |of: fn(&[Said; 2]) -> u32| seen.values().map(of).sum::<u32>();
+            let (opens, closes) = (2 * connections as u32, if app.contains("new") { 2 * connections as u32 } else { 0 });
+            assert_eq!(6 * 8 * 102_000 + opens + closes, carried(|[server, client]| server.next + client.next), "{app}");
+        }
+    }
+}
+
+fn checked(bytes: &[u8]) -> Verdict {
+    let mut reader = Reader::open(bytes).unwrap();
+    let mut check = Check::default();
+    while let Some(event) = reader.next() {
+        check.interfaces(reader.interfaces().len());
+        let event = event.unwrap();
+        check.take(&event, reader.records(), event.time);
+    }
+    check.finish()
+}
+
+/// Marks of both directions, each echoed on data and on acknowledgements of the other.
+#[test]
+fn a_check_of_a_conversation_finds_nothing() {
+    for app in APPS {
+        let bytes = talk(app, MARKS, &[]);
+        let events = events(&bytes);
+        let to_clients = |event: &&Event| event.place == Place::Interface(1);
+        let to_servers = |event: &&Event| event.place == Place::Interface(3);
+        let marked = |event: &&Event| event.packet.ecn == Ecn::Ce;
+        let echoes = |event: &&Event| event.packet.payload > 0 && event.packet.has(Flags::ECE);
+        let counts = [
+            events.iter().filter(to_clients).filter(marked).count(),
+            events.iter().filter(to_servers).filter(marked).count(),
+            events.iter().filter(echoes).count(),
+        ];
+        assert!(app.contains("web") || counts.iter().all(|&count| count > 10), "{app}: {counts:?} marks both ways and echoes on data");
+        let verdict = checked(&bytes);
+        assert_eq!(0, verdict.total().violations, "{app}: {:?}", verdict.findings.first());
+        assert_eq!(0, verdict.total().departures, "{app}: {:?}", verdict.findings.first());
+    }
+}
+
+/// Without a loss, and without others in the queue, a server's own host sees nothing strange.
+#[test]
+fn tshark_sees_whole_conversations_where_it_is_installed() {
+    for app in APPS {
+        let bytes = talk(app, ROOM, &[("flows.servers.count", "1")]);
+        // What the host sends comes to its link, and what comes to it leaves the way back.
+        let at_host = ["-Y", "frame.interface_id == 4 || frame.interface_id == 7", "-F", "pcapng", "-w", "-"];
+        let Some(seen) = tshark(&bytes, &at_host) else {
+            eprintln!("tshark is not installed");
+            return;
+        };
+        let strange = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed || frame.cap_len != frame.len \
+                       || tcp.analysis.flags && !tcp.analysis.window_update";
+        let complaints = tshark(&seen, &["-Y", strange]).unwrap();
+        assert_eq!("", String::from_utf8(complaints).unwrap(), "{app}");
+        let conversations = tshark(&seen, &["-T", "fields", "-e", "tcp.stream"]).unwrap();
+        let last = String::from_utf8(conversations).unwrap().lines().map(|stream| stream.parse::<u32>().unwrap()).max();
+        assert_eq!(Some(if app.contains("new") { 7 } else { u32::from(app.contains("web")) }), last, "{app}");
+    }
+}
