@@ -266,7 +266,8 @@ impl<P: Probe> Simulation<P> {
             return self.send(segment, origin, rtt_us);
         }
         let twin = self.flows[origin.flow as usize].twin;
-        let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
+        let as_of_now = self.ride(twin);
+        let rides = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
         let Some(rides) = rides else { return self.send(segment, origin, rtt_us) };
         let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);

@@ -58,9 +58,8 @@ pub trait Recovery {
 
     /// Sends the next new segment whatever the congestion window, with nothing outstanding.
     fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        let seq = tcb.high();
-        tcb.transmit(seq, now, out);
-        tcb.pass_over(seq);
+        tcb.go_on_at_high();
+        tcb.send_window(1, now, out);
     }
 
     /// A three-way handshake is done.

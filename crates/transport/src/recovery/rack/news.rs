@@ -54,6 +54,7 @@ impl News {
 
 impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
+    #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time) -> News {
         let una = tcb.una();
         let old = ack.next < una;
@@ -98,6 +99,7 @@ impl Rack {
     }
 
     /// Takes SACK blocks in; returns how many segments they say were delivered.
+    #[inline(never)]
     fn take_sacks(&mut self, tcb: &Tcb, ack: &Ack, news: &mut News, now: u64) -> u64 {
         let twice = self.report_of_twice(ack, news);
         let mut delivered = twice.map_or(0, |(from, to)| to - from);
@@ -117,8 +119,11 @@ impl Rack {
         blocks.sort_unstable();
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
-            for seq in from.max(self.board.base())..to.min(self.board.end()) {
+            let mut at = from.max(self.board.base());
+            // What is sacked already is news only in a report.
+            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to) } {
                 delivered += u64::from(self.take_sack(tcb.una(), seq, report, news, now, min_rtt));
+                at = seq + 1;
             }
         }
         if self.state != super::State::Loss || self.undo.is_armed() {
