@@ -81,12 +81,7 @@ impl Bits {
 
     #[inline]
     pub fn role(self) -> Role {
-        match self.0 >> Bits::ROLE & 3 {
-            0 => Role::Plain,
-            1 => Role::Syn,
-            2 => Role::Fin,
-            _ => Role::Pure,
-        }
+        [Role::Plain, Role::Syn, Role::Fin, Role::Pure][usize::from(self.0 >> Bits::ROLE & 3)]
     }
 
     /// The application has written no more for now.
@@ -131,7 +126,7 @@ pub struct Origin {
 }
 
 impl Packet {
-    #[inline]
+    #[inline(always)]
     pub fn of_segment(segment: &Segment, origin: Origin, sent: Time, rtt_us: u32) -> Packet {
         let bits = Bits::new(segment.role, segment.cwr, segment.ece, segment.retransmission);
         let push = if segment.push { Bits::PUSH } else { 0 };
@@ -223,8 +218,8 @@ impl Packet {
         }
     }
 
-    #[inline]
-    fn ack(&self, Aside { sacks, window, .. }: Aside) -> Ack {
+    #[inline(always)]
+    fn ack(&self, sacks: Sacks, window: u32) -> Ack {
         Ack {
             next: self.seq,
             size: self.size,
@@ -279,6 +274,7 @@ impl Arena {
         Arena { free: NONE, ..Arena::default() }
     }
 
+    #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         self.live += 1;
         if self.free == NONE {
@@ -290,7 +286,7 @@ impl Arena {
         id
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn insert_ack(&mut self, ack: &mut Ack, origin: Origin) -> PacketId {
         let mut packet = Packet::of_ack(ack, origin);
         if !ack.sacks.is_empty() || ack.window != Ack::ANY {
@@ -342,10 +338,15 @@ impl Arena {
     }
 
     /// Takes an acknowledgement out of the network.
-    #[inline]
+    #[inline(always)]
     pub fn release_ack(&mut self, id: PacketId) -> Ack {
-        let aside = self[id].aside().map_or_else(Aside::default, |place| self.take_back(place));
-        let ack = self[id].ack(aside);
+        let ack = match self[id].aside() {
+            None => self[id].ack(Sacks::default(), Ack::ANY),
+            Some(place) => {
+                let Aside { sacks, window, .. } = self.take_back(place);
+                self[id].ack(sacks, window)
+            }
+        };
         self.release(id);
         ack
     }

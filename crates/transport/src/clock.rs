@@ -25,6 +25,8 @@ pub const PERIOD: u64 = 512;
 #[derive(Clone, Copy, Debug)]
 pub struct HostClock {
     tick: Span,
+    /// 2^64 / tick: a sender counts ticks many times for each acknowledgement, and a product costs less than a quotient.
+    ticks_in_2_64: u64,
     /// How far the clock has gone at time zero.
     phase: Span,
     wheel: bool,
@@ -33,7 +35,8 @@ pub struct HostClock {
 impl HostClock {
     /// A clock that has gone for `phase` at time zero, below [`PERIOD`] ticks.
     pub fn new(settings: &Settings, phase: Span) -> HostClock {
-        HostClock { tick: settings.tick, phase, wheel: settings.timer_wheel }
+        let tick = settings.tick;
+        HostClock { tick, ticks_in_2_64: u64::MAX / tick.picos().max(1), phase, wheel: settings.timer_wheel }
     }
 
     /// One tick.
@@ -43,12 +46,25 @@ impl HostClock {
 
     /// Ticks that the clock has counted.
     pub fn ticks(&self, at: Time) -> u64 {
-        (at.picos() + self.phase.picos()) / self.tick.picos()
+        self.whole_ticks(at.picos() + self.phase.picos()).0
     }
 
     /// A span in ticks, rounded up.
     pub fn ticks_of(&self, span: Span) -> u64 {
-        span.picos().div_ceil(self.tick.picos())
+        let (ticks, left) = self.whole_ticks(span.picos());
+        ticks + u64::from(left > 0)
+    }
+
+    /// So many picoseconds in ticks, and what is left of them.
+    fn whole_ticks(&self, picos: u64) -> (u64, u64) {
+        let tick = self.tick.picos();
+        // Rounded down twice: at most two too few.
+        let mut ticks = ((u128::from(picos) * u128::from(self.ticks_in_2_64)) >> 64) as u64;
+        let mut left = picos - ticks * tick;
+        while left >= tick {
+            (ticks, left) = (ticks + 1, left - tick);
+        }
+        (ticks, left)
     }
 
     /// Milliseconds that the clock has counted: what timestamps show (RFC 7323, section 5.4).
@@ -62,10 +78,12 @@ impl HostClock {
     }
 
     /// When a timer goes off that is set now for `delay`.
+    #[inline]
     pub fn expiry(&self, now: Time, delay: Span) -> Time {
-        if !self.wheel {
-            return now + delay;
-        }
+        if self.wheel { self.on_wheel(now, delay) } else { now + delay }
+    }
+
+    fn on_wheel(&self, now: Time, delay: Span) -> Time {
         let ahead = self.ticks_of(delay);
         let mut shift = 0;
         let mut reach = FIRST_LEVEL;
@@ -96,6 +114,18 @@ mod tests {
     fn fires(delay_millis: u64) -> u64 {
         let now = Time::ZERO + Span::from_micros(500);
         clock().expiry(now, Span::from_millis(delay_millis)).picos() / Span::from_millis(1).picos()
+    }
+
+    #[test]
+    fn ticks_are_the_quotient_at_every_edge() {
+        for tick in [1, 2, 3, 7, 1_000_000, 4_000_000_000, 10_000_000_000, u64::MAX / 2, u64::MAX] {
+            let settings = Settings { tick: Span::from_picos(tick), ..profile::settings("ns2") };
+            let clock = HostClock::new(&settings, Span::ZERO);
+            for picos in [0, 1, tick - 1, tick, tick.saturating_add(1), 1_000_000 * (tick / 1_000_000), u64::MAX - 1, u64::MAX] {
+                let counted = (clock.ticks(Time::from_picos(picos)), clock.ticks_of(Span::from_picos(picos)));
+                assert_eq!((picos / tick, picos.div_ceil(tick)), counted, "{picos} in ticks of {tick}");
+            }
+        }
     }
 
     #[test]

@@ -89,16 +89,16 @@ fn flags() -> impl Strategy<Value = Members> {
         "ect_on_retransmission",
         "receiver_ecn",
         "handshake_sample",
-        "whole_window",
-        "undo",
-        "frto",
-        "timer_wheel",
-        "gso",
-        "dctcp_ect_on_all",
-        "fin",
         "fin_on_data",
         "join_writes",
         "nagle",
+        "timer_wheel",
+        "whole_window",
+        "undo",
+        "frto",
+        "gso",
+        "dctcp_ect_on_all",
+        "fin",
         "compressed_sacks",
         "interactive",
         "window_scaling",
@@ -126,26 +126,30 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("sack_blocks", &["0", "1", "2", "3", "4"]),
         choice("delayed_ack_rule", &["fixed", "arrivals", "quick"]),
         choice("delayed_ack_time", &["1 ms", "40 ms", "500 ms"]),
+        choice("lost_syn", &["rfc6298", "sample"]),
+        choice("idle_restart", &["off", "initial", "halve"]),
+        choice("window_validation", &["off", "flight", "largest-flight"]),
         choice("max_burst", &["0", "1", "3"]),
         choice("min_window", &["0", "1", "2"]),
-        choice("hystart", &["off", "plus-plus", "train-delay"]),
-        choice("window_validation", &["off", "flight", "largest-flight"]),
-        choice("idle_restart", &["off", "initial", "halve"]),
         choice("prr_bound", &["slow-start", "safe-ack"]),
         choice("prr_of", &["window", "flight"]),
         choice("mark_reduction", &["at-once", "prr"]),
-        choice("lost_syn", &["rfc6298", "sample"]),
         choice("tick", &["0.000001 s", "1 ms", "4 ms", "10 ms", "0.1 s"]),
         choice("quick_acks", &["0", "1", "16"]),
         choice("receive_window", &["any", "fixed", "autotuned"]),
-        choice("receive_buffer", &["4608 B", "10000 B", "100000 B"]),
+        choice("receive_buffer", &["4608 B", "10000 B", "16384 B", "65536 B", "262144 B"]),
+        choice("receive_buffer_max", &["262144 B", "1000000 B"]),
+        choice("read_size", &["1000 B", "4096 B"]),
+        choice("reader_stops", &["0 s", "0.1 s"]),
     ];
     prop::collection::vec(one, 0..8)
 }
 
 fn case() -> impl Strategy<Value = Case> {
     (prop::sample::select(cases::all()), flags(), choices()).prop_filter_map("settings contradict each other", |(case, flags, choices)| {
-        let members: Members = flags.into_iter().chain(choices).collect();
+        // A reader that stops for good leaves the transfer where it is.
+        let resumes = choices.iter().any(|(name, _)| *name == "reader_stops").then(|| ("reader_resumes", "2 s".to_owned()));
+        let members: Members = flags.into_iter().chain(choices).chain(resumes).collect();
         let members: Vec<(&str, &str)> = members.iter().map(|(name, text)| (*name, text.as_str())).collect();
         case.with(&members)
     })

@@ -25,7 +25,7 @@ pub struct Histogram<const BITS: u32> {
 }
 
 impl<const BITS: u32> Histogram<BITS> {
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, span: Span) {
         self.count += 1;
         self.sum_us += micros(span);

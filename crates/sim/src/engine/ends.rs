@@ -13,20 +13,22 @@ use crate::probe::{Made, Probe, Twin};
 
 impl<P: Probe> Simulation<P> {
     /// A packet has reached its sink.
+    // Each packet comes here, or to `acknowledge`: what they do stands in the loop itself.
+    #[inline(always)]
     pub(super) fn sink(&mut self, id: PacketId) {
         let packet = self.packets[id];
         if packet.bits.is_ridden() {
             return self.sink_ridden(id);
         }
         self.packets.release(id);
-        let Some(mut taken) = self.take(&packet) else { return };
-        if let Some(ack) = &mut taken.arrival.held {
-            self.send_ack(packet.flow, ack);
-        }
-        if let Some(ack) = &mut taken.arrival.ack {
-            self.send_ack(packet.flow, ack);
-        }
-        self.tell_of_delivery(packet.flow, taken.heard);
+        self.take(&packet, |simulation, arrival| {
+            if let Some(ack) = &mut arrival.held {
+                simulation.send_ack(packet.flow, ack);
+            }
+            if let Some(ack) = &mut arrival.ack {
+                simulation.send_ack(packet.flow, ack);
+            }
+        });
     }
 
     /// Data has reached its sink on which an acknowledgement of the other direction rides. That is taken first, then the data; and what the
@@ -43,30 +45,29 @@ impl<P: Probe> Simulation<P> {
         let is_sample = self.flows[twin as usize].sender.tcp().is_some_and(|sender| ack.next > sender.una());
         self.hear(twin, &ack, is_sample);
         let turn = self.let_act(twin, |sender, now, out| sender.acknowledge_on_data(&ack, now, out));
-        if let Some(Taken { mut arrival, heard }) = self.take(&packet) {
+        self.take(&packet, |simulation, arrival| {
             if let Some(ack) = &mut arrival.held {
-                self.send_ack(packet.flow, ack);
+                simulation.send_ack(packet.flow, ack);
             }
-            if let Some(mut ack) = self.send_turn(twin, turn, arrival.ack) {
-                self.send_ack(packet.flow, &mut ack);
+            if let Some(mut ack) = simulation.send_turn_with_ack(twin, turn, arrival.ack.take()) {
+                simulation.send_ack(packet.flow, &mut ack);
             }
-            self.tell_of_delivery(packet.flow, heard);
-        }
+        });
         self.end_transfer_if_done(twin);
     }
 
-    /// Lets the sink take a packet; nothing comes of one of an earlier connection.
+    /// Lets the sink take a packet, sends what comes of it and tells the application; nothing comes of one of an earlier connection.
     #[inline(always)]
-    fn take(&mut self, packet: &Packet) -> Option<Taken> {
+    fn take(&mut self, packet: &Packet, send: impl FnOnce(&mut Self, &mut Arrival)) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.received += 1;
         if !flow.is_of_now(packet.connection, packet.sent) {
-            return None;
+            return;
         }
         let segment = packet.segment();
         self.probe.received(self.now, packet.flow, &segment);
         let before = flow.sink.deadline();
-        let arrival = flow.sink.receive(&segment, packet.sent, self.now);
+        let mut arrival = flow.sink.receive(&segment, packet.sent, self.now);
         let mut heard = 0;
         if packet.role() != Role::Pure {
             let (new_bytes, carried) = flow.sender.brought(&segment, arrival.delivered, flow.sink.next());
@@ -81,14 +82,9 @@ impl<P: Probe> Simulation<P> {
             heard = if flow.hears_deliveries { new_bytes } else { 0 };
         }
         self.update_sink_deadline(packet.flow, before);
-        Some(Taken { arrival, heard })
-    }
-
-    /// Tells a flow's application how many bytes more its sink can read, if any.
-    #[inline(always)]
-    fn tell_of_delivery(&mut self, flow: u32, bytes: u64) {
-        if bytes > 0 {
-            self.tell_of(flow, |member| Event::Delivered(member, bytes));
+        send(self, &mut arrival);
+        if heard > 0 {
+            self.tell_of(packet.flow, |member| Event::Delivered(member, heard));
         }
     }
 
@@ -103,6 +99,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sets a sink's deadline if it is not what it was `before`.
+    #[inline(always)]
     fn update_sink_deadline(&mut self, flow: u32, before: Option<Time>) {
         let flow = &self.flows[flow as usize];
         match flow.sink.deadline() {
@@ -208,8 +205,10 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let turn = self.let_act(at, act);
-        if let Some(mut ack) = self.send_turn(at, turn, None) {
-            self.send_ack(self.flows[at as usize].twin, &mut ack);
+        if self.flows[at as usize].twin == NONE {
+            self.send_turn(at, turn, Self::send);
+        } else {
+            self.send_turn_with_ack(at, turn, None);
         }
     }
 
@@ -224,17 +223,23 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Sends what a sender made and sets its timer. `ack` is an acknowledgement of its twin that may ride; returns it if nothing took it along.
+    #[inline(never)]
+    fn send_turn_with_ack(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
+        self.send_turn(at, turn, |simulation, segment, origin, rtt_us| simulation.send_ridden(segment, origin, rtt_us, &mut ack));
+        ack
+    }
+
+    /// Sends what a sender made and sets its timer.
     #[inline(always)]
-    fn send_turn(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
+    fn send_turn(&mut self, at: u32, turn: Turn, mut send: impl FnMut(&mut Self, &Segment, Origin, u32)) {
         let Turn { mut segments, before } = turn;
         let flow = &self.flows[at as usize];
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
-        let (timer, twin, origin) = (flow.timer, flow.twin, flow.origin(at, flow.forward, flow.bits));
+        let (timer, origin) = (flow.timer, flow.origin(at, flow.forward, flow.bits));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
         for segment in &segments {
             self.probe.sent(self.now, at, segment);
-            let packet = Packet::of_segment(segment, origin, self.now, rtt_us);
-            if twin == NONE { self.send(packet, origin) } else { self.send_ridden(packet, origin, twin, &mut ack) }
+            send(self, segment, origin, rtt_us);
         }
         segments.clear();
         self.outbox = segments;
@@ -243,12 +248,11 @@ impl<P: Probe> Simulation<P> {
             None if before.is_some() => self.deadlines.clear(timer),
             _ => {}
         }
-        ack
     }
 
-    #[inline]
-    fn send(&mut self, packet: Packet, origin: Origin) {
-        let id = self.packets.insert(packet);
+    #[inline(never)]
+    fn send(&mut self, segment: &Segment, origin: Origin, rtt_us: u32) {
+        let id = self.packets.insert(Packet::of_segment(segment, origin, self.now, rtt_us));
         self.tell_of_made(id, None);
         self.enter(self.hops[origin.cursor as usize], id);
     }
@@ -256,12 +260,14 @@ impl<P: Probe> Simulation<P> {
     /// Sends data with an acknowledgement of the twin on it: that at hand, unless it answers a SYN or a FIN, or else what there is to say now.
     /// SACK blocks are options of the header, which make the packet so much larger.
     #[inline(never)]
-    fn send_ridden(&mut self, mut packet: Packet, origin: Origin, twin: u32, ack: &mut Option<Ack>) {
-        if packet.role() == Role::Pure {
-            return self.send(packet, origin);
+    fn send_ridden(&mut self, segment: &Segment, origin: Origin, rtt_us: u32, ack: &mut Option<Ack>) {
+        if segment.role == Role::Pure {
+            return self.send(segment, origin, rtt_us);
         }
-        let rides = ack.take_if(|ack| ack.role == Role::Plain).or_else(|| self.ride(twin));
-        let Some(rides) = rides else { return self.send(packet, origin) };
+        let twin = self.flows[origin.flow as usize].twin;
+        let as_of_now = self.ride(twin);
+        let Some(rides) = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now) else { return self.send(segment, origin, rtt_us) };
+        let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;
         let told = P::LINKS.then(|| rides.clone());
@@ -290,13 +296,6 @@ impl<P: Probe> Simulation<P> {
             self.probe.made(self.now, id, packet, &Made { endpoint: &flow.sender, ack, twin });
         }
     }
-}
-
-/// What came of a packet that its sink took.
-struct Taken {
-    arrival: Arrival,
-    /// Bytes that the application hears of.
-    heard: u64,
 }
 
 /// What a sender made when it acted, and when it was to be woken before.

@@ -31,16 +31,16 @@ pub struct Plan {
     /// The first segment that is not passed and carries less than a full payload, or the FIN.
     first_short: u64,
     segments: u64,
+    /// Bytes of application data in a full segment.
+    full: u32,
+    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
+    largest_window: u32,
     /// The first segment that has not gone and carries PSH.
     next_push: u64,
     /// All before it are passed.
     passed: u64,
     /// What an endless flow has none of, so that it takes no room among what every segment reads.
     ends: Option<Box<Ends>>,
-    /// Bytes of application data in a full segment.
-    full: u32,
-    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
-    largest_window: u32,
     syn: bool,
     has_fin: bool,
     fin_on_data: bool,
@@ -326,11 +326,16 @@ impl Plan {
 
     /// What a segment brings that has arrived, when `delivered` more segments can be read, the last of them before `next`: the bytes that can be
     /// read, and those that it carries itself. Of a segment that is passed its `size` tells the latter.
-    #[inline]
+    #[inline(always)]
     pub fn brought(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         if self.is_full_before(next.max(seq + 1)) {
             return (delivered * u64::from(self.full), self.full);
         }
+        self.brought_short(seq, delivered, next, passed)
+    }
+
+    #[cold]
+    fn brought_short(&self, seq: u64, delivered: u64, next: u64, passed: impl FnOnce() -> u32) -> (u64, u32) {
         let read = self.bytes_before(next) - self.bytes_before(next - delivered);
         (read, if seq < next - delivered { passed() } else { self.payload(seq) })
     }

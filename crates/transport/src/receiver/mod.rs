@@ -30,7 +30,6 @@ pub struct Receiver {
     next: u64,
     /// What a host's stack does, in place of all that follows.
     host: Option<Box<Host>>,
-    delay: Option<AckDelay>,
     /// Of a three-way handshake.
     replies: Option<Box<Replies>>,
     ack_size: u32,
@@ -44,11 +43,14 @@ pub struct Receiver {
     delays_repeated: bool,
     /// Nothing is delayed and there is no handshake: the receiver is never woken.
     answers_at_once: bool,
+    /// Acknowledgements may ride on data of the other direction.
+    may_ride: bool,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
+    delay: Option<AckDelay>,
     held: Option<Held>,
     recent_blocks: RecentBlocks,
-    /// What the last acknowledgement echoed: when a segment was sent, and whether that was a retransmission.
+    /// What the last acknowledgement echoed, where one may ride on data: when a segment was sent, and whether that was a retransmission.
     echoed: (Time, bool),
     quick_acks: u64,
     sack_option: u32,
@@ -61,6 +63,12 @@ struct Held {
     segment: Segment,
     sent: Time,
     until: Time,
+}
+
+/// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
+/// follow (RFC 7323, section 2). None of one that says nothing of it.
+pub fn announced(settings: &Settings) -> Option<(u32, u32)> {
+    host::room::Room::new(settings).map(|room| (room.first(), room.scale()))
 }
 
 /// What an arriving segment brought.
@@ -93,6 +101,7 @@ impl Receiver {
             sack_option: settings.sack_option,
             recent_blocks: RecentBlocks::new(settings.reported_blocks()),
             echoed: (Time::ZERO, false),
+            may_ride: settings.piggyback,
             reports_twice: settings.dsack && settings.reported_blocks() > 0,
             reports_blocks: settings.reported_blocks() > 0,
             answers_at_once: !settings.delayed_ack && !three_way,
@@ -245,7 +254,9 @@ impl Receiver {
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.next, self.ack_size)
         };
-        self.echoed = (ack.echo, ack.echo_retransmission);
+        if self.may_ride {
+            self.echoed = (ack.echo, ack.echo_retransmission);
+        }
         if self.reports_blocks && (twice || !self.beyond.is_empty()) {
             self.report_blocks(segment.seq, twice, &mut ack);
         }

@@ -154,7 +154,7 @@ impl VegasRecovery {
             return;
         }
         self.watch -= 1;
-        if self.expired(tcb.una(), at) && tcb.una() < tcb.available() {
+        if self.expired(tcb.una(), at) && tcb.has_first() {
             tcb.set_duplicates(self.threshold);
             self.resend(tcb, now, out);
         } else {
@@ -173,7 +173,7 @@ impl VegasRecovery {
         if self.expired(tcb.una(), at) || count == self.threshold {
             let timed_out = !tcb.last_cut().is_passed(tcb.una()) && tcb.last_cut().is_for(CutFor::Timeout);
             let may_act = !(tcb.settings().single_fast_retransmit && timed_out);
-            if may_act && tcb.una() < tcb.available() {
+            if may_act && tcb.has_first() {
                 self.react(tcb, at, now, out);
             }
         } else if count > self.threshold {

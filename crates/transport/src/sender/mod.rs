@@ -95,6 +95,9 @@ impl Sender {
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.acknowledged(&mut self.tcb, ack, now, out);
+        if was_idle && self.tcb.is_opened() {
+            self.recovery.fill(&mut self.tcb, now, out);
+        }
         self.tcb.watch_window(was_idle, now);
         self.tcb.run_timer_below_one(now);
     }

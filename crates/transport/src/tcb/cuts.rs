@@ -5,7 +5,7 @@ use ecnlab_units::{Level, Time};
 use super::{CutFor, Output, Tcb};
 use crate::response;
 use crate::segment::Ack;
-use crate::settings::{CutFrom, Halving, ResponseName};
+use crate::settings::{CutFrom, Halving};
 use crate::window::{CongestionControl, CutCause};
 
 impl Tcb {
@@ -20,10 +20,9 @@ impl Tcb {
     }
 
     /// Responds to an echo of marks, before anything else of an acknowledgement is looked at.
-    #[inline]
+    #[inline(always)]
     pub fn respond_to_echo(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        // Without a response nothing says CWR, and the echo that stays on must not keep the window from growing.
-        if !self.ecn.in_use() || self.settings.response == ResponseName::None || self.settings.reduces_for_marks() {
+        if !(self.ecn.in_use() && self.responds_at_once) {
             return self.ecn.pass_over();
         }
         let level = self.ecn.read(ack, self.settings.ecn_echo);

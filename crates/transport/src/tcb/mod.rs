@@ -94,8 +94,13 @@ pub struct Tcb {
     ecn: EcnState,
     /// The response looks at every acknowledgement.
     observed: bool,
+    /// An echo of a mark is responded to before recovery takes the acknowledgement. Without a response nothing says CWR, and the echo that stays
+    /// on must not keep the window from growing.
+    responds_at_once: bool,
     /// Congestion control looks at round-trip times, and recovery shows it none.
     sampled: bool,
+    /// The other side tells of its window.
+    hears_window: bool,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -111,9 +116,8 @@ pub struct Tcb {
     usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
-    clock: HostClock,
     /// Where recovery takes samples by itself.
-    min_rtt: MinRtt,
+    min_rtt: Option<Box<MinRtt>>,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
     offer: Offer,
@@ -134,6 +138,8 @@ impl Tcb {
             duplicates: 0,
             ecn: EcnState::new(&settings),
             observed: settings.response == ResponseName::Dctcp,
+            responds_at_once: settings.response != ResponseName::None && !settings.reduces_for_marks(),
+            hears_window: false,
             sampled: settings.recovery != RecoveryName::Rack && control.reads_samples(),
             plan: Plan::new(&settings, demand),
             control,
@@ -147,8 +153,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             usage: Usage::of(&settings),
             resent: None,
-            clock,
-            min_rtt: MinRtt::new(clock),
+            min_rtt: (settings.recovery == RecoveryName::Rack).then(|| Box::new(MinRtt::new(clock))),
             room: u64::MAX,
             offer: Offer::default(),
             settings,
@@ -229,7 +234,23 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+        self.high < self.available() && self.high < self.window_end()
+    }
+
+    /// Whether the first segment that is not acknowledged may be sent, again or for the first time.
+    pub fn has_first(&self) -> bool {
+        self.una < self.high || self.has_new()
+    }
+
+    /// One past the last segment that the receiver's window has room for.
+    #[inline]
+    pub fn window_end(&self) -> u64 {
+        self.room.min(self.una + self.settings.max_window)
+    }
+
+    /// Whether the other side's window has room for a segment, or had as it went first.
+    pub fn fits(&self, seq: u64) -> bool {
+        seq < self.room.max(self.high)
     }
 
     /// New segments that there are to send and that the receiver's window has room for.
@@ -420,7 +441,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
+        self.retransmit_at = Some(self.estimator.clock().expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.

@@ -24,7 +24,7 @@ const MOST_COUNTED: u32 = 15;
 pub struct Offer {
     /// Bytes beyond the first segment that is not acknowledged; [`Ack::ANY`] as long as the other side says nothing of it.
     bytes: u32,
-    /// The acknowledgement at hand has told of it.
+    /// The last acknowledgement that told of it brought news.
     updated: bool,
     /// When to probe.
     probe_at: Option<Time>,
@@ -42,17 +42,20 @@ impl Tcb {
     /// Takes the offered window from an acknowledgement, before anything else of it.
     #[inline]
     pub fn take_window(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
-        let advances = ack.next > self.una;
-        self.offer.updated = advances;
-        if ack.window != Ack::ANY && ack.next >= self.una {
-            self.offer.updated = advances || self.offer.bytes == Ack::ANY || ack.window > self.offer.bytes;
-            if self.offer.updated {
-                self.take_offer(ack, now, out);
-            }
+        if ack.window != Ack::ANY {
+            self.hear_window(ack, now, out);
+        }
+    }
+
+    fn hear_window(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        self.offer.updated = ack.next > self.una || ack.next == self.una && (!self.hears_window || ack.window > self.offer.bytes);
+        if self.offer.updated {
+            self.take_offer(ack, now, out);
         }
     }
 
     fn take_offer(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        self.hears_window = true;
         let changed = self.offer.bytes != ack.window;
         self.offer.bytes = ack.window;
         if ack.next > self.una {
@@ -65,14 +68,14 @@ impl Tcb {
         }
     }
 
-    /// Whether the acknowledgement at hand has told of the window.
-    pub fn is_window_update(&self) -> bool {
-        self.offer.updated
+    /// Whether an acknowledgement, which is at hand, has told of the window, or of more than was acknowledged.
+    pub fn is_window_update(&self, ack: &Ack) -> bool {
+        if ack.window == Ack::ANY { ack.next > self.una } else { self.offer.updated }
     }
 
     /// What there is to send has changed: how much of it fits.
     pub(super) fn find_room(&mut self) {
-        if self.offer.bytes != Ack::ANY {
+        if self.hears_window {
             self.room = self.una + self.plan.segments_within(self.una, self.offer.bytes);
         }
     }
@@ -87,11 +90,17 @@ impl Tcb {
         self.outstanding() == 0 && self.high < self.available() && self.high >= self.room
     }
 
+    /// Whether the offered window has room for the next segment while nothing is outstanding, so that no further acknowledgement will come.
+    #[inline]
+    pub fn is_opened(&self) -> bool {
+        self.offer.bytes != Ack::ANY && self.outstanding() == 0 && self.has_new()
+    }
+
     /// What might be sent has been: sets the timer of the probes, or ends it. `was_idle` says that an acknowledgement came with nothing
     /// outstanding, so that it answers a probe or opens the window.
     #[inline]
     pub fn watch_window(&mut self, was_idle: bool, now: Time) {
-        if self.offer.bytes != Ack::ANY {
+        if self.hears_window {
             self.set_probe_timer(was_idle, now);
         }
     }
@@ -111,7 +120,7 @@ impl Tcb {
 
     fn probe_time(&self, doublings: u32, now: Time) -> Time {
         let wait = self.timeout().max(self.settings.rto_min) * (1 << doublings.min(MOST_DOUBLINGS));
-        self.clock.expiry(now, wait.min(self.settings.rto_max))
+        self.estimator.clock().expiry(now, wait.min(self.settings.rto_max))
     }
 
     /// A probe is due. If there is room for a part of the next segment, that part is made a segment, which is for recovery to send; returns

@@ -9,9 +9,11 @@ use crate::window::CongestionControl;
 
 impl Tcb {
     /// Sends new segments as far as the window allows, at most `most` and the sender's own limit.
+    #[inline]
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
-        let limit = self.available().min(self.una + self.usable_window()).min(self.room);
+        // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
+        let limit = self.available().min(self.una + self.usable_window()).min(self.room.max(self.high));
         while self.next < limit && left > 0 && self.may_pace(now) {
             self.send_next(now, out);
             left -= 1;
@@ -31,7 +33,7 @@ impl Tcb {
 
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
     pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
-        let in_receiver_window = self.next < (self.una + self.settings.max_window).min(self.room);
+        let in_receiver_window = self.next < self.window_end();
         let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
         if in_receiver_window && in_limited_window && self.next < self.available() {
             self.send_next(now, out);
@@ -48,6 +50,7 @@ impl Tcb {
     }
 
     /// Sends a segment, new or again, and sees to it that the retransmission timer runs.
+    #[inline(never)]
     pub fn transmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let nothing_outstanding = self.una == self.high;
         self.emit(seq, now, out);
@@ -57,6 +60,7 @@ impl Tcb {
     }
 
     /// Sends a segment again, by a timeout or not, and leaves the timer to the caller.
+    #[inline(never)]
     pub fn emit_again(&mut self, seq: u64, by_timeout: bool, now: Time, out: &mut impl Output) {
         self.emit(seq, now, out);
         if !by_timeout {
@@ -77,6 +81,8 @@ impl Tcb {
     }
 
     /// Sends a segment, new or again, and leaves the timer to the caller.
+    // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
+    #[inline(always)]
     pub fn emit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let retransmission = seq < self.high;
         let segment = Segment {

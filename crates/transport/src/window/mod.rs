@@ -183,7 +183,7 @@ impl Control {
 }
 
 impl CongestionControl for Control {
-    #[inline]
+    #[inline(always)]
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         each!(&mut self.algorithm, algorithm => algorithm.acknowledged(window, acked));
     }

@@ -85,6 +85,21 @@ impl Board {
         self.records.get(seq.checked_sub(self.base)? as usize)
     }
 
+    /// A segment from `seq` on before `to`, if there is one in flight.
+    pub fn next_before(&self, seq: u64, to: u64) -> Option<u64> {
+        (seq < to.min(self.end())).then_some(seq)
+    }
+
+    /// The first segment from `seq` on before `to` that is not sacked; `seq` is not acknowledged.
+    pub fn next_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
+        let to = to.min(self.end());
+        if seq >= to {
+            return None;
+        }
+        let mut records = self.records.range((seq - self.base) as usize..(to - self.base) as usize);
+        records.position(|record| !record.sacked).map(|ahead| seq + ahead as u64)
+    }
+
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {
         self.order.push_back((self.end(), now));
@@ -193,19 +208,17 @@ impl Board {
     /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
     pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
         let mut kept = Vec::new();
-        while let Some((seq, at)) = self.order.pop_front() {
-            let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) else { continue };
-            let found = if record.waits() { Found::InTime } else { ask(seq, record) };
-            match found {
-                Found::Lost => {
-                    self.lose(seq);
-                }
-                Found::InTime => kept.push((seq, at)),
-                Found::Stop => {
-                    self.order.push_front((seq, at));
-                    break;
+        while let Some(&(seq, at)) = self.order.front() {
+            if let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) {
+                match if record.waits() { Found::InTime } else { ask(seq, record) } {
+                    Found::Lost => {
+                        self.lose(seq);
+                    }
+                    Found::InTime => kept.push((seq, at)),
+                    Found::Stop => break,
                 }
             }
+            self.order.pop_front();
         }
         kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
     }
