@@ -22,7 +22,7 @@ mod marks;
 mod opening;
 mod quick;
 mod reader;
-mod room;
+pub(super) mod room;
 mod trips;
 
 use ecnlab_units::{Ecn, Span, Time};

@@ -208,19 +208,17 @@ impl Board {
     /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
     pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
         let mut kept = Vec::new();
-        while let Some((seq, at)) = self.order.pop_front() {
-            let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) else { continue };
-            let found = if record.waits() { Found::InTime } else { ask(seq, record) };
-            match found {
-                Found::Lost => {
-                    self.lose(seq);
-                }
-                Found::InTime => kept.push((seq, at)),
-                Found::Stop => {
-                    self.order.push_front((seq, at));
-                    break;
+        while let Some(&(seq, at)) = self.order.front() {
+            if let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) {
+                match if record.waits() { Found::InTime } else { ask(seq, record) } {
+                    Found::Lost => {
+                        self.lose(seq);
+                    }
+                    Found::InTime => kept.push((seq, at)),
+                    Found::Stop => break,
                 }
             }
+            self.order.pop_front();
         }
         kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
     }
