@@ -46,7 +46,7 @@ class Network:
 
 ONE_OF_EACH = ("flows.*.count=1",)
 ONE_ARRIVAL = ("flows.*.app.count=1",)
-# Linux' transport as profile `linux` has it (RACK-TLP, HyStart++), with the packets and the ACK for each packet of the other rows.
+# Linux' transport as profile `linux` has it (RACK-TLP, undo, HyStart), with the packets and the ACK for each packet of the other rows.
 CUBIC_SACK = ('flows.*.tcp.profile="linux"', 'flows.*.tcp.packet_size="1000 B"', "flows.*.tcp.delayed_ack=false")
 
 NETWORKS = (

@@ -89,6 +89,12 @@ def test_show_says_when_a_parameter_is_read_if_not_always(command: Command) -> N
     assert "Read only with" in lines
 
 
+def test_an_alias_shows_and_lists_what_it_stands_for(command: Command) -> None:
+    assert command("show", "linux").out == command("show", "linux-6.1").out
+    assert "linux stands for it" in command("show", "linux").out
+    assert "linux-6.1      Linux 6.1; linux stands for it" in command("list", "tcp").out.splitlines()
+
+
 @pytest.mark.parametrize("name", ["linux", "ns2-2001", "cubic"])
 def test_what_a_profile_or_a_variant_sets_is_a_table_of_values_that_fits_120_columns(command: Command, name: str) -> None:
     lines = command("show", name).out.splitlines()

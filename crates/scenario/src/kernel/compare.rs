@@ -103,6 +103,7 @@ fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static s
         (our.sacks == their.sacks, "SACK blocks"),
         (our.window.is_none() || our.window == their.window || !window, "window"),
         (our.ecn[0] == their.ecn[0], "ECN field"),
+        (our.tsecr.is_none() || our.tsecr == their.tsecr, "timestamp's echo"),
         (apart <= TOLERANCE, "time"),
     ];
     fields.into_iter().find(|(same, _)| !same).map(|(_, name)| name)

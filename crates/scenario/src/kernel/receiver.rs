@@ -17,8 +17,9 @@ pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
     if !segments.fit() {
         return Err("not comparable: data that was sent again was cut otherwise".to_owned());
     }
-    let receiver = Receiver::new(settings, HostClock::new(settings, boot(case)));
-    let mut stage = Stage { receiver, segments, sent: Vec::new(), next: 1, closed: false };
+    let clock = HostClock::new(settings, boot(case));
+    let stamps = settings.timestamps.then_some(clock);
+    let mut stage = Stage { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
     for (time, event) in events(case) {
         stage.run_timers(time);
         match event {
@@ -48,6 +49,8 @@ fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
 
 struct Stage {
     receiver: Receiver,
+    /// What timestamps are read from, where there are any.
+    stamps: Option<HostClock>,
     segments: Segments,
     sent: Vec<Packet>,
     /// The next byte that the host sends itself, and whether its FIN has gone.
@@ -74,7 +77,8 @@ impl Stage {
     fn note(&mut self, time: Time, ack: &Ack) {
         let behind_fin = self.closed && ack.role != Role::Fin;
         self.closed |= ack.role == Role::Fin;
-        self.sent.push(written::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin)));
+        let packet = written::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin));
+        self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
     }
 
     /// Of data that the host sends only what is acknowledged is ours.
@@ -82,7 +86,12 @@ impl Stage {
         let ack = self.receiver.ride(packet.sent);
         let flags = packet.flags.replace('E', "");
         self.next = self.next.max(packet.end());
-        self.sent.push(written::with_ack(Packet { flags, ..packet.clone() }, &ack, &self.segments));
+        self.sent.push(written::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
+    }
+
+    /// The time that an acknowledgement echoes, in milliseconds since the start.
+    fn echo(&self, ack: &Ack) -> Option<u64> {
+        self.stamps.map(|clock| clock.millis(ack.echo) - clock.millis(Time::ZERO))
     }
 
     /// A real packet in our numbers.

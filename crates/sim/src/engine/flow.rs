@@ -111,11 +111,13 @@ impl Flow {
         self.replace(Endpoint::new(&transport, demand, self.phases[0]), Sink::new(&transport, self.phases[1]), now);
     }
 
-    /// Puts the other direction of an open connection in the place of the connection before.
+    /// Puts the other direction of an open connection in the place of the connection before. Its FIN is not answered by one: the direction that
+    /// has opened the connection closes by itself.
     pub fn answer(&mut self, opening: Opening, demand: &Demand, now: Time) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
         let settings = Arc::new(settings.of_answer(opening.ecn));
-        let sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
+        let mut sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
+        sink.leave_closing();
         let clock = HostClock::new(&settings, self.phases[0]);
         self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt)), sink, now);
     }

@@ -65,6 +65,12 @@ struct Held {
     until: Time,
 }
 
+/// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
+/// follow (RFC 7323, section 2). None of one that says nothing of it.
+pub fn announced(settings: &Settings) -> Option<(u32, u32)> {
+    host::room::Room::new(settings).map(|room| (room.first(), room.scale()))
+}
+
 /// What an arriving segment brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {

@@ -101,6 +101,8 @@ pub struct Tcb {
     sampled: bool,
     /// The other side tells of its window.
     hears_window: bool,
+    /// One past the last segment that the receiver has said to have room for.
+    room: u64,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -118,8 +120,6 @@ pub struct Tcb {
     resent: Option<u64>,
     /// Where recovery takes samples by itself.
     min_rtt: Option<Box<MinRtt>>,
-    /// One past the last segment that the receiver has said to have room for.
-    room: u64,
     offer: Offer,
 }
 
@@ -234,7 +234,18 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+        self.high < self.available() && self.high < self.window_end()
+    }
+
+    /// Whether the first segment that is not acknowledged may be sent, again or for the first time.
+    pub fn has_first(&self) -> bool {
+        self.una < self.high || self.has_new()
+    }
+
+    /// One past the last segment that the receiver's window has room for.
+    #[inline]
+    pub fn window_end(&self) -> u64 {
+        self.room.min(self.una + self.settings.max_window)
     }
 
     /// Whether the other side's window has room for a segment, or had as it went first.
@@ -409,8 +420,8 @@ impl Tcb {
 
     /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
     fn point(&self) -> Point {
-        let grows = u64::from(self.window.cwnd <= self.window.ssthresh);
-        Point { una: self.una, high: self.high, window: self.window.cwnd as u64 + grows }
+        let Window { cwnd, ssthresh } = self.window;
+        Point { una: self.una, high: self.high, cwnd, grows: cwnd <= ssthresh }
     }
 
     /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).

@@ -115,7 +115,7 @@ impl Rack {
 
     /// Whether a new segment sets the retransmission timer.
     fn sending_restarts(&self) -> bool {
-        self.board.outstanding() == 0 || matches!(self.pending, Some((super::Pending::Probe, _)))
+        self.board.outstanding() == 0 || self.probe_is_due || matches!(self.pending, Some((super::Pending::Probe, _)))
     }
 
     /// Sends a new segment and leaves the timer to the caller.
