@@ -3,6 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::Rack;
+use super::board::Record;
 use crate::segment::{Ack, Sacks};
 use crate::tcb::{Output, Tcb};
 
@@ -49,6 +50,15 @@ impl News {
     /// Whether it is anything but a duplicate.
     pub fn is_new(&self) -> bool {
         self.acked > 0 || self.window_update
+    }
+
+    /// The segment before `end` has arrived.
+    #[inline]
+    fn arrived(&mut self, end: u64, record: &Record) {
+        let Record { sent, delivered, .. } = *record;
+        if self.newest.is_none_or(|(newest, its_end, _)| sent > newest || sent == newest && end > its_end) {
+            self.newest = Some((sent, end, delivered));
+        }
     }
 }
 
@@ -178,7 +188,7 @@ impl Rack {
         let is_new = !record.sacked;
         if is_new {
             self.reordering.arrived(seq + 1, &record, now, min_rtt);
-            news.newest = news.newest.max(Some((record.sent, seq + 1, record.delivered)));
+            news.arrived(seq + 1, &record);
             if !record.resent && !record.ever_resent {
                 if seq < self.board.highest_sacked(una) {
                     news.low = news.low.min(seq);
@@ -215,7 +225,7 @@ impl Rack {
             if record.sacked {
                 continue;
             }
-            news.newest = news.newest.max(Some((record.sent, end, record.delivered)));
+            news.arrived(end, &record);
             if self.rules.sack {
                 self.delivered += 1;
                 let spurious = self.rules.timestamps && record.ever_resent && echo < tcb.millis_of(record.sent);
