@@ -10,7 +10,7 @@ use ecnlab_sim::{Options, Simulation, TraceFormat, TraceSpec, Tracer};
 use ecnlab_trace::Check;
 use ecnlab_trace::check::Verdict;
 use ecnlab_units::{Ecn, Time};
-use ecnlab_wire::{End, Event, Flags, Packet, Place, Reader, Version};
+use ecnlab_wire::{End, Event, Flags, Packet, Place, Reader, Tcp, Version};
 
 /// Six clients at the one end of a link and their servers at the other, who exchange so much; a queue each way.
 fn talk(app: &str, queue: &str, overrides: &[(&str, &str)]) -> Vec<u8> {
@@ -106,6 +106,20 @@ fn two_flows_are_one_connection_whose_directions_acknowledge_each_other() {
             assert_eq!(6 * 8 * 102_000 + opens + closes, carried(|[server, client]| server.next + client.next), "{app}");
         }
     }
+}
+
+/// With Linux' buffer of 128 KB: 45 segments on a SYN-ACK, where nothing is shifted, and a scale of 7; then what is left of that, down to half of
+/// the buffer less one segment, in whole steps of the scale. Requests as small as these let it grow no further.
+#[test]
+fn windows_are_those_that_acknowledgements_tell() {
+    let bytes = talk(APPS[0], ROOM, &[("flows.servers.count", "1")]);
+    let answers = events(&bytes).into_iter().filter(|event| event.place == Place::Interface(0) && event.packet.has(Flags::ACK));
+    let answers: Vec<Tcp> = answers.map(|event| event.packet.tcp).collect();
+    assert_eq!((45 * 1448, Some(7)), (u32::from(answers[0].window), answers[0].window_scale));
+    let edges: Vec<u32> =
+        answers.iter().map(|tcp| tcp.ack + (u32::from(tcp.window) << if tcp.window_scale.is_some() { 0 } else { 7 })).collect();
+    assert!(edges[1..].is_sorted() && edges[1] + 128 > edges[0], "what was promised is not taken back");
+    assert_eq!((65_536u32 - 1448).next_multiple_of(128), u32::from(answers.last().unwrap().window) << 7);
 }
 
 fn checked(bytes: &[u8]) -> Verdict {

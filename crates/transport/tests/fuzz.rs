@@ -137,14 +137,19 @@ fn choices() -> impl Strategy<Value = Members> {
         choice("tick", &["0.000001 s", "1 ms", "4 ms", "10 ms", "0.1 s"]),
         choice("quick_acks", &["0", "1", "16"]),
         choice("receive_window", &["any", "fixed", "autotuned"]),
-        choice("receive_buffer", &["4608 B", "10000 B", "100000 B"]),
+        choice("receive_buffer", &["4608 B", "10000 B", "16384 B", "65536 B", "262144 B"]),
+        choice("receive_buffer_max", &["262144 B", "1000000 B"]),
+        choice("read_size", &["1000 B", "4096 B"]),
+        choice("reader_stops", &["0 s", "0.1 s"]),
     ];
     prop::collection::vec(one, 0..8)
 }
 
 fn case() -> impl Strategy<Value = Case> {
     (prop::sample::select(cases::all()), flags(), choices()).prop_filter_map("settings contradict each other", |(case, flags, choices)| {
-        let members: Members = flags.into_iter().chain(choices).collect();
+        // A reader that stops for good leaves the transfer where it is.
+        let resumes = choices.iter().any(|(name, _)| *name == "reader_stops").then(|| ("reader_resumes", "2 s".to_owned()));
+        let members: Members = flags.into_iter().chain(choices).chain(resumes).collect();
         let members: Vec<(&str, &str)> = members.iter().map(|(name, text)| (*name, text.as_str())).collect();
         case.with(&members)
     })

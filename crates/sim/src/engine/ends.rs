@@ -205,11 +205,10 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
         let turn = self.let_act(at, act);
-        let twin = self.flows[at as usize].twin;
-        if twin == NONE {
+        if self.flows[at as usize].twin == NONE {
             self.send_turn(at, turn, Self::send);
-        } else if let Some(mut ack) = self.send_turn_with_ack(at, turn, None) {
-            self.send_ack(twin, &mut ack);
+        } else {
+            self.send_turn_with_ack(at, turn, None);
         }
     }
 
@@ -267,8 +266,7 @@ impl<P: Probe> Simulation<P> {
         }
         let twin = self.flows[origin.flow as usize].twin;
         let as_of_now = self.ride(twin);
-        let rides = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
-        let Some(rides) = rides else { return self.send(segment, origin, rtt_us) };
+        let Some(rides) = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now) else { return self.send(segment, origin, rtt_us) };
         let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;

@@ -24,18 +24,18 @@ pub struct Flow {
     pub datagrams: bool,
     pub started: bool,
     pub counted: Counted,
-    /// The flow that is the other direction of its connection, if acknowledgements of the one ride on data of the other; else `NONE`.
-    pub twin: u32,
     /// Its application hears of each delivery.
     pub hears_deliveries: bool,
+    /// The flow that is the other direction of its connection, if acknowledgements of the one ride on data of the other; else `NONE`.
+    pub twin: u32,
     /// Places in the calendar: of the start and the sender's timer, and of the sink.
     pub timer: u32,
     pub sink_deadline: u32,
+    /// Since when its connection is open.
+    opened: Time,
     /// Packets from the sender that reached the sink and that were lost, in the whole run.
     pub received: u64,
     pub lost: u64,
-    /// Since when its connection is open.
-    opened: Time,
     pub measures: FlowMeasures,
     /// Number of its application, or `NONE`, and which member it is there.
     pub app: u32,
@@ -111,11 +111,13 @@ impl Flow {
         self.replace(Endpoint::new(&transport, demand, self.phases[0]), Sink::new(&transport, self.phases[1]), now);
     }
 
-    /// Puts the other direction of an open connection in the place of the connection before.
+    /// Puts the other direction of an open connection in the place of the connection before. Its FIN is not answered by one: the direction that
+    /// has opened the connection closes by itself.
     pub fn answer(&mut self, opening: Opening, demand: &Demand, now: Time) {
         let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
         let settings = Arc::new(settings.of_answer(opening.ecn));
-        let sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
+        let mut sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
+        sink.leave_closing();
         let clock = HostClock::new(&settings, self.phases[0]);
         self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt)), sink, now);
     }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ecnlab_transport::{Ack, Plan, Role, Settings};
+use ecnlab_transport::{Ack, Plan, Role, Settings, receiver};
 use ecnlab_units::Time;
 use ecnlab_wire::{Flags, SackRuns, Tcp, Timestamps, Version};
 
@@ -72,8 +72,7 @@ impl Connection {
         let headers = bare + if settings.timestamps { TIMESTAMPS } else { 0 };
         let cut = headers.saturating_sub(settings.header).min(settings.payload() - 1);
         let mss = settings.payload() - cut;
-        let window = settings.max_window.saturating_mul(mss.into());
-        let scale = (0..MOST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(MOST_SCALE);
+        let (window, scale) = windows(settings, mss);
         Connection {
             cut,
             mss: mss.min(u16::MAX.into()) as u16,
@@ -225,6 +224,15 @@ impl Connection {
         let data = plan.bytes_before(seq).saturating_sub(u64::from(self.cut) * plan.full_before(seq));
         (1 + data + u64::from(plan.is_closed_before(seq))) as u32
     }
+}
+
+/// The receiver's window in bytes as long as no acknowledgement has told it, and its scale: that of its buffer, or of the largest window.
+fn windows(settings: &Settings, mss: u32) -> (u64, u8) {
+    if let Some((window, scale)) = receiver::announced(settings) {
+        return (window.into(), scale as u8);
+    }
+    let window = settings.max_window.saturating_mul(mss.into());
+    (window, (0..MOST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(MOST_SCALE))
 }
 
 /// The clock of RFC 7323, section 5.4, in milliseconds; it is never 0, which says that nothing was heard.

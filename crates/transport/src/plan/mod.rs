@@ -31,16 +31,16 @@ pub struct Plan {
     /// The first segment that is not passed and carries less than a full payload, or the FIN.
     first_short: u64,
     segments: u64,
+    /// Bytes of application data in a full segment.
+    full: u32,
+    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
+    largest_window: u32,
     /// The first segment that has not gone and carries PSH.
     next_push: u64,
     /// All before it are passed.
     passed: u64,
     /// What an endless flow has none of, so that it takes no room among what every segment reads.
     ends: Option<Box<Ends>>,
-    /// Bytes of application data in a full segment.
-    full: u32,
-    /// The largest window in bytes that the other side has offered; 0 as long as it has said nothing.
-    largest_window: u32,
     syn: bool,
     has_fin: bool,
     fin_on_data: bool,

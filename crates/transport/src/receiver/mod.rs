@@ -30,7 +30,6 @@ pub struct Receiver {
     next: u64,
     /// What a host's stack does, in place of all that follows.
     host: Option<Box<Host>>,
-    delay: Option<AckDelay>,
     /// Of a three-way handshake.
     replies: Option<Box<Replies>>,
     ack_size: u32,
@@ -48,6 +47,7 @@ pub struct Receiver {
     may_ride: bool,
     /// Runs of segments beyond `next` that have arrived, each `[from, to)`, ascending and apart.
     beyond: Vec<(u64, u64)>,
+    delay: Option<AckDelay>,
     held: Option<Held>,
     recent_blocks: RecentBlocks,
     /// What the last acknowledgement echoed, where one may ride on data: when a segment was sent, and whether that was a retransmission.
@@ -63,6 +63,12 @@ struct Held {
     segment: Segment,
     sent: Time,
     until: Time,
+}
+
+/// What a receiver announces of its buffer when the connection opens: the first window in bytes, and by how many bits headers shift those that
+/// follow (RFC 7323, section 2). None of one that says nothing of it.
+pub fn announced(settings: &Settings) -> Option<(u32, u32)> {
+    host::room::Room::new(settings).map(|room| (room.first(), room.scale()))
 }
 
 /// What an arriving segment brought.

@@ -58,8 +58,9 @@ pub trait Recovery {
 
     /// Sends the next new segment whatever the congestion window, with nothing outstanding.
     fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        tcb.go_on_at_high();
-        tcb.send_window(1, now, out);
+        let seq = tcb.high();
+        tcb.transmit(seq, now, out);
+        tcb.pass_over(seq);
     }
 
     /// A three-way handshake is done.

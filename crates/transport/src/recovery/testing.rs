@@ -15,6 +15,8 @@ use crate::tcb::{Output, Tcb};
 pub struct Wire {
     pub tcb: Tcb,
     pub now: Time,
+    /// The window that the receiver offers, in bytes.
+    pub offer: u32,
     algorithm: Algorithm,
     sent: Sent,
 }
@@ -56,15 +58,20 @@ impl Wire {
         let demand = Demand::packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);
         let tcb = Tcb::new(Arc::new(settings), &demand, clock);
-        let mut wire = Wire { tcb, now: Time::ZERO, algorithm, sent: Sent::default() };
+        let mut wire = Wire { tcb, now: Time::ZERO, offer: Ack::ANY, algorithm, sent: Sent::default() };
         wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
         wire.wait(Span::from_millis(100));
         wire.tcb.set_cwnd(window as f64 - 1.0, &mut wire.sent);
         wire.acknowledge(1);
-        wire.tcb.set_cwnd(window as f64, &mut wire.sent);
-        wire.algorithm.fill(&mut wire.tcb, wire.now, &mut wire.sent);
+        wire.widen(window);
         wire.sent.0.clear();
         wire
+    }
+
+    /// Gives the window so many segments, and sends.
+    pub fn widen(&mut self, window: u64) {
+        self.tcb.set_cwnd(window as f64, &mut self.sent);
+        self.algorithm.fill(&mut self.tcb, self.now, &mut self.sent);
     }
 
     pub fn wait(&mut self, span: Span) {
@@ -89,7 +96,7 @@ impl Wire {
     pub fn hear(&mut self, next: u64, blocks: &[(u64, u64)], echo: Time) {
         let mut sacks = Sacks::default();
         blocks.iter().for_each(|&(from, to)| sacks.push(from, to));
-        self.take(&Ack { sacks, echo, ..Ack::plain(next, 52) });
+        self.take(&Ack { sacks, echo, window: self.offer, ..Ack::plain(next, 52) });
     }
 
     /// The same with the echo of a mark, and without blocks.

@@ -178,6 +178,13 @@ pub const EXCEPTIONS: &[Exception] = &[
     ),
     except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, keeps_window, ONE_SYN),
     except("ecn_syn_blocked", "one segment after a lost SYN", ALL, keeps_window, ONE_SYN),
+    except(
+        "acknowledgements_as_hosts_have_them",
+        "gaps are acknowledged at once",
+        ALL,
+        |s| s.compressed_sacks && s.delayed_ack && s.reported_blocks() > 0,
+        "SACKs after the third of a hole wait up to 1.1 ms and are merged (Linux __tcp_ack_snd_check, tcp_comp_sack_delay_ns)",
+    ),
     except("ecn_refused", "no ECN on data", ALL, |s| s.cwr_without_ecn, CWR_ALWAYS),
     except("ecn_negotiation", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
     except("ecn_negotiation", "all data is capable and nothing else", ALL, |s| s.ect_on_all(), ECT_ON_ALL),

@@ -135,3 +135,25 @@ fn delayed_acknowledgements_and_gaps() {
     };
     conform(&scenario, &[IN_TIME, rule("gaps are acknowledged at once", "RFC 5681, section 4.2", |_, run| acknowledged_at_once(run))]);
 }
+
+#[test]
+fn acknowledgements_as_hosts_have_them() {
+    let path = Path::clean().lose(&[14]).data(Pick::Number(22, 1), Deed::Delay(millis(3)));
+    let scenario = Scenario {
+        name: "acknowledgements_as_hosts_have_them",
+        text: "Each receiver delays acknowledgements by its own rule: never more than 500 ms nor beyond a second segment, and not when a segment is out\n\
+               of order or fills a gap (RFC 5681, section 4.2).",
+        members: &[("delayed_ack", "true")],
+        plan: Plan::new(40, path),
+        lines: 10,
+    };
+    conform(
+        &scenario,
+        &[
+            rule("an ACK for every second segment, within half a second", "RFC 5681, section 4.2", |_, run| {
+                acknowledged_in_time(run, at(500))
+            }),
+            rule("gaps are acknowledged at once", "RFC 5681, section 4.2", |_, run| acknowledged_at_once(run)),
+        ],
+    );
+}

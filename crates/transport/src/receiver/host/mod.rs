@@ -22,7 +22,7 @@ mod marks;
 mod opening;
 mod quick;
 mod reader;
-mod room;
+pub(super) mod room;
 mod trips;
 
 use ecnlab_units::{Ecn, Span, Time};
@@ -186,7 +186,7 @@ impl Host {
             return;
         }
         if self.next == 0 {
-            self.reader.start(sent);
+            self.reader.start(sent, now);
             let offered = segment.ece && segment.cwr && (segment.ecn == Ecn::NotEct || self.needs_ecn);
             if self.three_way {
                 self.marks.settle(offered && self.agrees_to_ecn);

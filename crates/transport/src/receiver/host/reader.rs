@@ -47,9 +47,9 @@ impl Reader {
         }
     }
 
-    /// The sender opens the connection at `opened`.
-    pub fn start(&mut self, opened: Time) {
-        [self.stops, self.resumes] = self.pauses.map(|pause| pause.map(|pause| opened + pause));
+    /// The sender opened the connection at `opened`, which is heard of now.
+    pub fn start(&mut self, opened: Time, now: Time) {
+        [self.stops, self.resumes] = self.pauses.map(|pause| pause.map(|pause| now.max(opened + pause)));
     }
 
     /// The connection is open; the data begins at `from`.

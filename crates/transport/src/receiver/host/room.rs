@@ -89,6 +89,11 @@ impl Room {
         Some(Room { buffer, most, grows, used: 0, clamp, threshold: window, window, from: 0, scale, full })
     }
 
+    /// By how many bits the header shifts the window.
+    pub fn scale(&self) -> u32 {
+        self.scale
+    }
+
     /// The connection is open, with all before `next` arrived.
     pub fn open(&mut self, next: u64) {
         let all = window_of(self.buffer);

@@ -208,19 +208,17 @@ impl Board {
     /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
     pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
         let mut kept = Vec::new();
-        while let Some((seq, at)) = self.order.pop_front() {
-            let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) else { continue };
-            let found = if record.waits() { Found::InTime } else { ask(seq, record) };
-            match found {
-                Found::Lost => {
-                    self.lose(seq);
-                }
-                Found::InTime => kept.push((seq, at)),
-                Found::Stop => {
-                    self.order.push_front((seq, at));
-                    break;
+        while let Some(&(seq, at)) = self.order.front() {
+            if let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) {
+                match if record.waits() { Found::InTime } else { ask(seq, record) } {
+                    Found::Lost => {
+                        self.lose(seq);
+                    }
+                    Found::InTime => kept.push((seq, at)),
+                    Found::Stop => break,
                 }
             }
+            self.order.pop_front();
         }
         kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
     }
@@ -234,4 +232,70 @@ pub enum Found {
     InTime,
     /// It was sent after what has arrived, as all that follow.
     Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments from 5 on, sent at the times of their numbers.
+    fn board() -> Board {
+        let mut board = Board::default();
+        board.start(5);
+        (5..15).for_each(|at| board.sent(at, 0));
+        board
+    }
+
+    /// Recounts what the board says of itself.
+    fn in_flight(board: &Board) -> u64 {
+        let count = |is: fn(&Record) -> bool| board.records.iter().filter(|record| is(record)).count() as u64;
+        assert_eq!((board.sacked, board.lost, board.resent), (count(|r| r.sacked), count(|r| r.lost), count(|r| r.resent)));
+        board.in_flight()
+    }
+
+    #[test]
+    fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
+        let mut board = board();
+        assert_eq!(10, in_flight(&board));
+        [7, 8, 9].into_iter().for_each(|seq| board.sack(seq));
+        assert_eq!((7, 10), (in_flight(&board), board.highest_sacked(5)));
+        assert!(board.lose(5) && board.lose(6) && !board.lose(5) && !board.lose(7));
+        assert_eq!((5, Some(5)), (in_flight(&board), board.next_lost()));
+        board.sent_again(5, 20, 3, true);
+        assert_eq!((6, Some(6)), (in_flight(&board), board.next_lost()));
+        assert!(board.lose(5), "the retransmission is lost");
+        assert_eq!((5, Some(5)), (in_flight(&board), board.next_lost()));
+        board.sack(5);
+        assert_eq!((5, Some(6)), (in_flight(&board), board.next_lost()), "it has come after all");
+        (5..8).for_each(|_| assert!(board.pop().is_some()));
+        board.trim();
+        assert_eq!((5, None, 8), (in_flight(&board), board.next_lost(), board.base()));
+    }
+
+    #[test]
+    fn of_a_segment_that_was_not_lost_two_copies_are_in_flight() {
+        let mut board = board();
+        board.lose(5);
+        board.sent_again(5, 20, 0, true);
+        board.unmark_lost();
+        assert_eq!(11, in_flight(&board));
+        board.end_resent(5);
+        assert_eq!(10, in_flight(&board));
+    }
+
+    #[test]
+    fn the_order_is_that_of_transmissions() {
+        let mut board = board();
+        board.lose(5);
+        board.sent_again(5, 20, 0, true);
+        board.sack(6);
+        let mut asked = Vec::new();
+        board.walk(|seq, _| {
+            asked.push(seq);
+            Found::InTime
+        });
+        assert_eq!(vec![7, 8, 9, 10, 11, 12, 13, 14, 5], asked);
+        board.walk(|seq, _| if seq < 9 { Found::Lost } else { Found::Stop });
+        assert_eq!((3, Some(7)), (board.lost, board.next_lost()));
+    }
 }

@@ -178,7 +178,8 @@ impl Rack {
     /// An acknowledgement of what was outstanding.
     fn take(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) -> Resend {
         let (losses_before, delivered_before) = (self.board.losses, self.delivered);
-        let mut news = self.look_at(tcb, ack, now);
+        let mut news = self.no_news(tcb, ack);
+        self.look_at(tcb, ack, &mut news, now);
         if news.outstanding_before == 0 {
             return self.take_with_nothing_outstanding(tcb, ack, &mut news, now, out);
         }
@@ -215,7 +216,8 @@ impl Rack {
         if ack.sacks.is_empty() || !self.rules.sack {
             return Resend::Nothing;
         }
-        let mut news = self.look_at(tcb, ack, now);
+        let mut news = self.no_news(tcb, ack);
+        self.look_at(tcb, ack, &mut news, now);
         self.alert(tcb, &mut news, now, out)
     }
 }

@@ -53,13 +53,11 @@ impl News {
 }
 
 impl Rack {
-    /// Takes in what stands on an acknowledgement, up to what is sacked.
+    /// Before anything of an acknowledgement is looked at.
     #[inline(always)]
-    pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time) -> News {
+    pub(super) fn no_news(&self, tcb: &Tcb, ack: &Ack) -> News {
         let una = tcb.una();
-        let old = ack.next < una;
-        self.undo.echoed = tcb.millis(ack.echo);
-        let mut news = News {
+        News {
             advanced: ack.next > una,
             outstanding_before: self.board.outstanding(),
             una_before: una,
@@ -80,9 +78,15 @@ impl Rack {
             acked_sent: None,
             sacked_sent: None,
             newest: None,
-            short: !old && ack.next == una + 1 && !tcb.plan().is_full_before(ack.next),
-        };
-        if !old {
+            short: ack.next == una + 1 && !tcb.plan().is_full_before(ack.next),
+        }
+    }
+
+    /// Takes in what stands on an acknowledgement, up to what is sacked.
+    #[inline(always)]
+    pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time) {
+        self.undo.echoed = tcb.millis(ack.echo);
+        if ack.next >= tcb.una() {
             news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
             news.echo = self.rules.reduces_for_marks && ack.ece && tcb.uses_ecn();
@@ -91,11 +95,10 @@ impl Rack {
             self.timeouts = 0;
         }
         if self.rules.sack && !ack.sacks.is_empty() {
-            let sacked = self.take_sacks(tcb, ack, &mut news, tcb.micros(now));
+            let sacked = self.take_sacks(tcb, ack, news, tcb.micros(now));
             self.delivered += sacked;
             news.low = tcb.high();
         }
-        news
     }
 
     /// Takes SACK blocks in; returns how many segments they say were delivered.
@@ -196,7 +199,7 @@ impl Rack {
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
         let delivered_then = self.delivered;
         let micros = tcb.micros(now);
-        let echo = tcb.millis(ack.echo);
+        let echo = self.undo.echoed;
         let min_rtt = tcb.min_rtt_micros();
         while self.board.base() < ack.next {
             let end = self.board.base() + 1;

@@ -25,9 +25,9 @@ impl Rack {
 
     /// Sends lost segments again as far as the window allows.
     pub(super) fn send_lost(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let first = tcb.una();
+        let (first, cwnd) = (tcb.una(), tcb.window().cwnd as u64);
         let mut restarts = false;
-        while self.board.in_flight() < tcb.window().cwnd as u64 && tcb.may_pace(now) {
+        while self.board.in_flight() < cwnd && tcb.may_pace(now) {
             let Some(seq) = self.board.next_lost() else { break };
             self.transmit_again(seq, true, tcb, now, out);
             self.count_sent(1);
@@ -53,10 +53,10 @@ impl Rack {
 
     /// Sends new segments as far as the window allows.
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let most = tcb.most_burst();
+        let (most, cwnd) = (tcb.most_burst(), tcb.window().cwnd as u64);
         let restarts = self.sending_restarts();
         let (mut sent, mut bundle, mut waits) = (0, most, false);
-        while sent < most && self.may_send_new(tcb, now) {
+        while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.rules.gso && (sent == 0 || bundle == 0) {
                 let Some(next) = self.next_bundle(tcb, now) else {
                     waits = true;
@@ -92,12 +92,13 @@ impl Rack {
         self.count_sent(sent);
     }
 
-    fn may_send_new(&self, tcb: &mut Tcb, now: Time) -> bool {
+    #[inline(always)]
+    fn may_send_new(&self, cwnd: u64, tcb: &mut Tcb, now: Time) -> bool {
         if !tcb.has_new() {
             return false;
         }
         // The last segment of a connection does not wait for the window (Linux tcp_cwnd_test).
-        if self.board.in_flight() >= tcb.window().cwnd as u64 && tcb.plan().role(tcb.high()) != Role::Fin {
+        if self.board.in_flight() >= cwnd && tcb.plan().role(tcb.high()) != Role::Fin {
             return false;
         }
         let waits = !tcb.settings().limited_transmit && self.state <= State::Disorder && self.board.sacked > 0;

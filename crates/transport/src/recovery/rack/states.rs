@@ -248,3 +248,143 @@ impl Rack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Span, Time};
+
+    use crate::recovery::testing::Wire;
+    use crate::settings::MarkReduction;
+
+    fn millis(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    /// All of 20 segments are acknowledged one by one, with the echo of a mark; returns what each of the acknowledgements sent.
+    fn marked(wire: &mut Wire) -> Vec<usize> {
+        let sent = wire.now;
+        wire.wait(millis(100));
+        let mut each = |next| {
+            wire.hear_mark(next, sent);
+            wire.sent().len()
+        };
+        (2..=21).map(&mut each).collect()
+    }
+
+    #[test]
+    fn a_mark_brings_the_window_down_by_a_segment_for_two_acknowledgements() {
+        let mut wire = Wire::host(20, |_| ());
+        let sends = marked(&mut wire);
+        // RFC 6937, section 3.1; the last two when no more is in flight than the threshold.
+        assert!(sends[..18].chunks(2).all(|pair| pair == [1, 0]), "{sends:?}");
+        assert_eq!(10, sends.iter().sum::<usize>());
+        assert_eq!((10.0, 10.0), wire.window());
+    }
+
+    #[test]
+    fn a_mark_that_cuts_at_once_leaves_silence_for_half_a_round_trip() {
+        let mut wire = Wire::host(20, |settings| settings.mark_reduction = MarkReduction::AtOnce);
+        let sends = marked(&mut wire);
+        assert_eq!(([0; 10], 10), (sends[..10].try_into().unwrap(), sends[10..].iter().sum::<usize>()));
+    }
+
+    #[test]
+    fn the_window_does_not_grow_while_it_comes_down_and_an_echo_that_outlives_that_cuts_again() {
+        for (marked_again, expected) in [(false, (10.0, 10.0)), (true, (10.0, 5.0))] {
+            let mut wire = Wire::host(20, |_| ());
+            marked(&mut wire);
+            let sent = wire.now;
+            wire.wait(millis(100));
+            if marked_again {
+                wire.hear_mark(22, sent)
+            } else {
+                wire.hear(22, &[], sent)
+            }
+            assert_eq!(expected, wire.window(), "{marked_again}");
+        }
+    }
+
+    #[test]
+    fn a_loss_while_the_window_comes_down_for_a_mark_does_not_cut_again() {
+        let mut wire = Wire::host(20, |_| ());
+        let sent = wire.now;
+        wire.wait(millis(100));
+        wire.hear_mark(2, sent);
+        (4..=7).for_each(|end| wire.hear(2, &[(3, end)], sent));
+        assert!(wire.sent().contains(&2), "when the reduction leaves a segment for it");
+        assert_eq!(10.0, wire.window().1);
+    }
+
+    #[test]
+    fn without_sack_the_third_duplicate_and_each_partial_acknowledgement_send_a_segment_again() {
+        // RFC 6582, section 3.2.
+        let mut wire = Wire::host(20, |settings| settings.sack_blocks = 0);
+        let sent = wire.now;
+        wire.wait(millis(100));
+        let again = |wire: &mut Wire, next| {
+            wire.hear(next, &[], sent);
+            wire.sent().into_iter().filter(|&seq| seq <= 20).collect::<Vec<_>>()
+        };
+        assert_eq!([vec![], vec![], vec![1], vec![]], [1; 4].map(|next| again(&mut wire, next)));
+        assert_eq!(10.0, wire.window().1);
+        wire.wait(millis(100));
+        let now = wire.now;
+        wire.hear(7, &[], now);
+        assert_eq!(Some(&7), wire.sent().first());
+        let high = wire.tcb.high();
+        wire.hear(high, &[], now);
+        assert_eq!(10.0, wire.window().1, "one cut for both");
+    }
+
+    /// Segments 1 to 10 are in flight, the timer has expired and 1 went again; returns when they went and when 1 went again.
+    fn timed_out() -> (Wire, Time, Time) {
+        let mut wire = Wire::host(10, |settings| settings.tlp = false);
+        let sent = wire.now;
+        wire.wake();
+        assert_eq!((vec![1], (1.0, 5.0)), (wire.sent(), wire.window()));
+        wire.wait(millis(100));
+        let again = wire.now;
+        (wire, sent, again)
+    }
+
+    #[test]
+    fn an_acknowledgement_from_before_the_retransmission_takes_a_timeout_back() {
+        // RFC 4015, section 3.2.
+        let (mut wire, sent, _) = timed_out();
+        wire.hear(2, &[], sent);
+        assert_eq!((11.0, 100.0), wire.window(), "as it was, and grown by one");
+        assert_eq!(vec![11, 12], wire.sent());
+    }
+
+    #[test]
+    fn after_a_timeout_two_new_segments_go_and_an_original_that_arrives_takes_it_back() {
+        // RFC 5682, section 3.1, steps 2.b and 3.b.
+        let (mut wire, _, again) = timed_out();
+        wire.hear(2, &[], again);
+        assert_eq!(vec![11, 12], wire.sent());
+        wire.hear(3, &[], again);
+        assert_eq!(100.0, wire.window().1);
+        assert!(wire.sent().iter().all(|&seq| seq > 12), "nothing was lost");
+    }
+
+    #[test]
+    fn after_a_timeout_what_arrives_of_the_new_segments_shows_that_the_rest_is_lost() {
+        // RFC 5682, section 3.1, step 3.a.
+        let (mut wire, _, again) = timed_out();
+        wire.hear(2, &[], again);
+        assert_eq!(vec![11, 12], wire.sent());
+        wire.wait(millis(100));
+        wire.hear(2, &[(11, 12)], again);
+        assert_eq!(Some(&2), wire.sent().first());
+        assert_eq!(5.0, wire.window().1);
+    }
+
+    #[test]
+    fn without_new_segments_a_timeout_goes_on_with_the_old_ones() {
+        // RFC 5682, section 3.1, step 2.a.
+        let (mut wire, _, again) = timed_out();
+        wire.offer = 9 * wire.tcb.plan().full_payload();
+        wire.hear(2, &[], again);
+        assert_eq!(vec![2, 3], wire.sent());
+    }
+}

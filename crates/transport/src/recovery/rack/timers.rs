@@ -217,3 +217,87 @@ impl Rack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::Wire;
+
+    fn millis(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    /// So many segments are in flight and there is room for no other.
+    fn full(window: u64) -> Wire {
+        Wire::host(window, |settings| settings.max_window = window)
+    }
+
+    #[test]
+    fn a_probe_waits_two_round_trips_and_what_the_receiver_may_delay_a_single_segment_s_answer() {
+        // RFC 8985, section 7.2. The round trip is 100 ms, the timeout 300 ms.
+        assert_eq!(millis(202), full(2).wake());
+        assert_eq!(millis(300), full(1).wake(), "not the 400 ms of two round trips and 200 ms");
+    }
+
+    #[test]
+    fn a_probe_is_new_if_it_can_be_and_else_the_last_segment_again() {
+        // RFC 8985, section 7.3.
+        let mut wire = full(4);
+        wire.wake();
+        assert_eq!(vec![4], wire.sent());
+        let mut wire = Wire::host(4, |_| ());
+        wire.wake();
+        assert_eq!(vec![5], wire.sent(), "whatever the window");
+    }
+
+    #[test]
+    fn after_the_probe_comes_the_timeout() {
+        let mut wire = full(4);
+        let waited = wire.wake();
+        wire.sent();
+        assert_eq!(millis(300), wire.wake(), "anew from the probe, {waited:?} after the segments");
+        assert_eq!((vec![1], 1.0), (wire.sent(), wire.window().0));
+        assert_eq!(millis(600), wire.wake(), "twice as long");
+    }
+
+    #[test]
+    fn a_probe_that_repaired_a_loss_is_answered_as_one_and_one_that_came_twice_is_not() {
+        // RFC 8985, section 7.4.2: what is acknowledged beyond the probe without a report of it.
+        for (blocks, expected) in [(&[][..], 10.0), (&[(20, 21)][..], 20.0)] {
+            let mut wire = Wire::host(20, |settings| settings.max_window = 20);
+            let sent = wire.now;
+            wire.wake();
+            assert_eq!(vec![20], wire.sent());
+            wire.hear(20, &[], sent);
+            wire.wait(millis(100));
+            wire.hear(21, blocks, sent);
+            wire.wait(millis(100));
+            wire.hear(22, &[], wire.now);
+            assert_eq!(expected, wire.window().1, "{blocks:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_only_be_reordered_is_waited_for() {
+        // RFC 8985, section 6.3: a quarter of the round trip, and 2 ms.
+        let mut wire = Wire::host(20, |_| ());
+        let sent = wire.now;
+        wire.wait(millis(100));
+        wire.hear(1, &[(2, 3)], sent);
+        wire.sent();
+        assert_eq!(millis(27), wire.wake());
+        assert_eq!(Some(&1), wire.sent().first());
+        assert_eq!(10.0, wire.window().1);
+    }
+
+    #[test]
+    fn a_timeout_takes_for_lost_what_was_sent_more_than_a_round_trip_ago() {
+        // RFC 8985, section 6.4: 5 and 6 went 50 ms before it.
+        let mut wire = Wire::host(4, |settings| settings.tlp = false);
+        wire.wait(millis(250));
+        wire.widen(6);
+        assert_eq!(vec![5, 6], wire.sent());
+        assert_eq!(millis(50), wire.wake());
+        assert_eq!((vec![1], 3.0), (wire.sent(), wire.window().0), "two are in flight, and one may go");
+    }
+}

@@ -166,3 +166,80 @@ impl Rack {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::{Span, Time};
+
+    use crate::recovery::testing::Wire;
+    use crate::settings::Settings;
+
+    /// Segment 1 of 20 is late, and is sent again 100 ms after all went; returns when they went.
+    fn late(change: impl FnOnce(&mut Settings)) -> (Wire, Time) {
+        let mut wire = Wire::host(20, change);
+        let sent = wire.now;
+        wire.wait(Span::from_millis(100));
+        (3..=5).for_each(|end| wire.hear(1, &[(2, end)], sent));
+        assert_eq!(Some(&1), wire.sent().iter().find(|&&seq| seq < 20));
+        assert_eq!(10.0, wire.tcb.window().ssthresh);
+        wire.wait(Span::from_millis(10));
+        (wire, sent)
+    }
+
+    #[test]
+    fn a_timestamp_from_before_the_retransmission_takes_the_cut_back() {
+        // RFC 3522, section 3.2; RFC 4015, section 3.2.
+        let (mut wire, sent) = late(|_| ());
+        wire.hear(5, &[], sent);
+        let (cwnd, ssthresh) = wire.window();
+        assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
+        // Four overtook it: as many do so now without being taken for a loss.
+        wire.sent();
+        let sent = wire.now;
+        wire.wait(Span::from_millis(20));
+        (7..=9).for_each(|end| wire.hear(5, &[(6, end)], sent));
+        assert!(!wire.sent().contains(&5));
+    }
+
+    #[test]
+    fn the_answer_to_the_retransmission_does_not() {
+        let (mut wire, _) = late(|_| ());
+        wire.hear(5, &[], wire.now);
+        assert_eq!(10.0, wire.tcb.window().ssthresh);
+    }
+
+    #[test]
+    fn without_the_parameter_a_cut_stays() {
+        let (mut wire, sent) = late(|settings| settings.undo = false);
+        wire.hear(5, &[], sent);
+        assert_eq!(10.0, wire.tcb.window().ssthresh);
+    }
+
+    #[test]
+    fn without_timestamps_reports_that_all_came_twice_do() {
+        // RFC 3708, section 3: the DSACK of the one retransmission.
+        let (mut wire, sent) = late(|settings| settings.timestamps = false);
+        wire.hear(5, &[], sent);
+        assert_eq!(10.0, wire.tcb.window().ssthresh);
+        wire.wait(Span::from_millis(90));
+        wire.hear(5, &[(1, 2)], sent);
+        let (cwnd, ssthresh) = wire.window();
+        assert!(cwnd >= 20.0 && ssthresh == 100.0, "{cwnd} {ssthresh}");
+    }
+
+    #[test]
+    fn one_report_of_two_retransmissions_says_nothing() {
+        let mut wire = Wire::host(20, |settings| settings.timestamps = false);
+        let sent = wire.now;
+        wire.wait(Span::from_millis(100));
+        (4..=21).for_each(|end| wire.hear(1, &[(3, end)], sent));
+        let again = wire.sent();
+        assert!(again.contains(&1) && again.contains(&2), "{again:?}");
+        wire.wait(Span::from_millis(100));
+        wire.hear(21, &[], sent);
+        wire.hear(21, &[(1, 2)], sent);
+        assert_eq!(10.0, wire.tcb.window().ssthresh);
+        wire.hear(21, &[(2, 3)], sent);
+        assert_eq!(100.0, wire.tcb.window().ssthresh);
+    }
+}

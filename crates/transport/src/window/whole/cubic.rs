@@ -169,9 +169,8 @@ impl CongestionControl for WholeCubic {
     }
 
     fn takes_sample(&mut self, rtt: Span, now: Time) -> bool {
-        let second = self.clock.ticks_of(Span::from_secs(1));
-        let state = &mut self.state;
-        if state.began.is_some_and(|began| self.clock.ticks(now) - began < second) {
+        let (state, clock) = (&mut self.state, &self.clock);
+        if state.began.is_some_and(|began| clock.ticks(now) - began < clock.ticks_of(Span::from_secs(1))) {
             return false;
         }
         let rtt = micros_of(rtt);
