@@ -66,7 +66,7 @@ def test_quiet_leaves_only_warnings_and_errors(command: Command, small_file: Pat
     tame = [
         part
         for group in ("near", "far")
-        for part in ("--set", f"flows.{group}.start=0 s", "--set", f'flows.{group}.tcp={{ profile = "linux" }}')
+        for part in ("--set", f"flows.{group}.start=0 s", "--set", f'flows.{group}.tcp={{ profile = "rfc" }}')
     ]
     tame += ["--set", 'link.bottleneck.queue={ aqm = "droptail", limit = 20 }']
     done = command("run", small_file, *tame, "--seeds", "2", "--out", tmp_path / "r", "--quiet")

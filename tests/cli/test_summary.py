@@ -65,7 +65,7 @@ def test_seeds_that_are_all_alike_have_no_interval_and_the_title_says_so() -> No
     tree = tomllib.loads(SMALL)
     tree["link"][0]["queue"] = {"aqm": "droptail", "limit": 20}
     for flows in tree["flows"]:
-        flows |= {"start": "0 s", "tcp": {"profile": "linux"}}
+        flows |= {"start": "0 s", "tcp": {"profile": "rfc"}}
     groups, _, _ = summary.tables(lab.run(lab.scenario(tree), seeds=3))
     assert groups.title == "small: 3 seeds, all alike: no interval"
     assert not any("±" in cell for row in groups.rows for cell in row)

@@ -89,7 +89,7 @@ def test_seeds_that_do_not_go_together_are_told(small: ecnlab.Scenario) -> None:
 
 
 def test_seeds_that_are_alike_are_told_and_their_differences_are_exact(small_file: Path) -> None:
-    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "linux" }', "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'}
+    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "rfc" }', "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'}
     scenario = ecnlab.load(small_file, still)
     found = ecnlab.compare(scenario, scenario.changed({"link.bottleneck.queue.limit": 30}), seeds=3, store=None)
     assert found.notes == ["all seeds are alike in both, as nothing there is random: there are no intervals, and each difference is exact"]

@@ -126,9 +126,9 @@ def test_a_link_says_its_rate_its_delay_its_queue_its_impairments_and_how_the_wa
 def test_a_group_has_its_hosts_at_both_ends_and_a_line_in_the_legend() -> None:
     said = _texts(_drawn(MESH))
     assert {"far ×5", "uniform 1 ms to 9 ms", "sinks of far"} <= set(said)
-    assert "far ×5: TCP linux cubic; bulk; over af" in said
-    assert "round: TCP linux cubic; bulk; over bc, cd, de" in said
-    assert "against: TCP linux cubic; bulk; over bf.reverse" in said
+    assert "far ×5: TCP linux-6.1 cubic; bulk; over af" in said
+    assert "round: TCP linux-6.1 cubic; bulk; over bc, cd, de" in said
+    assert "against: TCP linux-6.1 cubic; bulk; over bf.reverse" in said
 
 
 def test_groups_are_told_apart_without_colour() -> None:

@@ -167,7 +167,7 @@ def test_one_point_s_runs_are_a_result_while_the_sweep_is_at_hand(small_file: Pa
 
 
 def test_seeds_that_are_all_alike_are_told_and_have_no_interval(small_file: Path) -> None:
-    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "linux" }'}
+    still = {"flows.*.start": "0 s", "flows.*.tcp": '{ profile = "rfc" }'}
     scenario = ecnlab.load(small_file, {**still, "link.bottleneck.queue": '{ aqm = "droptail", limit = 20 }'})
     found = ecnlab.sweep(scenario, {"link.bottleneck.queue.limit": [20, 30]}, seeds=3, store=None)
     assert found.points["alike"].to_list() == [True, True]

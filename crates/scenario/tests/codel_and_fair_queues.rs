@@ -104,7 +104,10 @@ fn flows_with_unlike_round_trips_share_evenly_in_flow_queues_and_not_in_one_queu
         assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
         jain(&run.report.reals("flows", "goodput_bps"))
     };
-    for queue in [r#"discipline = "fq", limit = 1000"#, r#"discipline = "sfq", limit = 127"#, r#"discipline = "drr", limit = 200"#] {
+    // A packet takes 7 ms at a flow's sixth of the link, and the target is to be above that (RFC 8290, section 5.2.2). Below it the queue of a
+    // far flow runs empty after each mark, since a host does not grow for the round trip in which its window comes down, and others take its turn.
+    let fq = r#"discipline = "fq", limit = 1000, aqm = { name = "codel", target = "15 ms" }"#;
+    for queue in [fq, r#"discipline = "sfq", limit = 127"#, r#"discipline = "drr", limit = 200"#] {
         let index = index(&format!("{{ {queue} }}"));
         assert!(index > 0.99, "{queue}: {index}");
     }
@@ -125,29 +128,32 @@ fn flows_with_unlike_packets_get_the_same_bytes_from_flow_queues_and_not_from_on
     assert!(alone < 0.9, "{alone}");
 }
 
-/// The 95th percentile of the sparse flow's wait beside six long transfers, in times that one of their packets takes (1.2 ms).
-fn sparse_wait(queue: &str) -> f64 {
+/// How long the sparse flow's packets wait beside six long transfers, in times that one of theirs takes (1.2 ms): in the mean and the 95th
+/// percentile, which may be off by half a cell of its histogram, 0.11 of that time.
+fn sparse_wait(queue: &str) -> [f64; 2] {
     let run = over_bottleneck(100, "10 Mbps", queue, &[bulk("bulk", 6, 20, r#"profile = "linux""#), sparse()]);
     assert!(of_queue(&run, "utilisation") > 0.99, "{queue}");
     let own_ms = 15.0 + 140.0 * 8.0 / 10e3;
-    (run.report.reals("flows", "delay_p95_s")[6] * 1e3 - own_ms) / 1.2
+    ["delay_mean_s", "delay_p95_s"].map(|column| (run.report.reals("flows", column)[6] * 1e3 - own_ms) / 1.2)
 }
 
 #[test]
 fn a_sparse_flow_waits_for_the_packet_in_transmission_where_the_others_keep_queues_that_never_empty() {
-    let wait = sparse_wait(r#"{ discipline = "fq", limit = 1000, aqm = "droptail" }"#);
-    assert!(wait <= 1.0, "{wait} packets");
+    // It comes at times of its own, so what is left of that packet is uniform: half of it in the mean, and never more than all of it.
+    let [mean, most] = sparse_wait(r#"{ discipline = "fq", limit = 1000, aqm = "droptail" }"#);
+    assert!((mean - 0.5).abs() < 0.05, "{mean} packets in the mean");
+    assert!(most <= 1.0 + 0.11, "{most} packets");
 }
 
 #[test]
 fn a_sparse_flow_waits_less_than_a_round_with_new_queues_first_a_round_without_and_more_in_one_queue() {
     // CoDel keeps the queues of the six so short that they run empty and come back as new ones, before which the sparse flow has no right.
-    let new_first = sparse_wait(r#"{ discipline = "fq", limit = 1000 }"#);
+    let [_, new_first] = sparse_wait(r#"{ discipline = "fq", limit = 1000 }"#);
     assert!(new_first < 6.0, "{new_first} packets");
     for queue in [r#"{ discipline = "sfq", limit = 127 }"#, r#"{ discipline = "drr", limit = 200 }"#] {
-        let round = sparse_wait(queue);
+        let [_, round] = sparse_wait(queue);
         assert!((5.0..7.0).contains(&round), "{queue}: {round} packets");
     }
-    let one_queue = sparse_wait(r#"{ aqm = "codel", limit = 1000 }"#);
+    let [_, one_queue] = sparse_wait(r#"{ aqm = "codel", limit = 1000 }"#);
     assert!(one_queue > 7.0, "{one_queue} packets");
 }

@@ -78,10 +78,12 @@ impl HostClock {
     }
 
     /// When a timer goes off that is set now for `delay`.
+    #[inline]
     pub fn expiry(&self, now: Time, delay: Span) -> Time {
-        if !self.wheel {
-            return now + delay;
-        }
+        if self.wheel { self.on_wheel(now, delay) } else { now + delay }
+    }
+
+    fn on_wheel(&self, now: Time, delay: Span) -> Time {
         let ahead = self.ticks_of(delay);
         let mut shift = 0;
         let mut reach = FIRST_LEVEL;

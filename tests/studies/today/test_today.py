@@ -60,7 +60,7 @@ def test_queues_have_what_their_rfcs_or_the_thesis_set(queue: str, settings: dic
 
 def test_hosts_are_linux_and_dctcp_says_so_to_dualpi2_alone() -> None:
     cubic, dctcp = (ecnlab.scenario(scenarios.need(host, "DualPI2").scenario).resolved["flows"][0]["tcp"] for host in (CUBIC_ECN, DCTCP))
-    assert (cubic["profile"], cubic["congestion"], cubic["recovery"], cubic["ecn"]) == ("linux", "cubic", "rack", True)
+    assert (cubic["profile"], cubic["congestion"], cubic["recovery"], cubic["ecn"]) == ("linux-6.1", "cubic", "rack", True)
     assert (dctcp["response"], dctcp["codepoint"]) == ("dctcp", "ect1")
     assert scenarios.sender(DCTCP, "step").get("codepoint") is None
 

@@ -58,7 +58,8 @@ pub struct Tcp {
 pub struct Syn {
     pub sack: bool,
     pub timestamps: bool,
-    pub scale: bool,
+    /// By how many bits the windows of this side are shifted.
+    pub scale: Option<u64>,
 }
 
 /// The router and the ways to it.
@@ -106,11 +107,12 @@ pub struct Packet {
     /// In bytes: the SYN is 0, the first data 1.
     pub seq: u64,
     pub len: u64,
-    pub ack: u64,
+    /// Nothing where ours does not say.
+    pub ack: Option<u64>,
     pub flags: String,
     /// The ECN field when it left its host, and behind the router.
     pub ecn: [u8; 2],
-    pub window: u64,
+    pub window: Option<u64>,
     pub tsval: Option<u64>,
     pub tsecr: Option<u64>,
     pub sacks: Vec<(u64, u64)>,
@@ -165,6 +167,11 @@ impl Case {
         })
     }
 
+    /// Whether the side that answers has data of its own.
+    pub fn goes_both_ways(&self) -> bool {
+        self.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_)))
+    }
+
     /// What one side sent, in the order in which it did.
     pub fn sent_by(&self, side: u8) -> impl Iterator<Item = &Packet> {
         self.packets.iter().filter(move |packet| packet.side == side && packet.fate != "dup")
@@ -214,7 +221,7 @@ impl Tcp {
 
 impl Syn {
     fn read(field: &Field) -> Result<Syn, String> {
-        let scale = field.optional("wscale").is_some_and(|scale| scale.json.is_u64());
+        let scale = field.optional("wscale").and_then(|scale| scale.json.as_u64());
         Ok(Syn { sack: field.field("sack")?.truth()?, timestamps: field.field("timestamps")?.truth()?, scale })
     }
 }
@@ -281,10 +288,10 @@ impl Packet {
             fate: row.field("fate")?.text()?,
             seq: row.field("seq")?.whole()?,
             len: row.field("len")?.whole()?,
-            ack: row.field("ack")?.whole()?,
+            ack: Some(row.field("ack")?.whole()?),
             flags: row.field("flags")?.text()?,
             ecn: [row.field("ecn_in")?.whole()? as u8, row.field("ecn_out")?.whole()? as u8],
-            window: row.field("window")?.whole()?,
+            window: Some(row.field("window")?.whole()?),
             tsval: stamp("tsval_ms")?,
             tsecr: stamp("tsecr_ms")?,
             sacks: row.field("sack")?.blocks()?,

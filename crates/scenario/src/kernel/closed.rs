@@ -7,11 +7,11 @@ use ecnlab_sim::{
     Act, AppSpec, Buffer, Counted, Direction, EcnPath, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Packet as OnTheWay,
     PacketId, Part, Probe, Rule, Script, Simulation,
 };
-use ecnlab_transport::application::{Application, ApplicationSpec, Calls, Event};
-use ecnlab_transport::{Ack, Demand, Settings, Transport};
+use ecnlab_transport::application::{Application, ApplicationSpec, Calls, Event, Heading};
+use ecnlab_transport::{Ack, Demand, Role, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-use super::case::{A, B, Case, Packet};
+use super::case::{A, B, Case, Packet, When};
 use super::ledger::Ledger;
 use super::script::Segments;
 use super::settings::boot;
@@ -22,7 +22,7 @@ use super::written::{self, writes};
 /// # Errors
 /// What is not built of what the case asks for.
 pub fn run(case: &Case, settings: Settings) -> Result<Vec<Packet>, String> {
-    let tape = Tape { header: settings.header, packets: Vec::new(), ledger: Ledger::default() };
+    let tape = Tape { header: settings.header, ..Tape::default() };
     let network = network(case, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let (_, tape) = Simulation::new(&network, &options, tape).finish();
@@ -48,20 +48,22 @@ fn network(case: &Case, settings: Settings) -> Result<Network, String> {
         link("way", Direction::Forward, Rate::MAX, data_delay, u32::MAX, ImpairmentSpec::of(scripted(later))),
         link("way", Direction::Back, Rate::MAX, ack_delay, u32::MAX, ImpairmentSpec::of(scripted(back))),
     ];
-    let flow = FlowSpec {
+    let flow = |forward: &[u32], back: &[u32], counted, settings: Settings| FlowSpec {
         group: 0,
         member: 0,
-        forward: vec![0, 1],
-        back: vec![2],
+        forward: forward.to_vec(),
+        back: back.to_vec(),
         opens: None,
-        counted: Counted::AsFlow,
+        counted,
         start: Time::ZERO,
         boot: Some(boot(case)),
         transport: Transport::Tcp(Arc::new(settings)),
     };
-    let spec = Arc::new(Writes(writes(&case.application)));
-    let apps = vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: vec![0], more: None }];
-    Ok(Network { links, flows: vec![flow], groups: vec!["all".into()], apps })
+    let answer = case.goes_both_ways().then(|| flow(&[2], &[0, 1], Counted::Nowhere, super::settings::of_answer(case, &settings)));
+    let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], Counted::AsFlow, settings)).chain(answer).collect();
+    let spec = Arc::new(Writes([A, B].map(|side| writes(&case.application, side))));
+    let apps = vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), more: None }];
+    Ok(Network { links, flows, groups: vec!["all".into()], apps })
 }
 
 fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {
@@ -69,20 +71,44 @@ fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, i
     LinkSpec { name, rate, delay, buffer: Buffer::Pipe { limit }, spread: Span::ZERO, impairment, own: None }
 }
 
-/// An application that connects and then writes at given times.
+/// The applications of both sides: what either writes, and when.
 #[derive(Clone, Debug)]
-struct Writes(Vec<(Time, Demand)>);
+struct Writes([Vec<(When, Demand)>; 2]);
 
 impl ApplicationSpec for Writes {
+    fn members(&self) -> Vec<Heading> {
+        let answers = !self.0[usize::from(B)].is_empty();
+        [Heading::Along].into_iter().chain(answers.then_some(Heading::Against)).collect()
+    }
+
+    fn hears_deliveries(&self) -> bool {
+        true
+    }
+
     fn start(&self, _rng: Rng) -> Box<dyn Application> {
-        Box::new(Writing { writes: self.0.clone(), at: 0, is_open: false })
+        Box::new(Writing { writes: self.0.clone(), at: [0; 2], is_open: false, received: 0 })
     }
 }
 
 struct Writing {
-    writes: Vec<(Time, Demand)>,
-    at: usize,
+    writes: [Vec<(When, Demand)>; 2],
+    /// What has been written of it.
+    at: [usize; 2],
     is_open: bool,
+    /// Bytes that side b has read.
+    received: u64,
+}
+
+impl Writing {
+    fn due(&self, side: u8, now: Time) -> Option<Demand> {
+        let side = usize::from(side);
+        let &(when, demand) = self.writes[side].get(self.at[side])?;
+        let due = match when {
+            When::At(at) => at <= now,
+            When::Received(bytes) => bytes <= self.received,
+        };
+        (due && self.is_open).then_some(demand)
+    }
 }
 
 impl Application for Writing {
@@ -90,28 +116,55 @@ impl Application for Writing {
         match event {
             Event::Start => return calls.open(0, Demand::open(0)),
             Event::Opened(_) => self.is_open = true,
+            Event::Delivered(0, bytes) => self.received += bytes,
             _ => {}
         }
-        while let Some(&(_, demand)) = self.writes.get(self.at).filter(|(at, _)| self.is_open && *at <= now) {
-            calls.produce(0, demand);
-            self.at += 1;
+        for side in [A, B] {
+            while let Some(demand) = self.due(side, now) {
+                if side == B && self.at[1] == 0 {
+                    calls.answer(1, 0, demand);
+                } else {
+                    calls.produce(u32::from(side), demand);
+                }
+                self.at[usize::from(side)] += 1;
+            }
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.writes.get(self.at).filter(|_| self.is_open).map(|&(at, _)| at)
+        let next = [A, B].map(usize::from).map(|side| self.writes[side].get(self.at[side]).map(|(when, _)| *when));
+        let at = next.into_iter().filter_map(|when| if let Some(When::At(at)) = when { Some(at) } else { None });
+        at.filter(|_| self.is_open).min()
     }
 }
 
-/// Writes down what both ends send.
+/// Writes down what both ends send. Flow 0 is what side a sends, with its acknowledgements, and flow 1 what side b does.
+#[derive(Default)]
 struct Tape {
     header: u32,
     packets: Vec<Packet>,
-    ledger: Ledger,
+    ledgers: [Ledger; 2],
+    /// The FIN of a side that has no data left is its acknowledgement's.
+    closed: [bool; 2],
+    riding: Option<Ack>,
+}
+
+impl Tape {
+    fn note_ack(&mut self, time: Time, flow: u32, ack: &Ack) {
+        let (of, by) = (flow as usize, 1 - flow as usize);
+        let closed = self.closed[by] && ack.role != Role::Fin;
+        let seq = self.ledgers[by].all() + u64::from(closed);
+        self.closed[by] |= ack.role == Role::Fin;
+        self.packets.push(written::of_ack(by as u8, time, ack, &self.ledgers[of], seq));
+    }
 }
 
 impl Probe for Tape {
     const LINKS: bool = true;
+
+    fn ack_rides(&mut self, _now: Time, _flow: u32, ack: &Ack) {
+        self.riding = Some(ack.clone());
+    }
 
     fn made(&mut self, now: Time, _id: PacketId, packet: &OnTheWay, made: &Made) {
         if packet.is_ack() {
@@ -119,11 +172,16 @@ impl Probe for Tape {
         }
         let segment = packet.segment();
         let Some(plan) = made.endpoint.plan() else { return };
-        let written = self.ledger.note(&segment, plan, self.header);
-        self.packets.push(written::of_segment(now, &segment, &written));
+        let side = packet.flow as usize;
+        let written = self.ledgers[side].note(&segment, plan, self.header);
+        let sent = written::of_segment(side as u8, now, &segment, &written);
+        self.packets.push(match self.riding.take() {
+            Some(ack) => written::with_ack(sent, &ack, &self.ledgers[1 - side]),
+            None => sent,
+        });
     }
 
-    fn ack_sent(&mut self, now: Time, _flow: u32, ack: &Ack) {
-        self.packets.push(written::of_ack(now, ack, &self.ledger));
+    fn ack_sent(&mut self, now: Time, flow: u32, ack: &Ack) {
+        self.note_ack(now, flow, ack);
     }
 }

@@ -94,17 +94,16 @@ fn threshold(ssthresh: Option<f64>) -> String {
 fn difference(our: &Packet, their: &Expected, window: bool) -> Option<&'static str> {
     let Expected { packet: their, time } = *their;
     let apart = our.sent.since(time).max(time.since(our.sent));
-    // What the one side acknowledges of the other's data is judged where that comes from.
-    let answers = our.side == B;
     let fields = [
         (our.seq == their.seq, "seq"),
         (our.len == their.len, "len"),
-        (our.nth == their.nth || answers, "transmission"),
+        (our.nth.is_none() || our.nth == their.nth, "transmission"),
         (our.flags == their.flags, "flags"),
-        (our.ack == their.ack || !answers, "ack"),
+        (our.ack.is_none() || our.ack == their.ack, "ack"),
         (our.sacks == their.sacks, "SACK blocks"),
-        (our.window == their.window || !answers || !window, "window"),
+        (our.window.is_none() || our.window == their.window || !window, "window"),
         (our.ecn[0] == their.ecn[0], "ECN field"),
+        (our.tsecr.is_none() || our.tsecr == their.tsecr, "timestamp's echo"),
         (apart <= TOLERANCE, "time"),
     ];
     fields.into_iter().find(|(same, _)| !same).map(|(_, name)| name)
@@ -115,6 +114,7 @@ pub fn line(packet: &Packet) -> String {
     let nth = packet.nth.filter(|&nth| nth > 0).map_or(String::new(), |nth| format!(" nth {nth}"));
     let ecn = ["", " ECT(1)", " ECT(0)", " CE"][usize::from(packet.ecn[0].min(3))];
     let sacks = if packet.sacks.is_empty() { String::new() } else { format!(" sack {:?}", packet.sacks) };
-    let ack = if packet.side == B { format!(" ack {} window {}", packet.ack, packet.window) } else { String::new() };
+    let said = |name: &str, value: Option<u64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
+    let ack = said("ack", packet.ack) + &said("window", packet.window);
     format!("[{:.3} ms {} {}+{}{ack}{sacks}{nth}{ecn}]", packet.sent.seconds() * 1e3, packet.flags, packet.seq, packet.len)
 }

@@ -40,13 +40,18 @@ impl Ledger {
         if at == self.entries.len() {
             let opens = u64::from(segment.role == Role::Syn);
             let len = if opens == 1 { 0 } else { u64::from(segment.size.saturating_sub(header)) };
-            let start = if at == 0 { 0 } else { 1 + plan.bytes_before(segment.seq) };
+            let start = if opens == 1 { 0 } else { 1 + plan.bytes_before(segment.seq) };
             let end = start + len + opens + u64::from(segment.role == Role::Fin);
             self.entries.push(Entry { start, len, end, sent: 0 });
         }
         let Entry { start, len, sent, .. } = &mut self.entries[at];
         *sent += 1;
         Written { seq: *start, len: *len, nth: Some(*sent - 1) }
+    }
+
+    /// One past the last byte that was sent.
+    pub fn all(&self) -> u64 {
+        self.start(self.entries.len() as u64)
     }
 
     /// The segment that begins at a byte, which is also the one past that which ends there; nothing if none does.

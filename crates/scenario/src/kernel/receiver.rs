@@ -17,21 +17,45 @@ pub fn play(case: &Case, settings: &Settings) -> Result<Vec<Packet>, String> {
     if !segments.fit() {
         return Err("not comparable: data that was sent again was cut otherwise".to_owned());
     }
-    let receiver = Receiver::new(settings, HostClock::new(settings, boot(case)));
-    let mut stage = Stage { receiver, segments, sent: Vec::new() };
-    for packet in case.reached(B) {
-        let Some(arrives) = packet.arrives else { continue };
-        stage.run_timers(arrives);
-        stage.arrive(case, packet, arrives);
+    let clock = HostClock::new(settings, boot(case));
+    let stamps = settings.timestamps.then_some(clock);
+    let mut stage = Stage { receiver: Receiver::new(settings, clock), stamps, segments, sent: Vec::new(), next: 1, closed: false };
+    for (time, event) in events(case) {
+        stage.run_timers(time);
+        match event {
+            Event::Arrives(packet) => stage.arrive(case, packet, time),
+            Event::SendsData(packet) => stage.ride(packet),
+        }
     }
     stage.run_timers(case.end);
     Ok(stage.sent)
 }
 
+/// What comes to the receiver from outside.
+enum Event<'a> {
+    Arrives(&'a Packet),
+    /// Its host sends data of its own, on which an acknowledgement rides.
+    SendsData(&'a Packet),
+}
+
+/// All that comes to the receiver, in order of time; what made the host send comes before what it sent.
+fn events(case: &Case) -> Vec<(Time, Event<'_>)> {
+    let arrive = case.reached(B).into_iter().filter_map(|packet| Some((packet.arrives?, Event::Arrives(packet))));
+    let data = case.sent_by(B).filter(|packet| packet.len > 0).map(|packet| (packet.sent, Event::SendsData(packet)));
+    let mut events: Vec<_> = arrive.chain(data).collect();
+    events.sort_by_key(|&(time, _)| time);
+    events
+}
+
 struct Stage {
     receiver: Receiver,
+    /// What timestamps are read from, where there are any.
+    stamps: Option<HostClock>,
     segments: Segments,
     sent: Vec<Packet>,
+    /// The next byte that the host sends itself, and whether its FIN has gone.
+    next: u64,
+    closed: bool,
 }
 
 impl Stage {
@@ -51,7 +75,23 @@ impl Stage {
     }
 
     fn note(&mut self, time: Time, ack: &Ack) {
-        self.sent.push(written::of_ack(time, ack, &self.segments));
+        let behind_fin = self.closed && ack.role != Role::Fin;
+        self.closed |= ack.role == Role::Fin;
+        let packet = written::of_ack(B, time, ack, &self.segments, self.next + u64::from(behind_fin));
+        self.sent.push(Packet { tsecr: self.echo(ack), ..packet });
+    }
+
+    /// Of data that the host sends only what is acknowledged is ours.
+    fn ride(&mut self, packet: &Packet) {
+        let ack = self.receiver.ride(packet.sent);
+        let flags = packet.flags.replace('E', "");
+        self.next = self.next.max(packet.end());
+        self.sent.push(written::with_ack(Packet { flags, tsecr: self.echo(&ack), ..packet.clone() }, &ack, &self.segments));
+    }
+
+    /// The time that an acknowledgement echoes, in milliseconds since the start.
+    fn echo(&self, ack: &Ack) -> Option<u64> {
+        self.stamps.map(|clock| clock.millis(ack.echo) - clock.millis(Time::ZERO))
     }
 
     /// A real packet in our numbers.

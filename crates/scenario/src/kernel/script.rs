@@ -126,6 +126,11 @@ impl Segments {
         Segments { borders }
     }
 
+    /// Those of the side that answers, whose SYN is no segment of its data.
+    pub fn of_answer<'a>(packets: impl Iterator<Item = &'a Packet>) -> Segments {
+        Segments::of(packets.filter(|packet| packet.len > 0))
+    }
+
     /// The first segment that begins at a byte or later.
     pub fn from(&self, byte: u64) -> u64 {
         self.borders.partition_point(|&(start, _)| start < byte) as u64

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ecnlab_transport::{Ack, Demand, HostClock, Output, Sacks, Segment, Sender, Settings, Window};
+use ecnlab_transport::{Ack, Demand, HostClock, Output, Receiver, Role, Sacks, Segment, Sender, Settings, Window};
 use ecnlab_units::{Span, Time};
 
-use super::case::{A, Case, Packet};
+use super::case::{A, B, Case, Packet, When};
 use super::compare::{Shown, TOLERANCE};
 use super::ledger::Ledger;
-use super::settings::boot;
+use super::script::Segments;
+use super::settings::{boot, of_answer};
 use super::written::{self, writes};
 
 /// What our sender did.
@@ -29,12 +30,21 @@ pub fn play(case: &Case, settings: Settings) -> Played {
 
 struct Stage {
     sender: Sender,
+    /// Takes the data of the other side, if there is any.
+    answers: Option<Answers>,
     settings: Arc<Settings>,
     ledger: Ledger,
     outbox: Outbox,
     /// What was written before the connection was open.
     waiting: Vec<Demand>,
     played: Played,
+}
+
+/// The receiving end of the sender's host, and the other side's segments; of the SYN-ACK, which is the first of them, it knows nothing.
+struct Answers {
+    receiver: Receiver,
+    segments: Segments,
+    header: u32,
 }
 
 #[derive(Default)]
@@ -50,7 +60,7 @@ impl Output for Outbox {
 enum Input<'a> {
     Connect,
     Write(Demand),
-    Ack(&'a Packet),
+    Arrival(&'a Packet),
     /// The real sender's state after a timer was written down.
     Look(usize),
 }
@@ -58,8 +68,17 @@ enum Input<'a> {
 impl Stage {
     fn new(case: &Case, settings: Arc<Settings>) -> Stage {
         let clock = HostClock::new(&settings, boot(case));
+        let answers = case.goes_both_ways().then(|| Answers::new(case, &settings));
         let sender = Sender::new(settings.clone(), &Demand::open(0), clock);
-        Stage { sender, settings, ledger: Ledger::default(), outbox: Outbox::default(), waiting: Vec::new(), played: Played::default() }
+        Stage {
+            sender,
+            answers,
+            settings,
+            ledger: Ledger::default(),
+            outbox: Outbox::default(),
+            waiting: Vec::new(),
+            played: Played::default(),
+        }
     }
 
     fn run(&mut self, case: &Case) {
@@ -69,17 +88,16 @@ impl Stage {
                 Input::Connect => self.sender.start(time, &mut self.outbox),
                 Input::Write(demand) => self.waiting.push(demand),
                 Input::Look(state) => self.show(state),
-                Input::Ack(packet) => match self.ack(packet, case) {
-                    Ok(ack) => self.sender.acknowledge(&ack, time, &mut self.outbox),
-                    Err(why) => {
+                Input::Arrival(packet) => {
+                    if let Err(why) = self.arrive(packet, case, time) {
                         self.played.stopped = Some((time, format!("packet {}: {why}", packet.id)));
                         return;
                     }
-                },
+                }
             }
             self.write(time);
-            self.note_sent(time);
-            if let Input::Ack(packet) = input
+            self.note_sent(time, None);
+            if let Input::Arrival(packet) = input
                 && let Some(state) = case.states.iter().position(|state| state.packet == Some(packet.id))
             {
                 self.show(state);
@@ -96,16 +114,54 @@ impl Stage {
     }
 
     fn run_timers(&mut self, until: Time) {
-        while let Some(at) = self.sender.deadline().filter(|&at| at < until) {
-            self.sender.expire(at, &mut self.outbox);
-            self.note_sent(at);
+        loop {
+            let (own, of_answers) = (self.sender.deadline(), self.answers.as_ref().and_then(|answers| answers.receiver.deadline()));
+            let Some(at) = own.into_iter().chain(of_answers).min().filter(|&at| at < until) else { return };
+            if own == Some(at) {
+                self.sender.expire(at, &mut self.outbox);
+                self.note_sent(at, None);
+            } else if let Some(ack) = self.answers.as_mut().and_then(|answers| answers.receiver.expire(at)) {
+                self.note_ack(at, &ack);
+            }
         }
     }
 
-    fn note_sent(&mut self, time: Time) {
+    /// A packet of the other side comes: what it acknowledges is taken first, then its data.
+    fn arrive(&mut self, packet: &Packet, case: &Case, time: Time) -> Result<(), String> {
+        let ack = self.ack(packet, case)?;
+        if packet.len == 0 {
+            self.sender.acknowledge(&ack, time, &mut self.outbox);
+            return Ok(());
+        }
+        self.sender.acknowledge_on_data(&ack, time, &mut self.outbox);
+        let Some(answers) = &mut self.answers else { return Ok(()) };
+        let arrival = answers.receiver.receive(&answers.segment(packet), packet.sent, time);
+        if let Some(held) = &arrival.held {
+            self.note_ack(time, held);
+        }
+        if let Some(ack) = self.note_sent(time, arrival.ack) {
+            self.note_ack(time, &ack);
+        }
+        Ok(())
+    }
+
+    /// Notes what was sent. Data takes along what there is to acknowledge; returns what nothing took along.
+    fn note_sent(&mut self, time: Time, mut ack: Option<Ack>) -> Option<Ack> {
         for segment in std::mem::take(&mut self.outbox.0) {
             let written = self.ledger.note(&segment, self.sender.plan(), self.settings.header);
-            self.played.packets.push(written::of_segment(time, &segment, &written));
+            let packet = written::of_segment(A, time, &segment, &written);
+            let packet = match self.answers.as_mut().filter(|_| segment.role != Role::Pure && segment.role != Role::Syn) {
+                Some(answers) => answers.on_data(packet, ack.take(), time),
+                None => packet,
+            };
+            self.played.packets.push(packet);
+        }
+        ack
+    }
+
+    fn note_ack(&mut self, time: Time, ack: &Ack) {
+        if let Some(answers) = &self.answers {
+            self.played.packets.push(written::of_ack(A, time, ack, &answers.segments, self.ledger.all()));
         }
     }
 
@@ -124,17 +180,42 @@ impl Stage {
         }
         let echoed = echoed(packet, case);
         Ok(Ack {
-            next: segment(packet.ack)?,
+            next: segment(packet.ack.unwrap_or_default())?,
             size: self.settings.ack_size,
             role: written::role(packet),
             ece: packet.has('E'),
             cwr: packet.has('C'),
             ecn: written::ecn(packet.ecn[1]),
+            on_data: packet.len > 0,
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
-            window: packet.window as u32,
+            window: packet.window.unwrap_or_default() as u32,
             sacks,
         })
+    }
+}
+
+impl Answers {
+    fn new(case: &Case, settings: &Settings) -> Answers {
+        let settings = of_answer(case, settings).of_answer(false);
+        let receiver = Receiver::new(&settings, HostClock::new(&settings, boot(case)));
+        Answers { receiver, segments: Segments::of_answer(case.sent_by(B)), header: settings.header }
+    }
+
+    fn segment(&self, packet: &Packet) -> Segment {
+        Segment {
+            size: packet.len as u32 + self.header,
+            ecn: written::ecn(packet.ecn[1]),
+            cwr: packet.has('C'),
+            retransmission: packet.nth.is_some_and(|nth| nth > 0),
+            push: packet.has('P'),
+            ..Segment::plain(self.segments.with(packet.seq), 0)
+        }
+    }
+
+    fn on_data(&mut self, packet: Packet, ack: Option<Ack>, time: Time) -> Packet {
+        let ack = ack.unwrap_or_else(|| self.receiver.ride(time));
+        written::with_ack(packet, &ack, &self.segments)
     }
 }
 
@@ -142,8 +223,14 @@ impl Stage {
 fn inputs(case: &Case) -> Vec<(Time, Input<'_>)> {
     let connect = case.sent_by(A).next().map_or(Time::ZERO, |syn| syn.sent);
     let mut inputs = vec![(connect, Input::Connect)];
-    inputs.extend(writes(&case.application).into_iter().map(|(at, demand)| (at, Input::Write(demand))));
-    inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Ack(packet)))));
+    inputs.extend(
+        writes(&case.application, A).into_iter().filter_map(
+            |(when, demand)| {
+                if let When::At(at) = when { Some((at, Input::Write(demand))) } else { None }
+            },
+        ),
+    );
+    inputs.extend(case.reached(A).into_iter().filter_map(|packet| Some((packet.arrives?, Input::Arrival(packet)))));
     inputs.sort_by_key(|&(time, _)| time);
     let looks = case.states.iter().enumerate().filter(|(_, state)| state.why == "timer");
     for (at, state) in looks {

@@ -1,6 +1,8 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
+use ecnlab_transport::settings::ReceiveWindow;
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::parameter::OrOff;
 use ecnlab_units::{Span, Values};
 
 use super::case::{A, B, Case, Deed, Packet, Syn, Tcp, When};
@@ -60,9 +62,6 @@ fn tick(case: &Case) -> Span {
 /// What is not built of what the case asks for.
 pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
-    if case.application.iter().any(|action| action.side == B && matches!(action.what, Deed::Write(_))) {
-        return Err("not built: data in both directions".to_owned());
-    }
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
     let mut set = |name: &str, value: &str| set(&mut values, name, value);
     congestion(tcp, &mut set)?;
@@ -81,6 +80,22 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
         switch(name, value, &mut set)?;
     }
     Ok(Settings::of(&values))
+}
+
+/// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
+pub fn of_answer(case: &Case, settings: &Settings) -> Settings {
+    let usual = profile::settings(PROFILE);
+    Settings {
+        receive_window: ReceiveWindow::Autotuned,
+        buffer_follows_reading: case.tcp.switched(A, "net.ipv4.tcp_moderate_rcvbuf") == Some("1"),
+        receive_buffer: usual.receive_buffer,
+        // Its SYN's scale tells how large it may become.
+        receive_buffer_max: case.tcp.syns[usize::from(A)].scale.map_or(usual.receive_buffer_max, |scale| 65_535 << scale),
+        interactive: false,
+        reader_stops: OrOff(None),
+        reader_resumes: OrOff(None),
+        ..settings.clone()
+    }
 }
 
 fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
@@ -137,7 +152,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
 fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     let blocks = BLOCKS[usize::from(!tcp.timestamps())];
     set("timestamps", if tcp.timestamps() { "true" } else { "false" });
-    set("window_scaling", if tcp.both(|syn| syn.scale) { "true" } else { "false" });
+    set("window_scaling", if tcp.both(|syn| syn.scale.is_some()) { "true" } else { "false" });
     set("sack_blocks", if tcp.both(|syn| syn.sack) { blocks } else { "0" });
     if !tcp.both(|syn| syn.sack) {
         set("dsack", "false");
@@ -169,5 +184,5 @@ fn header(tcp: &Tcp) -> u32 {
 fn syn_size(tcp: &Tcp) -> u32 {
     let Syn { sack, timestamps, scale } = tcp.syns[usize::from(A)];
     let stamps = if timestamps { TIMESTAMPS } else { u32::from(sack) * SACK_ALONE };
-    BARE_HEADER + MSS + stamps + u32::from(scale) * SCALE
+    BARE_HEADER + MSS + stamps + u32::from(scale.is_some()) * SCALE
 }

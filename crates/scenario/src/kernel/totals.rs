@@ -29,7 +29,7 @@ impl Totals {
         let mut totals = Totals::default();
         let mut completed: [Option<Time>; 2] = [None, None];
         for packet in packets {
-            let complete = if packet.side == B { packet.ack >= all } else { packet.end() >= all };
+            let complete = if packet.side == B { packet.ack >= Some(all) } else { packet.end() >= all };
             let first = &mut completed[usize::from(packet.side)];
             *first = first.or(complete.then_some(packet.sent));
             totals.count(packet);

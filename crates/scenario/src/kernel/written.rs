@@ -3,13 +3,13 @@
 use ecnlab_transport::{Ack, Demand, Role, Segment};
 use ecnlab_units::{Ecn, Time};
 
-use super::case::{A, Action, B, Deed, Packet, When};
+use super::case::{Action, Deed, Packet, When};
 use super::ledger::Written;
 
 /// A segment as it leaves its host.
-pub fn of_segment(time: Time, segment: &Segment, written: &Written) -> Packet {
+pub fn of_segment(side: u8, time: Time, segment: &Segment, written: &Written) -> Packet {
     let bits = Bits { role: segment.role, push: segment.push, answers: segment.role != Role::Syn, ece: segment.ece, cwr: segment.cwr };
-    Packet { seq: written.seq, len: written.len, nth: written.nth, ecn: [field(segment.ecn), 0], ..packet(A, time, bits.flags()) }
+    Packet { seq: written.seq, len: written.len, nth: written.nth, ecn: [field(segment.ecn), 0], ..packet(side, time, bits.flags()) }
 }
 
 /// Where segments begin and end in a stream of bytes.
@@ -21,19 +21,19 @@ pub trait Borders {
     fn end(&self, segment: u64) -> u64;
 }
 
-/// An acknowledgement of segments with these borders, as it leaves its host.
-pub fn of_ack(time: Time, ack: &Ack, borders: &impl Borders) -> Packet {
+/// An acknowledgement of segments with these borders, as it leaves its host. `seq` is the next byte of what that sends itself.
+pub fn of_ack(side: u8, time: Time, ack: &Ack, borders: &impl Borders, seq: u64) -> Packet {
     let bits = Bits { role: ack.role, push: false, answers: true, ece: ack.ece, cwr: ack.cwr };
+    let seq = if ack.role == Role::Syn { 0 } else { seq };
+    with_ack(Packet { seq, ecn: [field(ack.ecn), 0], ..packet(side, time, bits.flags()) }, ack, borders)
+}
+
+/// A packet that says what an acknowledgement does, by itself or because that rides on it.
+pub fn with_ack(packet: Packet, ack: &Ack, borders: &impl Borders) -> Packet {
     let sacks = ack.sacks.as_slice().iter().map(|&(from, to)| (borders.start(from), borders.end(to)));
-    Packet {
-        ack: borders.start(ack.next),
-        window: u64::from(ack.window),
-        sacks: sacks.collect(),
-        ecn: [field(ack.ecn), 0],
-        // The SYN and the FIN of the side that only answers are all the sequence numbers that it takes.
-        seq: u64::from(ack.role != Role::Syn),
-        ..packet(B, time, bits.flags())
-    }
+    let ece = ack.ece && !packet.has('E');
+    let flags = if ece { packet.flags.replace('C', "") + if packet.has('C') { "EC" } else { "E" } } else { packet.flags };
+    Packet { ack: Some(borders.start(ack.next)), window: Some(u64::from(ack.window)), sacks: sacks.collect(), flags, ..packet }
 }
 
 fn packet(side: u8, sent: Time, flags: String) -> Packet {
@@ -45,10 +45,10 @@ fn packet(side: u8, sent: Time, flags: String) -> Packet {
         fate: String::new(),
         seq: 0,
         len: 0,
-        ack: 0,
+        ack: None,
         flags,
         ecn: [0, 0],
-        window: 0,
+        window: None,
         tsval: None,
         tsecr: None,
         sacks: Vec::new(),
@@ -105,12 +105,12 @@ pub fn role(packet: &Packet) -> Role {
 /// How much the recorded application hands over in one call.
 const WRITE_SIZE: u64 = 1 << 20;
 
-/// What side a writes, call by call. It connects at time zero, and what it is to write before the connection is open waits for that.
-pub fn writes(application: &[Action]) -> Vec<(Time, Demand)> {
-    let mut writes: Vec<(Time, Demand)> = Vec::new();
-    for action in application.iter().filter(|action| action.side == A) {
-        let When::At(at) = action.when else { continue };
-        if writes.last().is_none_or(|&(before, _)| before < at) {
+/// What a side writes, call by call. Side a connects at time zero, and what is to be written before the connection is open waits for that.
+pub fn writes(application: &[Action], side: u8) -> Vec<(When, Demand)> {
+    let mut writes: Vec<(When, Demand)> = Vec::new();
+    for action in application.iter().filter(|action| action.side == side) {
+        let at = action.when;
+        if matches!(action.what, Deed::Write(_) | Deed::Close) && writes.last().is_none_or(|&(before, _)| before != at) {
             writes.push((at, Demand::open(0)));
         }
         match (action.what, writes.last_mut()) {

@@ -21,7 +21,7 @@ pub fn reaction(tcb: &Tcb, again: bool) -> Reaction {
     let settings = tcb.settings();
     // With nothing outstanding an ACK is no duplicate (RFC 5681, section 2). ns-2 counts it, and sends the next segment for a loss.
     let end = if settings.duplicates_when_idle { tcb.available() } else { tcb.high() };
-    if tcb.una() >= end {
+    if tcb.una() >= end || !tcb.fits(tcb.una()) {
         return Reaction::Wait;
     }
     let new_window = tcb.last_cut().is_passed(tcb.una()) || again || settings.first_packet_loss && tcb.una() == 1;

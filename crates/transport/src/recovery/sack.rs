@@ -212,6 +212,10 @@ impl Recovery for Sack {
         }
     }
 
+    fn send_part<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        self.transmit(tcb, tcb.high(), now, out);
+    }
+
     fn opened(&mut self, tcb: &Tcb) {
         self.board.start(tcb.una());
     }

@@ -115,7 +115,7 @@ impl Sack1 {
             }
             return within.then_some(hole);
         }
-        (tcb.next() < limit && tcb.next() < tcb.available()).then_some(tcb.next())
+        (tcb.next() < limit && tcb.next() < tcb.available() && tcb.fits(tcb.next())).then_some(tcb.next())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::profile;
 use crate::segment::{Ack, Sacks, Segment};
-use crate::settings::{Handshake, RecoveryName, Settings};
+use crate::settings::{CongestionName, Handshake, HystartName, RecoveryName, Settings};
 use crate::tcb::{Output, Tcb};
 
 pub struct Wire {
@@ -31,15 +31,27 @@ impl Output for Sent {
 impl Wire {
     /// Segment 0 is acknowledged, those from 1 to `window` are in flight.
     pub fn new(recovery: RecoveryName, window: u64) -> Wire {
-        let settings = Settings {
-            recovery,
-            handshake: Handshake::None,
-            delay_growth: false,
-            limited_transmit: false,
-            initial_window: 1,
+        let settings = Settings { recovery, delay_growth: false, limited_transmit: false, max_window: 100, ..profile::settings("ns2") };
+        Wire::with(settings, window)
+    }
+
+    /// The same for recovery by time as a kernel has it, with Reno's window and no wheel; `change` what a test is about. A round trip takes 100 ms.
+    pub fn host(window: u64, change: impl FnOnce(&mut Settings)) -> Wire {
+        let mut settings = Settings {
+            congestion: CongestionName::Reno,
+            hystart: HystartName::Off,
+            timer_wheel: false,
+            fin: false,
+            ecn: true,
             max_window: 100,
-            ..profile::settings("ns2")
+            ..profile::settings("linux")
         };
+        change(&mut settings);
+        Wire::with(settings, window)
+    }
+
+    fn with(settings: Settings, window: u64) -> Wire {
+        let settings = Settings { handshake: Handshake::None, initial_window: 1, ..settings };
         let algorithm = Algorithm::new(&settings);
         let demand = Demand::packets(1000, settings.payload());
         let clock = HostClock::new(&settings, Span::ZERO);
@@ -73,8 +85,36 @@ impl Wire {
         self.take(&Ack { sacks, ..Ack::plain(next, 40) });
     }
 
+    /// An acknowledgement with SACK blocks that answers what was sent at `echo`.
+    pub fn hear(&mut self, next: u64, blocks: &[(u64, u64)], echo: Time) {
+        let mut sacks = Sacks::default();
+        blocks.iter().for_each(|&(from, to)| sacks.push(from, to));
+        self.take(&Ack { sacks, echo, ..Ack::plain(next, 52) });
+    }
+
+    /// The same with the echo of a mark, and without blocks.
+    pub fn hear_mark(&mut self, next: u64, echo: Time) {
+        self.take(&Ack { ece: true, echo, ..Ack::plain(next, 52) });
+    }
+
     fn take(&mut self, ack: &Ack) {
+        self.tcb.take_window(ack, self.now, &mut self.sent);
+        self.tcb.respond_to_echo(ack, self.now, &mut self.sent);
         self.algorithm.acknowledged(&mut self.tcb, ack, self.now, &mut self.sent);
+    }
+
+    /// Waits for the next timer, the algorithm's own first; returns for how long.
+    pub fn wake(&mut self) -> Span {
+        let (timeout, own) = (self.tcb.retransmit_at(), self.algorithm.deadline());
+        let at = timeout.into_iter().chain(own).min().expect("a timer");
+        let waited = at.since(self.now);
+        self.now = at;
+        if own == Some(at) {
+            self.algorithm.expire(&mut self.tcb, at, &mut self.sent);
+        } else {
+            self.algorithm.timed_out(&mut self.tcb, at, &mut self.sent);
+        }
+        waited
     }
 
     /// What was sent since this was asked last.

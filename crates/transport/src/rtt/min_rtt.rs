@@ -17,6 +17,8 @@ const WINDOW: Span = Span::from_secs(300);
 #[derive(Clone, Debug)]
 pub struct MinRtt {
     clock: HostClock,
+    /// [`WINDOW`] in ticks.
+    window: u64,
     best: [Sample; 3],
 }
 
@@ -30,13 +32,18 @@ struct Sample {
 
 impl MinRtt {
     pub fn new(clock: HostClock) -> MinRtt {
-        MinRtt { clock, best: [Sample { at: 0, rtt: u64::MAX }; 3] }
+        MinRtt { clock, window: clock.ticks_of(WINDOW), best: [Sample { at: 0, rtt: u64::MAX }; 3] }
     }
 
     /// The smallest, once there is a sample.
     pub fn get(&self) -> Option<Span> {
         let smallest = self.best[0].rtt;
         (smallest < u64::MAX).then(|| Span::from_micros(smallest))
+    }
+
+    /// The same in whole microseconds; more than any before the first sample.
+    pub fn micros(&self) -> u64 {
+        self.best[0].rtt
     }
 
     /// Takes a sample; one below a microsecond counts as a tick.
@@ -47,7 +54,7 @@ impl MinRtt {
     }
 
     fn take(&mut self, new: Sample) {
-        let window = self.clock.ticks_of(WINDOW);
+        let window = self.window;
         let nothing_left = new.at - self.best[2].at > window;
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],

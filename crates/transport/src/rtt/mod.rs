@@ -27,6 +27,7 @@ use crate::settings::{EstimatorName, RtoOrder, Settings};
 pub struct Estimator {
     rto: Span,
     backoff: u64,
+    clock: HostClock,
     arithmetic: Arithmetic,
 }
 
@@ -34,7 +35,7 @@ pub struct Estimator {
 enum Arithmetic {
     Ticks(Ticks),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Box<(Linux, HostClock)>),
+    Linux(Box<Linux>),
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +46,6 @@ struct Ticks {
     rttvar: i64,
     /// Of the first sample: how many times as large the deviation is.
     first: i64,
-    clock: HostClock,
 }
 
 /// Where a connection stands when a sample is taken.
@@ -62,21 +62,28 @@ pub struct Point {
 impl Estimator {
     pub fn new(settings: &Settings, clock: HostClock) -> Estimator {
         let arithmetic = match settings.estimator {
-            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2, clock }),
-            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4, clock }),
+            EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2 }),
+            EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4 }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Box::new((Linux::default(), clock))),
+            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
-        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1 }
+        Estimator { arithmetic, rto: settings.rto_initial, backoff: 1, clock }
+    }
+
+    /// The host's clock.
+    #[inline]
+    pub fn clock(&self) -> &HostClock {
+        &self.clock
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
     pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
         let rtt = now.since(sent).picos();
         let Point { una, high, window } = point;
+        let clock = &self.clock;
         self.rto = match &mut self.arithmetic {
             Arithmetic::Ticks(ticks) => {
-                let rto = ticks.sample(sent, now);
+                let rto = ticks.sample(clock.ticks(now) - clock.ticks(sent));
                 if settings.estimator == EstimatorName::Ticks { settings.tick * rto } else { settings.tick * with_allowance(rto, window) }
             }
             Arithmetic::Rfc6298 { srtt, rttvar } => {
@@ -89,7 +96,6 @@ impl Estimator {
                 Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
             }
             Arithmetic::Linux(linux) => {
-                let (linux, clock) = &mut **linux;
                 let rto = linux.sample(clock.micros(now) - clock.micros(sent), una, high, settings.rto_min);
                 settings.tick * clock.ticks_of(rto)
             }
@@ -101,7 +107,7 @@ impl Estimator {
         let picos = match &self.arithmetic {
             Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
             Arithmetic::Rfc6298 { srtt, .. } => *srtt,
-            Arithmetic::Linux(linux) => Span::from_micros(linux.0.smoothed_eighths()).picos() / 8,
+            Arithmetic::Linux(linux) => Span::from_micros(linux.smoothed_eighths()).picos() / 8,
         };
         (picos > 0).then(|| Span::from_picos(picos))
     }
@@ -140,9 +146,9 @@ impl Estimator {
 }
 
 impl Ticks {
-    /// Takes a sample; returns the timeout in ticks.
-    fn sample(&mut self, sent: Time, now: Time) -> u64 {
-        let t = (self.clock.ticks(now) - self.clock.ticks(sent)).max(1) as i64;
+    /// Takes a sample of so many ticks; returns the timeout in ticks.
+    fn sample(&mut self, ticks: u64) -> u64 {
+        let t = ticks.max(1) as i64;
         if self.srtt == 0 {
             self.srtt = t << 3;
             self.rttvar = t * self.first;

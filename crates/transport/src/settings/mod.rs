@@ -210,6 +210,10 @@ impl Settings {
         if self.recovery.wants_sack() { self.sack_blocks } else { 0 }
     }
 
+    fn resumes_before_it_stops(&self) -> bool {
+        self.reader_resumes.0.is_some_and(|resumes| self.reader_stops.0.is_none_or(|stops| resumes <= stops))
+    }
+
     /// Contradictions among the parameters: the parameter's name and what is wrong.
     fn contradictions(&self) -> Vec<(&'static str, String)> {
         let Settings { rto_min, rto_max, header, packet_size, response, recovery, vegas_alpha, vegas_beta, .. } = self;
@@ -237,6 +241,16 @@ impl Settings {
                 self.fin && self.handshake != Handshake::ThreeWay,
                 "fin",
                 "needs handshake = \"three-way\": a connection closes that was opened".to_owned(),
+            ),
+            (
+                self.receive_window == ReceiveWindow::Autotuned && self.receive_buffer > self.receive_buffer_max,
+                "receive_buffer",
+                format!("{} bytes must be at most receive_buffer_max {} bytes", self.receive_buffer, self.receive_buffer_max),
+            ),
+            (
+                self.resumes_before_it_stops(),
+                "reader_resumes",
+                "must come after reader_stops: who reads again has stopped before".to_owned(),
             ),
             (vegas_alpha > vegas_beta, "vegas_alpha", format!("{vegas_alpha} must be at most vegas_beta {vegas_beta}")),
         ];

@@ -379,6 +379,10 @@ parameters! {
         #[source("ip-sysctl tcp_rmem")]
         #[when(receive_window = "fixed" | "autotuned")]
         pub receive_buffer_max: u64 = "6291456 B", 4608..=2_147_483_647, "bytes";
+        /// An autotuned buffer follows what the application reads in a round trip; else it grows only when more has come than it holds.
+        #[source("ip-sysctl tcp_moderate_rcvbuf")]
+        #[when(receive_window = "autotuned")]
+        pub buffer_follows_reading: bool = "true";
         /// The window is advertised in steps, so that it may be larger than 65535 bytes.
         #[source("RFC 7323, section 2; ip-sysctl tcp_window_scaling")]
         #[when(receive_window = "fixed" | "autotuned")]

@@ -116,9 +116,8 @@ pub struct Tcb {
     usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
-    clock: HostClock,
     /// Where recovery takes samples by itself.
-    min_rtt: MinRtt,
+    min_rtt: Option<Box<MinRtt>>,
     /// One past the last segment that the receiver has said to have room for.
     room: u64,
     offer: Offer,
@@ -154,8 +153,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             usage: Usage::of(&settings),
             resent: None,
-            clock,
-            min_rtt: MinRtt::new(clock),
+            min_rtt: (settings.recovery == RecoveryName::Rack).then(|| Box::new(MinRtt::new(clock))),
             room: u64::MAX,
             offer: Offer::default(),
             settings,
@@ -237,6 +235,11 @@ impl Tcb {
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
         self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
+    }
+
+    /// Whether the other side's window has room for a segment, or had as it went first.
+    pub fn fits(&self, seq: u64) -> bool {
+        seq < self.room.max(self.high)
     }
 
     /// New segments that there are to send and that the receiver's window has room for.
@@ -427,7 +430,7 @@ impl Tcb {
 /// The retransmission timer.
 impl Tcb {
     pub fn restart_timer(&mut self, now: Time) {
-        self.retransmit_at = Some(self.clock.expiry(now, self.estimator.timeout(&self.settings)));
+        self.retransmit_at = Some(self.estimator.clock().expiry(now, self.estimator.timeout(&self.settings)));
     }
 
     /// With the window below one segment nothing is sent before the timer (RFC 3168, section 6.1.2), which runs even with nothing outstanding.

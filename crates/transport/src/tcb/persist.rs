@@ -114,7 +114,7 @@ impl Tcb {
 
     fn probe_time(&self, doublings: u32, now: Time) -> Time {
         let wait = self.timeout().max(self.settings.rto_min) * (1 << doublings.min(MOST_DOUBLINGS));
-        self.clock.expiry(now, wait.min(self.settings.rto_max))
+        self.estimator.clock().expiry(now, wait.min(self.settings.rto_max))
     }
 
     /// A probe is due. If there is room for a part of the next segment, that part is made a segment, which is for recovery to send; returns

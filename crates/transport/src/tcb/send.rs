@@ -12,7 +12,8 @@ impl Tcb {
     #[inline]
     pub fn send_window(&mut self, most: u64, now: Time, out: &mut impl Output) {
         let mut left = most.min(self.most_burst());
-        let limit = self.available().min(self.una + self.usable_window()).min(self.room);
+        // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
+        let limit = self.available().min(self.una + self.usable_window()).min(self.room.max(self.high));
         while self.next < limit && left > 0 && self.may_pace(now) {
             self.send_next(now, out);
             left -= 1;

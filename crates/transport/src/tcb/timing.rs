@@ -10,12 +10,12 @@ const MICROS_IN_A_MILLI: u64 = 1000;
 impl Tcb {
     /// Whole microseconds that the host's clock has counted.
     pub fn micros(&self, at: Time) -> u64 {
-        self.clock.micros(at)
+        self.estimator.clock().micros(at)
     }
 
     /// Milliseconds that the host's clock has counted, as timestamps show them.
     pub fn millis(&self, at: Time) -> u64 {
-        self.clock.millis(at)
+        self.estimator.clock().millis(at)
     }
 
     /// The same of microseconds.
@@ -25,7 +25,7 @@ impl Tcb {
 
     /// When the timer goes off that is set now.
     pub fn expiry(&self, now: Time, delay: Span) -> Time {
-        self.clock.expiry(now, delay)
+        self.estimator.clock().expiry(now, delay)
     }
 
     /// Sets the retransmission timer, or ends it.
@@ -45,14 +45,16 @@ impl Tcb {
 
     /// The smallest round-trip time in whole microseconds; more than any before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
-        self.min_rtt.get().map_or(u64::MAX, |rtt| rtt.picos() / Span::from_micros(1).picos())
+        self.min_rtt.as_ref().map_or(u64::MAX, |min_rtt| min_rtt.micros())
     }
 
     /// Takes a round-trip time into the estimate, and that of the last segment into the smallest unless its acknowledgement may have been
     /// `delayed`. The back-off ends.
     pub fn take_round_trip(&mut self, sample: Span, latest: Span, delayed: bool, now: Time) {
-        if !delayed || self.min_rtt.get().is_none_or(|smallest| latest <= smallest) {
-            self.min_rtt.sample(latest, now);
+        if let Some(min_rtt) = &mut self.min_rtt
+            && (!delayed || min_rtt.get().is_none_or(|smallest| latest <= smallest))
+        {
+            min_rtt.sample(latest, now);
         }
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
         self.estimator.sample(sent, now, self.point(), &self.settings);

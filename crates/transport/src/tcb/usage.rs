@@ -52,17 +52,18 @@ impl Tcb {
     /// Something was sent, or the window kept it back: how much of the window is in use. With nothing wrong (`open`) a window that was not in
     /// use for a whole timeout comes down.
     pub fn note_usage(&mut self, outstanding: u64, limited: bool, open: bool, now: Time, out: &mut impl Output) {
-        let (ticks, timeout) = (self.clock.ticks(now), self.clock.ticks_of(self.timeout()));
         let (cwnd, slow_start) = (self.window.cwnd as u64, self.window.in_slow_start());
         let (una, high, least) = (self.una, self.high, self.initial_window);
         let Some(usage) = &mut self.usage else { return };
         let first = usage.ends == 0;
         usage.sent(outstanding, limited, una, high);
+        let ticks = self.estimator.clock().ticks(now);
         if first || usage.allows_growth(cwnd, slow_start) {
             (usage.since_used, usage.used) = (0, ticks);
             return;
         }
         usage.since_used = usage.since_used.max(outstanding);
+        let timeout = self.estimator.clock().ticks_of(self.estimator.timeout(&self.settings));
         if self.settings.idle_restart != IdleRestart::Halve || ticks - usage.used < timeout {
             return;
         }
@@ -98,7 +99,7 @@ impl Tcb {
         if self.settings.window_validation == WindowValidation::LargestFlight
             && let Some(usage) = &mut self.usage
         {
-            usage.used = self.clock.ticks(now);
+            usage.used = self.estimator.clock().ticks(now);
         }
     }
 
@@ -115,21 +116,21 @@ impl Tcb {
     }
 
     fn halve_after_idle(&mut self, now: Time, out: &mut impl Output) {
-        let mut idle = self.clock.ticks(now) - self.clock.ticks(self.last_sent);
-        let timeout = self.clock.ticks_of(self.timeout());
+        let mut idle = self.estimator.clock().ticks(now) - self.estimator.clock().ticks(self.last_sent);
+        let timeout = self.estimator.clock().ticks_of(self.timeout());
         if idle <= timeout {
             return;
         }
         self.keep_threshold(out);
-        let mut cwnd = self.window.cwnd as u64;
-        let least = self.initial_window.min(cwnd);
+        let mut cwnd = self.window.cwnd;
+        let least = cwnd.min(self.initial_window as f64);
         while idle > timeout && cwnd > least {
             idle -= timeout;
-            cwnd /= 2;
+            cwnd = if self.settings.whole_window { (cwnd / 2.0).floor() } else { cwnd / 2.0 };
         }
-        self.set_cwnd(cwnd.max(least) as f64, out);
+        self.set_cwnd(cwnd.max(least), out);
         if let Some(usage) = &mut self.usage {
-            (usage.since_used, usage.used) = (0, self.clock.ticks(now));
+            (usage.since_used, usage.used) = (0, self.estimator.clock().ticks(now));
         }
     }
 

@@ -61,7 +61,7 @@ fn insists(settings: &Settings) -> bool {
     !settings.ecn_fallback
 }
 
-fn by_sample(settings: &Settings) -> bool {
+fn keeps_window(settings: &Settings) -> bool {
     settings.lost_syn == LostSyn::Sample
 }
 
@@ -88,6 +88,8 @@ const ECT_ON_ALL: &str =
     "with DCTCP all packets are capable, so that no switch drops what it would mark (RFC 8257, sections 3.6 and 4; Linux INET_ECN_xmit)";
 const STILL_ON: &str =
     "an echo that is still on as recovery ends cuts: nothing but recovery itself keeps it from that (Linux tcp_fastretrans_alert)";
+const ONE_SYN: &str =
+    "one SYN sent again leaves the initial window, as it may only have been late (RFC 6928, section 2; Linux tcp_init_transfer)";
 const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
 
 const LATE: &str = "reordering_above_the_threshold";
@@ -102,15 +104,11 @@ const NOT_CAPABLE: &str = "retransmissions are not capable";
 const ON_NEW: &str = "CWR goes on new data";
 const END: &str = "recovery ends at the threshold";
 
-const BY_SAMPLE: &str = "with an initial timeout of 1 s the first SYN that goes again costs no window, and the sample is by timestamp (Linux tcp_init_transfer)";
-
 pub const EXCEPTIONS: &[Exception] = &[
     except("ecn_syn_blocked", "the second SYN offers nothing", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "one segment after a lost SYN", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "a timeout of 3 s for data", ALL, insists, INSISTS),
     except("ecn_syn_blocked", "everything arrives", ALL, insists, INSISTS),
-    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, by_sample, BY_SAMPLE),
-    except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, by_sample, BY_SAMPLE),
     except("one_loss", CUT, ALL, vegas, VEGAS_CUT),
     except("one_loss", END, ALL, vegas, VEGAS_CUT),
     // Counted in segments, the ACK that jumps over what had arrived takes slow start to the threshold at once.
@@ -178,6 +176,8 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| vegas(s) && s.delay_growth,
         "Vegas opens the window one ACK later than the first packet's, which shows as growth (ns-2 tcp-vegas.cc)",
     ),
+    except("syn_ack_lost", "one segment after a lost SYN-ACK", ALL, keeps_window, ONE_SYN),
+    except("ecn_syn_blocked", "one segment after a lost SYN", ALL, keeps_window, ONE_SYN),
     except("ecn_refused", "no ECN on data", ALL, |s| s.cwr_without_ecn, CWR_ALWAYS),
     except("ecn_negotiation", OFFERS, ALL, |s| s.ect_on_all(), ECT_ON_ALL),
     except("ecn_negotiation", "all data is capable and nothing else", ALL, |s| s.ect_on_all(), ECT_ON_ALL),

@@ -11,7 +11,7 @@ use ecnlab_transport::{Ack, Demand, HostClock, Output, Receiver, Role, Segment, 
 use ecnlab_units::{Span, Time};
 
 use super::path::{Deed, Passing, Path, Script, pass};
-use super::record::{Arrived, Cause, Run, SentAck, SentSegment, Step};
+use super::record::{Arrived, Cause, Run, SentAck, SentSegment, Step, payload};
 
 /// A run to be made.
 #[derive(Clone)]
@@ -218,7 +218,7 @@ impl Network {
         let arrival = self.receiver.receive(segment, sent, self.now);
         assert_eq!(arrival.delivered, self.receiver.next() - before, "delivered is what `next` passed");
         if segment.role != Role::Pure {
-            self.arrived.insert(segment.seq, self.data(segment));
+            self.arrived.insert(segment.seq, payload(&self.settings, segment));
         }
         self.run.arrived.push(Arrived { time: self.now, segment: *segment, delivered: arrival.delivered });
         for ack in arrival.held.map(|ack| *ack).into_iter().chain(arrival.ack) {
@@ -243,14 +243,6 @@ impl Network {
         for seq in acked {
             assert!(self.arrived.contains_key(&seq), "segment {seq} is acknowledged by {ack:?} but has not arrived");
         }
-    }
-
-    /// Application data that a segment carries. A FIN may carry some.
-    fn data(&self, segment: &Segment) -> u32 {
-        let control = segment.role == Role::Syn
-            || segment.role == Role::Fin && segment.size == self.settings.ack_size
-            || segment.seq == 0 && self.settings.syn();
-        if control { 0 } else { segment.size - self.settings.header }
     }
 
     /// Every packet is accounted for: sent = received + dropped, once all have left the path.

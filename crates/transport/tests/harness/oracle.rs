@@ -6,7 +6,7 @@ use ecnlab_transport::settings::RecoveryName;
 use ecnlab_transport::{Ack, Role, Settings, Window};
 use ecnlab_units::Time;
 
-use super::record::{Cause, Run, SentSegment, Step};
+use super::record::{Cause, Run, SentSegment, Step, payload};
 
 /// Judges a run: nothing, or what is wrong.
 pub fn judge(settings: &Settings, run: &Run) -> Result<(), String> {
@@ -35,6 +35,32 @@ struct Wire {
     newest: Option<Time>,
     timeout: Option<Time>,
     episode: Episode,
+    offer: Offer,
+}
+
+/// The window that the receiver offers, in bytes of data.
+#[derive(Default)]
+struct Offer {
+    /// Where each segment sent ends.
+    ends: Vec<u64>,
+    /// Where the window ends that was offered so far, once one was.
+    limit: Option<u64>,
+}
+
+impl Offer {
+    fn hear(&mut self, ack: &Ack) {
+        let acknowledged = ack.next.checked_sub(1).and_then(|last| self.ends.get(last as usize));
+        let limit =
+            acknowledged.copied().unwrap_or(0).saturating_add(if ack.window == Ack::ANY { u64::MAX } else { u64::from(ack.window) });
+        self.limit = self.limit.max(Some(limit));
+    }
+
+    /// A new segment goes: whether there is room for it.
+    fn take(&mut self, bytes: u32) -> bool {
+        let end = self.ends.last().unwrap_or(&0) + u64::from(bytes);
+        self.ends.push(end);
+        self.limit.is_none_or(|limit| end <= limit)
+    }
 }
 
 /// Duplicates and partial acknowledgements until all that was outstanding at the first duplicate is acknowledged.
@@ -56,9 +82,15 @@ impl Wire {
             self.episode = Episode::default();
         }
         self.una = step.una;
+        if let Cause::Ack(ack) = &step.cause {
+            self.offer.hear(ack);
+        }
         for sent in step.sent.iter().filter(|sent| sent.segment.role != Role::Pure) {
             self.judge(settings, step, sent).map_err(|why| format!("{why}: {} at {:?}, una {}", sent.segment.seq, step.time, step.una))?;
             self.sent.insert(sent.segment.seq, (step.time, false));
+            if sent.segment.seq == self.high && !self.offer.take(payload(settings, &sent.segment)) {
+                return Err(format!("beyond the window that is offered: {} at {:?}, una {}", sent.segment.seq, step.time, step.una));
+            }
             self.high = self.high.max(sent.segment.seq + 1);
         }
         let outstanding = self.una < self.high;

@@ -1,7 +1,7 @@
 //! The record of a run, and the questions that rules ask of it.
 
 use ecnlab_transport::SendCounters;
-use ecnlab_transport::{Ack, Role, Segment, Window};
+use ecnlab_transport::{Ack, Role, Segment, Settings, Window};
 use ecnlab_units::Time;
 
 use super::path::Deed;
@@ -71,6 +71,12 @@ pub struct Run {
     /// When all was acknowledged, if it was.
     pub done: Option<Time>,
     pub end: Time,
+}
+
+/// Application data that a segment carries. A FIN may carry some.
+pub fn payload(settings: &Settings, segment: &Segment) -> u32 {
+    let bare = segment.role == Role::Fin && segment.size == settings.ack_size;
+    if bare || segment.seq == 0 && settings.syn() { 0 } else { segment.size - settings.header }
 }
 
 impl Step {

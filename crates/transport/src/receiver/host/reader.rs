@@ -35,7 +35,8 @@ impl Reader {
             unread: VecDeque::new(),
             read: 0,
             piece: settings.read_size,
-            autotune: (settings.receive_window == ReceiveWindow::Autotuned).then(|| Autotune::new(settings)),
+            autotune: (settings.receive_window == ReceiveWindow::Autotuned && settings.buffer_follows_reading)
+                .then(|| Autotune::new(settings)),
             stopped: false,
             pauses: [settings.reader_stops.0, settings.reader_resumes.0],
             stops: None,

@@ -85,6 +85,21 @@ impl Board {
         self.records.get(seq.checked_sub(self.base)? as usize)
     }
 
+    /// A segment from `seq` on before `to`, if there is one in flight.
+    pub fn next_before(&self, seq: u64, to: u64) -> Option<u64> {
+        (seq < to.min(self.end())).then_some(seq)
+    }
+
+    /// The first segment from `seq` on before `to` that is not sacked; `seq` is not acknowledged.
+    pub fn next_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
+        let to = to.min(self.end());
+        if seq >= to {
+            return None;
+        }
+        let mut records = self.records.range((seq - self.base) as usize..(to - self.base) as usize);
+        records.position(|record| !record.sacked).map(|ahead| seq + ahead as u64)
+    }
+
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {
         self.order.push_back((self.end(), now));

@@ -19,6 +19,8 @@ pub struct News {
     pub acked: u64,
     pub sacked: bool,
     pub window_update: bool,
+    /// It came on data, and so is no duplicate (RFC 5681, section 2).
+    on_data: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original: bool,
     /// Something acknowledged was sent more than once.
@@ -48,12 +50,13 @@ pub struct News {
 impl News {
     /// Whether it is anything but a duplicate.
     pub fn is_new(&self) -> bool {
-        self.acked > 0 || self.window_update
+        self.acked > 0 || self.window_update || self.on_data
     }
 }
 
 impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
+    #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time) -> News {
         let una = tcb.una();
         let old = ack.next < una;
@@ -67,6 +70,7 @@ impl Rack {
             acked: 0,
             sacked: false,
             window_update: false,
+            on_data: ack.on_data,
             original: false,
             resent_acked: false,
             twice: false,
@@ -98,6 +102,7 @@ impl Rack {
     }
 
     /// Takes SACK blocks in; returns how many segments they say were delivered.
+    #[inline(never)]
     fn take_sacks(&mut self, tcb: &Tcb, ack: &Ack, news: &mut News, now: u64) -> u64 {
         let twice = self.report_of_twice(ack, news);
         let mut delivered = twice.map_or(0, |(from, to)| to - from);
@@ -117,8 +122,11 @@ impl Rack {
         blocks.sort_unstable();
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
-            for seq in from.max(self.board.base())..to.min(self.board.end()) {
+            let mut at = from.max(self.board.base());
+            // What is sacked already is news only in a report.
+            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to) } {
                 delivered += u64::from(self.take_sack(tcb.una(), seq, report, news, now, min_rtt));
+                at = seq + 1;
             }
         }
         if self.state != super::State::Loss || self.undo.is_armed() {

@@ -54,6 +54,7 @@ impl Rack {
     /// Sends new segments as far as the window allows.
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let most = tcb.most_burst();
+        let restarts = self.sending_restarts();
         let (mut sent, mut bundle, mut waits) = (0, most, false);
         while sent < most && self.may_send_new(tcb, now) {
             if self.rules.gso && (sent == 0 || bundle == 0) {
@@ -63,12 +64,12 @@ impl Rack {
                 };
                 bundle = next;
             }
-            self.transmit_new(tcb, now, out);
+            self.emit_new(tcb, now, out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
         self.pushed(sent, waits, tcb, now, out);
-        if sent > 0 {
-            self.schedule_probe_after_sending(tcb, now);
+        if sent > 0 && !self.schedule_probe_after_sending(tcb, now) && restarts {
+            self.restart(tcb, now);
         }
     }
 
@@ -96,8 +97,7 @@ impl Rack {
             return false;
         }
         // The last segment of a connection does not wait for the window (Linux tcp_cwnd_test).
-        let closes = tcb.plan().role(tcb.high()) == Role::Fin;
-        if !closes && self.board.in_flight() >= tcb.window().cwnd as u64 {
+        if self.board.in_flight() >= tcb.window().cwnd as u64 && tcb.plan().role(tcb.high()) != Role::Fin {
             return false;
         }
         let waits = !tcb.settings().limited_transmit && self.state <= State::Disorder && self.board.sacked > 0;
@@ -105,16 +105,27 @@ impl Rack {
     }
 
     pub(super) fn transmit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let restarts = self.sending_restarts();
+        self.emit_new(tcb, now, out);
+        if restarts {
+            self.restart(tcb, now);
+        }
+    }
+
+    /// Whether a new segment sets the retransmission timer.
+    fn sending_restarts(&self) -> bool {
+        self.board.outstanding() == 0 || matches!(self.pending, Some((super::Pending::Probe, _)))
+    }
+
+    /// Sends a new segment and leaves the timer to the caller.
+    #[inline]
+    fn emit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if self.board.in_flight() == 0 {
             tcb.begin_sending(now);
         }
-        let first = self.board.outstanding() == 0;
         tcb.emit(tcb.high(), now, out);
         tcb.go_on_at_high();
         self.board.sent(tcb.micros(now), self.delivered);
-        if first || matches!(self.pending, Some((super::Pending::Probe, _))) {
-            self.restart(tcb, now);
-        }
     }
 
     /// Sends a segment again, for a loss or to draw an acknowledgement.

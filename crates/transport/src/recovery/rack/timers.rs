@@ -78,7 +78,7 @@ impl Rack {
     }
 
     /// Sets the probe's timer while nothing is known to be missing: two round trips, and what a receiver may delay a single segment's
-    /// acknowledgement, but not beyond the retransmission timeout.
+    /// acknowledgement, but not beyond the retransmission timeout. Returns whether it did.
     pub(super) fn schedule_probe(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
         if !self.rules.probes || self.board.outstanding() == 0 || !matches!(self.state, State::Open | State::Cwr) {
             return false;
@@ -94,9 +94,9 @@ impl Rack {
     }
 
     /// The same after something was sent, which does not move the retransmission timeout.
-    pub(super) fn schedule_probe_after_sending(&mut self, tcb: &mut Tcb, now: Time) {
+    pub(super) fn schedule_probe_after_sending(&mut self, tcb: &mut Tcb, now: Time) -> bool {
         let left = self.left(tcb, now);
-        self.schedule_probe(left, tcb, now);
+        self.schedule_probe(left, tcb, now)
     }
 
     /// Sends a new segment, or the last one again, to draw an acknowledgement.
@@ -165,6 +165,8 @@ impl Rack {
     pub(super) fn time_out(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         tcb.set_timer(None);
         if self.board.outstanding() == 0 {
+            // Marks have closed the window (RFC 3168, section 6.1.2).
+            tcb.reopen_window(out);
             return self.push(tcb, now, out);
         }
         tcb.count_timeout();
