@@ -239,6 +239,10 @@ impl Recovery for Rack {
         }
     }
 
+    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        self.acknowledged(tcb, ack, now, out);
+    }
+
     #[inline(never)]
     fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         self.time_out(tcb, now, out);

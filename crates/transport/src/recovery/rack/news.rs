@@ -20,6 +20,8 @@ pub struct News {
     pub acked: u64,
     pub sacked: bool,
     pub window_update: bool,
+    /// It came on data, and so is no duplicate (RFC 5681, section 2).
+    on_data: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original: bool,
     /// Something acknowledged was sent more than once.
@@ -49,7 +51,7 @@ pub struct News {
 impl News {
     /// Whether it is anything but a duplicate.
     pub fn is_new(&self) -> bool {
-        self.acked > 0 || self.window_update
+        self.acked > 0 || self.window_update || self.on_data
     }
 
     /// The segment before `end` has arrived.
@@ -76,6 +78,7 @@ impl Rack {
             acked: 0,
             sacked: false,
             window_update: false,
+            on_data: ack.on_data,
             original: false,
             resent_acked: false,
             twice: false,
