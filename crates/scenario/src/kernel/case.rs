@@ -1,5 +1,6 @@
 //! A case as its file holds it: what was set, what the path did, what the applications did, and every packet and state of the real run.
 
+use ecnlab_sim::Act;
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
 
@@ -174,7 +175,18 @@ impl Case {
 
     /// What one side sent, in the order in which it did.
     pub fn sent_by(&self, side: u8) -> impl Iterator<Item = &Packet> {
-        self.packets.iter().filter(move |packet| packet.side == side && packet.fate != "dup")
+        self.packets.iter().filter(move |packet| packet.side == side && !self.is_copy(packet))
+    }
+
+    /// Whether the router made a packet: it is in all the one before it, and the script copies.
+    fn is_copy(&self, packet: &Packet) -> bool {
+        let copies = self.script.iter().any(|line| line.side == packet.side && line.act == Act::Copy);
+        let before = || self.packets.iter().rev().find(|other| other.side == packet.side && other.id < packet.id);
+        let alike = |other: &Packet| {
+            (other.sent, other.seq, other.len, other.ack, other.tsval) == (packet.sent, packet.seq, packet.len, packet.ack, packet.tsval)
+                && (&other.flags, &other.sacks) == (&packet.flags, &packet.sacks)
+        };
+        copies && before().is_some_and(alike)
     }
 
     /// What reached one side, in the order in which it did.

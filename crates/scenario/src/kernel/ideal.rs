@@ -4,15 +4,17 @@
 //! answer is as late, and so from round trip to round trip. Here each packet's cause is looked up in the run, and the path is gone through
 //! once more with the times that it would have without that lateness.
 
+use ecnlab_sim::Act;
 use ecnlab_units::{Rate, Span, Time};
 
 use super::case::{A, Case, Packet, When};
-use super::script;
 
 /// What an arriving packet made its host send has left it within this.
 const AT_ONCE: Span = Span::from_picos(300_000);
 /// A timer's tick, or an application's write, and what it sends.
 const SOON: Span = Span::from_micros(2);
+/// No delivery is later by itself: who comes later was delayed by the script.
+const LATEST: Span = Span::from_micros(500);
 
 /// The times at which the packets of a case would have been sent, by their place in it.
 pub fn times(case: &Case) -> Vec<Time> {
@@ -59,18 +61,32 @@ impl Model<'_> {
 
     /// When a packet that was not lost would have come.
     fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
-        let delay = self.case.path.delays[usize::from(packet.side)] + script::delay(&self.case.script, packet);
-        if packet.side != A {
-            return sent + delay;
-        }
-        let Some(rate) = Rate::from_bps(self.case.path.rate_bps) else { return sent + delay };
-        let transmission = rate.transmission(self.size(packet));
-        self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
-        self.free[1] + delay
+        let [real, ideal] = self.departures(packet, sent);
+        let delay = self.case.path.delays[usize::from(packet.side)];
+        let later = packet.arrives.map_or(Span::ZERO, |arrives| arrives.since(real + delay));
+        ideal + delay + self.scripted(packet.side, later)
     }
 
-    fn size(&self, packet: &Packet) -> u32 {
-        super::settings::size(&self.case.tcp, packet)
+    /// When it would have left the router, with what was late in the record and without it.
+    fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
+        match Rate::from_bps(self.case.path.rate_bps).filter(|_| packet.side == A) {
+            None => [packet.sent, sent],
+            Some(rate) => {
+                let transmission = rate.transmission(super::settings::size(&self.case.tcp, packet));
+                self.free = [self.free[0].max(packet.sent) + transmission, self.free[1].max(sent) + transmission];
+                self.free
+            }
+        }
+    }
+
+    /// How much of what a packet came later is the script's.
+    fn scripted(&self, side: u8, later: Span) -> Span {
+        let delays = self.case.script.iter().filter(|line| line.side == side).filter_map(|line| match line.act {
+            Act::Delay(delay) => Some(delay),
+            _ => None,
+        });
+        let near = |delay: &Span| later >= *delay && later - *delay < LATEST;
+        delays.filter(near).max().unwrap_or(Span::ZERO)
     }
 }
 

@@ -171,7 +171,9 @@ fn judge_sender(case: &Case, settings: Settings) -> Judged {
 fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
     let ours = closed::run(case, settings).map_err(Unjudged::NotBuilt)?;
     let times = ideal::times(case);
-    let theirs: Vec<Expected> = case.packets.iter().zip(times).map(|(packet, time)| Expected { packet, time }).collect();
+    let sent: Vec<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
+    let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
+    let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();
     let difference = compare::both(&ours, &theirs, shows_window(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_both(&ours, &theirs, difference.time));
     let totals = [Totals::of(case, ours.iter()), Totals::of(case, case.packets.iter())];

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ecnlab_sim::{Act, Flag, Rule, Which};
-use ecnlab_units::{Level, Span, Time};
+use ecnlab_units::{Level, Time};
 
 use super::case::{A, Field, Packet};
 use super::written::Borders;
@@ -60,13 +60,6 @@ impl Line {
             Told::During(times) => Which::During(times.clone()),
         };
         Ok(Rule { which, act: self.act })
-    }
-
-    /// Whether it tells a packet of the real run by its bytes.
-    pub fn tells_bytes_of(&self, packet: &Packet) -> bool {
-        let Told::Bytes { of, nth } = &self.told else { return false };
-        let right_one = nth.is_none_or(|nth| packet.nth == Some(u64::from(nth)));
-        self.side == packet.side && packet.len > 0 && of.contains(&packet.seq) && right_one
     }
 }
 
@@ -156,10 +149,4 @@ impl Borders for Segments {
     fn end(&self, segment: u64) -> u64 {
         segment.checked_sub(1).and_then(|before| self.borders.get(before as usize)).map_or(0, |&(_, end)| end)
     }
-}
-
-/// How much later a packet of the real run was made to come.
-pub fn delay(lines: &[Line], packet: &Packet) -> Span {
-    let delayed = lines.iter().find(|line| line.tells_bytes_of(packet));
-    delayed.map_or(Span::ZERO, |line| if let Act::Delay(later) = line.act { later } else { Span::ZERO })
 }

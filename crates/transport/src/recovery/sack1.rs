@@ -107,7 +107,7 @@ impl Sack1 {
 
     /// The next hole, or new data; both within the receiver's window.
     fn choose(&mut self, tcb: &Tcb) -> Option<u64> {
-        let limit = tcb.window_end();
+        let limit = tcb.una() + tcb.settings().max_window;
         if let Some(hole) = self.sacked.next_hole() {
             let within = hole < limit;
             if within {

@@ -42,7 +42,7 @@ fn go_back(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         tcb.restart_window(out);
     }
     tcb.go_back();
-    if tcb.has_first() {
+    if tcb.una() < tcb.available() {
         duplicates::retransmit_first(tcb, now, out);
         tcb.pass_over(tcb.una());
     }

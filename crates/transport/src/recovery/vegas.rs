@@ -154,7 +154,7 @@ impl VegasRecovery {
             return;
         }
         self.watch -= 1;
-        if self.expired(tcb.una(), at) && tcb.has_first() {
+        if self.expired(tcb.una(), at) && has_first(tcb) {
             tcb.set_duplicates(self.threshold);
             self.resend(tcb, now, out);
         } else {
@@ -173,7 +173,7 @@ impl VegasRecovery {
         if self.expired(tcb.una(), at) || count == self.threshold {
             let timed_out = !tcb.last_cut().is_passed(tcb.una()) && tcb.last_cut().is_for(CutFor::Timeout);
             let may_act = !(tcb.settings().single_fast_retransmit && timed_out);
-            if may_act && tcb.has_first() {
+            if may_act && has_first(tcb) {
                 self.react(tcb, at, now, out);
             }
         } else if count > self.threshold {
@@ -223,6 +223,11 @@ impl VegasRecovery {
         tcb.send_window(u64::MAX, now, out);
         (from..tcb.next()).for_each(|seq| self.record(seq, now));
     }
+}
+
+/// Whether there is a first unacknowledged segment; with nothing outstanding it is the next one, if there is room for that.
+fn has_first(tcb: &Tcb) -> bool {
+    tcb.una() < tcb.available() && tcb.fits(tcb.una())
 }
 
 impl Recovery for VegasRecovery {

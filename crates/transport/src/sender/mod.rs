@@ -95,7 +95,8 @@ impl Sender {
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.acknowledged(&mut self.tcb, ack, now, out);
-        if was_idle && self.tcb.is_opened() {
+        if was_idle && self.tcb.outstanding() == 0 && self.tcb.is_window_update(ack) {
+            // What opens the window is no duplicate (RFC 5681, section 2).
             self.recovery.fill(&mut self.tcb, now, out);
         }
         self.tcb.watch_window(was_idle, now);

@@ -234,18 +234,7 @@ impl Tcb {
 
     /// Whether there is a new segment that the receiver's window has room for.
     pub fn has_new(&self) -> bool {
-        self.high < self.available() && self.high < self.window_end()
-    }
-
-    /// Whether the first segment that is not acknowledged may be sent, again or for the first time.
-    pub fn has_first(&self) -> bool {
-        self.una < self.high || self.has_new()
-    }
-
-    /// One past the last segment that the receiver's window has room for.
-    #[inline]
-    pub fn window_end(&self) -> u64 {
-        self.room.min(self.una + self.settings.max_window)
+        self.high < self.available() && self.high < self.una + self.settings.max_window && self.high < self.room
     }
 
     /// Whether the other side's window has room for a segment, or had as it went first.

@@ -90,12 +90,6 @@ impl Tcb {
         self.outstanding() == 0 && self.high < self.available() && self.high >= self.room
     }
 
-    /// Whether the offered window has room for the next segment while nothing is outstanding, so that no further acknowledgement will come.
-    #[inline]
-    pub fn is_opened(&self) -> bool {
-        self.offer.bytes != Ack::ANY && self.outstanding() == 0 && self.has_new()
-    }
-
     /// What might be sent has been: sets the timer of the probes, or ends it. `was_idle` says that an acknowledgement came with nothing
     /// outstanding, so that it answers a probe or opens the window.
     #[inline]

@@ -33,7 +33,7 @@ impl Tcb {
 
     /// One new segment beyond the window for a duplicate acknowledgement (RFC 3042).
     pub fn send_beyond_window(&mut self, now: Time, out: &mut impl Output) {
-        let in_receiver_window = self.next < self.window_end();
+        let in_receiver_window = self.next < (self.una + self.settings.max_window).min(self.room);
         let in_limited_window = (self.next + 1) as f64 <= self.una as f64 + self.window.cwnd + f64::from(self.duplicates);
         if in_receiver_window && in_limited_window && self.next < self.available() {
             self.send_next(now, out);
