@@ -242,7 +242,7 @@ impl Rack {
         }
         let alone = news.short && news.acked == 1 && news.sacked_before == 0 && self.delivered == delivered_then + 1;
         let delayed = alone && !news.sacked && !news.twice && !news.echo;
-        let sampled = self.take_sample(tcb, ack, news, micros, delayed, now, out);
+        let sampled = self.take_sample(tcb, ack, news, delayed, now, out);
         if news.acked > 0 {
             news.sets_timer = true;
             if self.rules.sack {
@@ -265,8 +265,9 @@ impl Rack {
 
     /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
     /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
-    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, micros: u64, delayed: bool, now: Time, out: &mut impl Output) -> bool {
+    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, delayed: bool, now: Time, out: &mut impl Output) -> bool {
         let of_acked = news.acked_sent.filter(|_| !news.resent_acked);
+        let micros = tcb.micros(now);
         let span = |sent: u64| Span::from_micros(micros - sent);
         let last = news.sacked_sent.or(of_acked).map(|(_, last)| span(last));
         let first = of_acked.or(news.sacked_sent).map(|(first, _)| span(first));
