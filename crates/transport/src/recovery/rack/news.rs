@@ -98,7 +98,7 @@ impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
     #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time) {
-        self.undo.echoed = tcb.millis(ack.echo);
+        self.echoed = tcb.millis(ack.echo);
         if ack.next >= tcb.una() {
             news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
@@ -133,11 +133,12 @@ impl Rack {
         }
         let blocks = &mut blocks[..count];
         blocks.sort_unstable();
+        let known = self.board.know(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
             let mut at = from.max(self.board.base());
             // What is sacked already is news only in a report.
-            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to) } {
+            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to, &known) } {
                 delivered += u64::from(self.take_sack(tcb.una(), seq, report, news, now, min_rtt));
                 at = seq + 1;
             }
@@ -212,7 +213,7 @@ impl Rack {
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
         let delivered_then = self.delivered;
         let micros = tcb.micros(now);
-        let echo = self.undo.echoed;
+        let echo = self.echoed;
         let min_rtt = tcb.min_rtt_micros();
         while self.board.base() < ack.next {
             let end = self.board.base() + 1;
@@ -258,6 +259,7 @@ impl Rack {
         }
     }
 
+    #[inline(never)]
     fn overtaken_before(&mut self, news: &News) {
         let highest = self.board.highest_sacked(self.board.base());
         self.reordering.overtaken(news.low, highest);
@@ -299,6 +301,7 @@ impl Rack {
     }
 
     /// An acknowledgement of more: one segment filled the hole, the rest had been counted by duplicates.
+    #[inline(never)]
     fn take_off_duplicates(&mut self, news: &mut News) {
         self.delivered += news.acked.saturating_sub(self.board.sacked).max(1);
         self.board.sacked = self.board.sacked.saturating_sub(news.acked - 1);
