@@ -64,6 +64,8 @@ pub struct Rack {
     timeouts: u32,
     /// What the timer is set for, when it is not the retransmission timeout.
     pending: Option<(Pending, Time)>,
+    /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
+    probe_is_due: bool,
     /// Segments delivered.
     delivered: u64,
     /// Retransmissions sent, and those that were reported to have come twice.
@@ -122,6 +124,7 @@ impl Rack {
             frto: false,
             timeouts: 0,
             pending: None,
+            probe_is_due: false,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
             resent: 0,
@@ -189,7 +192,10 @@ impl Rack {
         self.answer_probe(tcb, ack, &news, now, out);
         let resend = if self.is_dubious(&news) { self.alert(tcb, &mut news, now, out) } else { Resend::Nothing };
         if news.sets_timer {
-            self.set_timer(tcb, now);
+            self.probe_is_due = resend == Resend::Nothing && self.may_probe();
+            if !self.probe_is_due {
+                self.set_timer(tcb, now);
+            }
         }
         news.delivered = self.delivered - delivered_before;
         self.control(tcb, ack, &news, losses_before, now, out);
@@ -228,6 +234,13 @@ impl Recovery for Rack {
         let resend = if ack.next < tcb.una() { self.take_old(tcb, ack, now, out) } else { self.take(tcb, ack, now, out) };
         self.resend(tcb, resend, now, out);
         self.fill(tcb, now, out);
+        if std::mem::take(&mut self.probe_is_due) {
+            self.set_timer(tcb, now);
+        }
+    }
+
+    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        self.acknowledged(tcb, ack, now, out);
     }
 
     #[inline(never)]

@@ -3,6 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::Rack;
+use super::board::Record;
 use crate::segment::{Ack, Sacks};
 use crate::tcb::{Output, Tcb};
 
@@ -19,6 +20,8 @@ pub struct News {
     pub acked: u64,
     pub sacked: bool,
     pub window_update: bool,
+    /// It came on data, and so is no duplicate (RFC 5681, section 2).
+    on_data: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original: bool,
     /// Something acknowledged was sent more than once.
@@ -48,7 +51,16 @@ pub struct News {
 impl News {
     /// Whether it is anything but a duplicate.
     pub fn is_new(&self) -> bool {
-        self.acked > 0 || self.window_update
+        self.acked > 0 || self.window_update || self.on_data
+    }
+
+    /// The segment before `end` has arrived.
+    #[inline]
+    fn arrived(&mut self, end: u64, record: &Record) {
+        let Record { sent, delivered, .. } = *record;
+        if self.newest.is_none_or(|(newest, its_end, _)| sent > newest || sent == newest && end > its_end) {
+            self.newest = Some((sent, end, delivered));
+        }
     }
 }
 
@@ -66,6 +78,7 @@ impl Rack {
             acked: 0,
             sacked: false,
             window_update: false,
+            on_data: ack.on_data,
             original: false,
             resent_acked: false,
             twice: false,
@@ -178,7 +191,7 @@ impl Rack {
         let is_new = !record.sacked;
         if is_new {
             self.reordering.arrived(seq + 1, &record, now, min_rtt);
-            news.newest = news.newest.max(Some((record.sent, seq + 1, record.delivered)));
+            news.arrived(seq + 1, &record);
             if !record.resent && !record.ever_resent {
                 if seq < self.board.highest_sacked(una) {
                     news.low = news.low.min(seq);
@@ -215,7 +228,7 @@ impl Rack {
             if record.sacked {
                 continue;
             }
-            news.newest = news.newest.max(Some((record.sent, end, record.delivered)));
+            news.arrived(end, &record);
             if self.rules.sack {
                 self.delivered += 1;
                 let spurious = self.rules.timestamps && record.ever_resent && echo < tcb.millis_of(record.sent);

@@ -67,7 +67,7 @@ impl Rack {
             self.emit_new(tcb, now, out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
-        self.pushed(sent, waits, tcb, now, out);
+        self.pushed(sent, waits || self.board.in_flight() >= cwnd, tcb, now, out);
         if sent > 0 && !self.schedule_probe_after_sending(tcb, now) && restarts {
             self.restart(tcb, now);
         }
@@ -78,14 +78,14 @@ impl Rack {
         let may = tcb.has_new();
         if may {
             self.transmit_new(tcb, now, out);
-            self.pushed(1, false, tcb, now, out);
+            let limited = self.board.in_flight() >= tcb.window().cwnd as u64;
+            self.pushed(1, limited, tcb, now, out);
         }
         may
     }
 
-    /// So many new segments went, and as many as the window allows unless a bundle `waits` for it.
-    fn pushed(&mut self, sent: u64, waits: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let limited = waits || self.board.in_flight() >= tcb.window().cwnd as u64;
+    /// So many new segments went, and the window keeps more of them back or not.
+    fn pushed(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if sent > 0 || limited {
             tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
         }
@@ -115,7 +115,7 @@ impl Rack {
 
     /// Whether a new segment sets the retransmission timer.
     fn sending_restarts(&self) -> bool {
-        self.board.outstanding() == 0 || matches!(self.pending, Some((super::Pending::Probe, _)))
+        self.board.outstanding() == 0 || self.probe_is_due || matches!(self.pending, Some((super::Pending::Probe, _)))
     }
 
     /// Sends a new segment and leaves the timer to the caller.

@@ -43,6 +43,7 @@ pub fn dsack(ack: &Ack) -> Option<(u64, u64)> {
 impl Rack {
     fn pend(&mut self, kind: Pending, tcb: &mut Tcb, at: Time) {
         self.pending = Some((kind, at));
+        self.probe_is_due = false;
         tcb.set_timer(None);
     }
 
@@ -77,10 +78,15 @@ impl Rack {
         Span::from_picos(at.picos().saturating_sub(Span::from_micros(tcb.micros(now)).picos()))
     }
 
+    /// Whether a probe may go when nothing is heard: something is outstanding, and nothing of it is known to be missing.
+    pub(super) fn may_probe(&self) -> bool {
+        self.rules.probes && self.board.outstanding() > 0 && matches!(self.state, State::Open | State::Cwr)
+    }
+
     /// Sets the probe's timer while nothing is known to be missing: two round trips, and what a receiver may delay a single segment's
     /// acknowledgement, but not beyond the retransmission timeout. Returns whether it did.
     pub(super) fn schedule_probe(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
-        if !self.rules.probes || self.board.outstanding() == 0 || !matches!(self.state, State::Open | State::Cwr) {
+        if !self.may_probe() {
             return false;
         }
         let wait = match tcb.smoothed() {
