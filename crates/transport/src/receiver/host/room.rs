@@ -10,7 +10,7 @@
 //!
 //! An autotuned buffer grows with what the application reads in a round trip ([`super::autotune`]).
 
-use crate::settings::{ReceiveWindow, Settings};
+use crate::settings::{Handshake, ReceiveWindow, Settings};
 
 /// Largest window that a header shows without a scale.
 const UNSCALED: i64 = 65_535;
@@ -23,6 +23,9 @@ const IN_BLOCK: u32 = 400;
 /// What of its block is before a packet and behind its data (Linux NET_SKB_PAD, struct skb_shared_info).
 const AROUND: u32 = 64 + 320;
 const BESIDE: u32 = 256;
+
+/// IPv4 and TCP headers without options.
+const BARE_HEADER: u32 = 40;
 
 /// The smallest block for a packet.
 const SMALLEST_BLOCK: u32 = 512;
@@ -95,7 +98,9 @@ impl Room {
         let full = i64::from(settings.payload());
         let space = window_of(buffer);
         let limit = if grows { UNSCALED << LARGEST_SCALE } else { space };
-        let whole = if space > full { space - space % full } else { space };
+        // The side that connects chooses before the options are known.
+        let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - BARE_HEADER) } else { full };
+        let whole = if space > segment { space - space % segment } else { space };
         let scale = if settings.window_scaling { scale_of(whole.max(most).min(limit)) } else { 0 };
         let window = whole.min(UNSCALED);
         let clamp = limit.min(UNSCALED << scale);
