@@ -54,7 +54,7 @@ impl Tcb {
         if let Some(min_rtt) = &mut self.min_rtt
             && (!delayed || min_rtt.get().is_none_or(|smallest| latest <= smallest))
         {
-            min_rtt.sample(latest, now);
+            min_rtt.sample(latest, now, self.estimator.clock());
         }
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
         self.estimator.sample(sent, now, self.point(), &self.settings);

@@ -69,8 +69,8 @@ impl Host {
     }
 
     fn queue(&mut self, segment: &Segment, payload: u32, now: Time) {
-        let memory = room::memory_of(segment.size);
-        let stored = Stored { payload, memory, fin: segment.role == Role::Fin };
+        let (memory, spare) = (room::memory_of(segment.size), room::spare_of(segment.size));
+        let stored = Stored { payload, memory, spare, fin: segment.role == Role::Fin };
         if segment.seq < self.next {
             self.late.repeat(segment.seq);
             self.take_no_more();
@@ -121,7 +121,10 @@ impl Host {
     fn advance(&mut self, stored: Stored) {
         self.next += 1;
         self.bytes += u64::from(stored.payload) + u64::from(stored.fin);
-        self.reader.queue(stored);
+        let merged = self.reader.queue(stored);
+        if let Some(room) = self.room.as_mut().filter(|_| merged) {
+            room.release(stored.memory);
+        }
     }
 
     /// The sender has no more: the application will close in turn, and that carries what is to be acknowledged.

@@ -8,7 +8,11 @@
 
 use std::collections::VecDeque;
 
+use crate::segment::Sacks;
+
+/// What every acknowledgement reads stands first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Board {
     /// Lowest segment not yet acknowledged.
     base: u64,
@@ -25,7 +29,12 @@ pub struct Board {
     pub losses: u64,
     /// Transmissions in the order of their time: segment and time. Those that are answered or superseded are passed over.
     order: VecDeque<(u64, u64)>,
+    /// The blocks of the last acknowledgement that had any: all in them is sacked.
+    known: Known,
 }
+
+/// Blocks, the lowest first. Those that are not there are empty.
+pub type Known = [(u64, u64); Sacks::MOST];
 
 /// A segment in flight. Times are in whole microseconds of the host's clock.
 #[derive(Clone, Copy, Debug)]
@@ -90,9 +99,31 @@ impl Board {
         (seq < to.min(self.end())).then_some(seq)
     }
 
-    /// The first segment from `seq` on before `to` that is not sacked; `seq` is not acknowledged.
-    pub fn next_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
-        let to = to.min(self.end());
+    /// Blocks in which all is about to be sacked, but for those that only `report`; returns the blocks of before.
+    pub fn know(&mut self, blocks: &[(u64, u64, bool)]) -> Known {
+        let mut known = Known::default();
+        for (known, &(from, to, _)) in known.iter_mut().zip(blocks.iter().filter(|&&(_, _, report)| !report)) {
+            *known = (from, to);
+        }
+        std::mem::replace(&mut self.known, known)
+    }
+
+    /// The first segment from `seq` on before `to` that is not sacked, as all in the `known` blocks is; `seq` is not acknowledged.
+    pub fn next_unsacked(&self, seq: u64, to: u64, known: &Known) -> Option<u64> {
+        let (mut at, to) = (seq, to.min(self.end()));
+        for &(from, known_to) in known {
+            if at < known_to {
+                let found = self.first_unsacked(at, to.min(from));
+                if found.is_some() {
+                    return found;
+                }
+                at = known_to;
+            }
+        }
+        self.first_unsacked(at, to)
+    }
+
+    fn first_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
         if seq >= to {
             return None;
         }
@@ -188,6 +219,7 @@ impl Board {
     pub fn forget_sacks(&mut self) {
         self.records.iter_mut().for_each(|record| record.sacked = false);
         self.sacked = 0;
+        self.known = Known::default();
     }
 
     /// The lowest segment that waits to be sent again.

@@ -48,30 +48,34 @@ use crate::segment::Ack;
 use crate::settings::Settings;
 use crate::tcb::{Output, Tcb};
 
+/// What every acknowledgement reads stands first, so that it shares cache lines.
+#[repr(C, align(64))]
 pub struct Rack {
     board: Board,
     state: State,
+    rules: Rules,
+    /// A timeout may still turn out to be spurious (RFC 5682).
+    frto: bool,
+    /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
+    probe_is_due: bool,
+    /// Timeouts since anything was acknowledged.
+    timeouts: u32,
     /// One past the highest segment sent when the state was entered.
     ends: u64,
+    /// What the timer is set for, when it is not the retransmission timeout.
+    pending: Option<(Pending, Time)>,
+    /// Segments delivered.
+    delivered: u64,
+    /// What the acknowledgement at hand echoes, in milliseconds of the host's clock.
+    echoed: u64,
+    probe: Probe,
+    reordering: Reordering,
     /// The reduction that is on, in Cwr and Recovery.
     prr: Option<Prr>,
     undo: Undo,
-    reordering: Reordering,
-    probe: Probe,
-    /// A timeout may still turn out to be spurious (RFC 5682).
-    frto: bool,
-    /// Timeouts since anything was acknowledged.
-    timeouts: u32,
-    /// What the timer is set for, when it is not the retransmission timeout.
-    pending: Option<(Pending, Time)>,
-    /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
-    probe_is_due: bool,
-    /// Segments delivered.
-    delivered: u64,
     /// Retransmissions sent, and those that were reported to have come twice.
     resent: u64,
     twice: u64,
-    rules: Rules,
 }
 
 /// What of the parameters is asked on every acknowledgement.
@@ -125,6 +129,7 @@ impl Rack {
             timeouts: 0,
             pending: None,
             probe_is_due: false,
+            echoed: 0,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
             resent: 0,
@@ -207,6 +212,7 @@ impl Rack {
         !news.is_new() || news.sacked || news.twice || news.echo || self.state != State::Open
     }
 
+    #[inline(never)]
     fn take_with_nothing_outstanding(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
         tcb.observe_marks(0, news.echo);
         if news.twice {
@@ -218,6 +224,7 @@ impl Rack {
     }
 
     /// An acknowledgement that another one has overtaken still says what is sacked.
+    #[inline(never)]
     fn take_old(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) -> Resend {
         if ack.sacks.is_empty() || !self.rules.sack {
             return Resend::Nothing;
@@ -232,7 +239,9 @@ impl Recovery for Rack {
     #[inline(never)]
     fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         let resend = if ack.next < tcb.una() { self.take_old(tcb, ack, now, out) } else { self.take(tcb, ack, now, out) };
-        self.resend(tcb, resend, now, out);
+        if resend != Resend::Nothing {
+            self.resend(tcb, resend, now, out);
+        }
         self.fill(tcb, now, out);
         if std::mem::take(&mut self.probe_is_due) {
             self.set_timer(tcb, now);

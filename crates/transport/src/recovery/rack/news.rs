@@ -98,7 +98,7 @@ impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
     #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time) {
-        self.undo.echoed = tcb.millis(ack.echo);
+        self.echoed = tcb.millis(ack.echo);
         if ack.next >= tcb.una() {
             news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
@@ -133,11 +133,12 @@ impl Rack {
         }
         let blocks = &mut blocks[..count];
         blocks.sort_unstable();
+        let known = self.board.know(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
             let mut at = from.max(self.board.base());
             // What is sacked already is news only in a report.
-            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to) } {
+            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to, &known) } {
                 delivered += u64::from(self.take_sack(tcb.una(), seq, report, news, now, min_rtt));
                 at = seq + 1;
             }
@@ -212,7 +213,7 @@ impl Rack {
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
         let delivered_then = self.delivered;
         let micros = tcb.micros(now);
-        let echo = self.undo.echoed;
+        let echo = self.echoed;
         let min_rtt = tcb.min_rtt_micros();
         while self.board.base() < ack.next {
             let end = self.board.base() + 1;
@@ -242,7 +243,7 @@ impl Rack {
         }
         let alone = news.short && news.acked == 1 && news.sacked_before == 0 && self.delivered == delivered_then + 1;
         let delayed = alone && !news.sacked && !news.twice && !news.echo;
-        let sampled = self.take_sample(tcb, ack, news, micros, delayed, now, out);
+        let sampled = self.take_sample(tcb, ack, news, delayed, now, out);
         if news.acked > 0 {
             news.sets_timer = true;
             if self.rules.sack {
@@ -258,6 +259,7 @@ impl Rack {
         }
     }
 
+    #[inline(never)]
     fn overtaken_before(&mut self, news: &News) {
         let highest = self.board.highest_sacked(self.board.base());
         self.reordering.overtaken(news.low, highest);
@@ -265,8 +267,9 @@ impl Rack {
 
     /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
     /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
-    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, micros: u64, delayed: bool, now: Time, out: &mut impl Output) -> bool {
+    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, delayed: bool, now: Time, out: &mut impl Output) -> bool {
         let of_acked = news.acked_sent.filter(|_| !news.resent_acked);
+        let micros = tcb.micros(now);
         let span = |sent: u64| Span::from_micros(micros - sent);
         let last = news.sacked_sent.or(of_acked).map(|(_, last)| span(last));
         let first = of_acked.or(news.sacked_sent).map(|(first, _)| span(first));
@@ -298,6 +301,7 @@ impl Rack {
     }
 
     /// An acknowledgement of more: one segment filled the hole, the rest had been counted by duplicates.
+    #[inline(never)]
     fn take_off_duplicates(&mut self, news: &mut News) {
         self.delivered += news.acked.saturating_sub(self.board.sacked).max(1);
         self.board.sacked = self.board.sacked.saturating_sub(news.acked - 1);

@@ -8,6 +8,7 @@ use crate::tcb::{Output, Tcb};
 
 impl Rack {
     /// Sends what an acknowledgement asks for besides what the window allows.
+    #[inline(never)]
     pub(super) fn resend(&mut self, tcb: &mut Tcb, resend: Resend, now: Time, out: &mut impl Output) {
         match resend {
             Resend::Nothing => return,
