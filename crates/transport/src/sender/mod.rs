@@ -149,9 +149,11 @@ impl Sender {
     /// The deadline has come.
     #[inline(never)]
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+        self.tcb.serve_timer(true);
         while let Some(timer) = self.due(now) {
             self.expire_one(timer, now, out);
         }
+        self.tcb.serve_timer(false);
     }
 
     /// The timer to serve first of those that are due.
