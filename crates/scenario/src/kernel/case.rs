@@ -163,7 +163,7 @@ impl Case {
             end: top.field("end_us")?.time()?,
             application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
             script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
-            packets: top.field("packets")?.table(&packet_columns)?.iter().map(Packet::read).collect::<Result<_, _>>()?,
+            packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
             states: top.field("states")?.table(&state_columns)?.iter().map(State::read).collect::<Result<_, _>>()?,
         })
     }
@@ -288,6 +288,12 @@ impl Action {
 }
 
 impl Packet {
+    /// All but resets, which answer what comes to a connection that is gone and say nothing of it.
+    fn of_connection(rows: &[Row]) -> Result<Vec<Packet>, String> {
+        let packets: Vec<Packet> = rows.iter().map(Packet::read).collect::<Result<_, _>>()?;
+        Ok(packets.into_iter().filter(|packet| !packet.has('R')).collect())
+    }
+
     fn read(row: &Row) -> Result<Packet, String> {
         let optional = |name: &str| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
         let stamp = |name: &str| optional(name)?.map(|field| field.whole()).transpose();

@@ -111,10 +111,11 @@ fn congestion(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     Ok(())
 }
 
-/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither.
+/// `tcp_ecn`: 1 offers and agrees, 2 agrees, 0 does neither. DCTCP, which both sides have then, offers and agrees whatever it says.
 fn ecn(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
-    set("ecn", if tcp.ecn[usize::from(A)] == 1 { "true" } else { "false" });
-    set("receiver_ecn", if tcp.ecn[usize::from(B)] == 0 { "false" } else { "true" });
+    let needs = tcp.congestion == "dctcp";
+    set("ecn", if needs || tcp.ecn[usize::from(A)] == 1 { "true" } else { "false" });
+    set("receiver_ecn", if needs || tcp.ecn[usize::from(B)] != 0 { "true" } else { "false" });
 }
 
 /// The receiver's buffer, how its application reads, and whether it is taken for an interactive one, as TCP_QUICKACK 0 has it.

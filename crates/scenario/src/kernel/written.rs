@@ -110,7 +110,12 @@ pub fn writes(application: &[Action], side: u8) -> Vec<(When, Demand)> {
     let mut writes: Vec<(When, Demand)> = Vec::new();
     for action in application.iter().filter(|action| action.side == side) {
         let at = action.when;
-        if matches!(action.what, Deed::Write(_) | Deed::Close) && writes.last().is_none_or(|&(before, _)| before != at) {
+        let is_new = match action.what {
+            Deed::Write(_) => writes.last().is_none_or(|&(before, demand)| before != at || demand.bytes > 0),
+            Deed::Close => writes.last().is_none_or(|&(before, _)| before != at),
+            _ => false,
+        };
+        if is_new {
             writes.push((at, Demand::open(0)));
         }
         match (action.what, writes.last_mut()) {

@@ -69,8 +69,8 @@ impl Host {
     }
 
     fn queue(&mut self, segment: &Segment, payload: u32, now: Time) {
-        let memory = room::memory_of(segment.size);
-        let stored = Stored { payload, memory, fin: segment.role == Role::Fin };
+        let (memory, spare) = (room::memory_of(segment.size), room::spare_of(segment.size));
+        let stored = Stored { payload, memory, spare, fin: segment.role == Role::Fin };
         if segment.seq < self.next {
             self.late.repeat(segment.seq);
             self.take_no_more();
@@ -121,7 +121,10 @@ impl Host {
     fn advance(&mut self, stored: Stored) {
         self.next += 1;
         self.bytes += u64::from(stored.payload) + u64::from(stored.fin);
-        self.reader.queue(stored);
+        let merged = self.reader.queue(stored);
+        if let Some(room) = self.room.as_mut().filter(|_| merged) {
+            room.release(stored.memory);
+        }
     }
 
     /// The sender has no more: the application will close in turn, and that carries what is to be acknowledged.
@@ -180,8 +183,8 @@ impl Host {
         }
         // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do.
         if !is_first && self.late.place(seq) >= 2 && self.compressed.as_ref().is_some_and(Compressed::is_waiting) {
+            // That settles what this segment is owed too (Linux tcp_sack_compress_send_ack).
             self.send(Role::Plain, now);
-            self.acks.schedule();
         }
         if !twice {
             self.late.store(seq, stored);

@@ -69,6 +69,8 @@ pub struct Host {
     three_way: bool,
     /// The FIN has come.
     ended: bool,
+    /// Its own FIN is acknowledged too: the connection is no more, and what still comes is left unanswered.
+    is_gone: bool,
     /// When a packet that was out of place was answered last.
     answered: Option<u64>,
     quick_acks: u32,
@@ -109,6 +111,7 @@ impl Host {
             is_open: false,
             three_way: settings.handshake == Handshake::ThreeWay,
             ended: false,
+            is_gone: false,
             answered: None,
             quick_acks: settings.quick_acks as u32,
             timestamps: settings.timestamps,
@@ -139,6 +142,9 @@ impl Host {
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         let before = self.next;
         (self.now, self.stamp) = (now, now);
+        if self.is_gone {
+            return self.arrival(0);
+        }
         if segment.role == Role::Syn {
             self.take_syn(segment, sent, now);
         } else {
@@ -232,7 +238,6 @@ impl Host {
         self.acks.open(rtt, self.opening.timeout(), self.window(), now);
         self.reader.open(self.room.as_ref(), self.bytes, now);
         self.before = self.next;
-        self.echo = (sent, false);
         self.answered = None;
     }
 
@@ -245,6 +250,7 @@ impl Host {
         self.learn_time(segment, sent);
         if self.reader.has_closed() {
             self.opening.settle();
+            self.is_gone = true;
         }
     }
 

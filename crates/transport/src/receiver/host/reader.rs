@@ -65,9 +65,16 @@ impl Reader {
         self.unread.is_empty()
     }
 
-    /// A segment can be read.
-    pub fn queue(&mut self, stored: Stored) {
+    /// A segment can be read. Returns whether its data went to where there is room behind the last one's, so that it takes no memory
+    /// (Linux tcp_try_coalesce).
+    pub fn queue(&mut self, stored: Stored) -> bool {
+        if let Some(last) = self.unread.back_mut().filter(|last| stored.payload <= last.spare) {
+            last.payload += stored.payload;
+            last.spare -= stored.payload;
+            return true;
+        }
         self.unread.push_back(stored);
+        false
     }
 
     /// Reads a piece. Returns how many bytes it was; nothing if there is nothing to read or the application has stopped.

@@ -10,7 +10,7 @@
 //!
 //! An autotuned buffer grows with what the application reads in a round trip ([`super::autotune`]).
 
-use crate::settings::{ReceiveWindow, Settings};
+use crate::settings::{Handshake, ReceiveWindow, Settings};
 
 /// Largest window that a header shows without a scale.
 const UNSCALED: i64 = 65_535;
@@ -20,7 +20,12 @@ const LARGEST_SCALE: u32 = 14;
 
 /// Memory that a packet takes besides its own bytes, in two pieces: with the bytes in one block of a power of two, and beside it.
 const IN_BLOCK: u32 = 400;
+/// What of its block is before a packet and behind its data (Linux NET_SKB_PAD, struct skb_shared_info).
+const AROUND: u32 = 64 + 320;
 const BESIDE: u32 = 256;
+
+/// IPv4 and TCP headers without options.
+const BARE_HEADER: u32 = 40;
 
 /// The smallest block for a packet.
 const SMALLEST_BLOCK: u32 = 512;
@@ -32,12 +37,23 @@ pub struct Stored {
     pub payload: u32,
     /// Memory that it takes, in bytes.
     pub memory: u32,
+    /// What of that is free behind its data: as much of the next segment's data goes there.
+    pub spare: u32,
     pub fin: bool,
 }
 
 /// Memory that a packet of this size takes.
 pub fn memory_of(size: u32) -> u32 {
-    (size + IN_BLOCK).next_power_of_two().max(SMALLEST_BLOCK) + BESIDE
+    block_of(size) + BESIDE
+}
+
+fn block_of(size: u32) -> u32 {
+    (size + IN_BLOCK).next_power_of_two().max(SMALLEST_BLOCK)
+}
+
+/// What is free behind the data of a packet of this size.
+pub fn spare_of(size: u32) -> u32 {
+    block_of(size) - (size + AROUND)
 }
 
 /// What of so much memory counts as window.
@@ -82,7 +98,9 @@ impl Room {
         let full = i64::from(settings.payload());
         let space = window_of(buffer);
         let limit = if grows { UNSCALED << LARGEST_SCALE } else { space };
-        let whole = if space > full { space - space % full } else { space };
+        // The side that connects chooses before the options are known.
+        let segment = if settings.handshake == Handshake::None { i64::from(settings.packet_size - BARE_HEADER) } else { full };
+        let whole = if space > segment { space - space % segment } else { space };
         let scale = if settings.window_scaling { scale_of(whole.max(most).min(limit)) } else { 0 };
         let window = whole.min(UNSCALED);
         let clamp = limit.min(UNSCALED << scale);
@@ -265,7 +283,7 @@ mod tests {
         room
     }
 
-    const FULL: Stored = Stored { payload: 1448, memory: 2304, fin: false };
+    const FULL: Stored = Stored { payload: 1448, memory: 2304, spare: 164, fin: false };
 
     #[test]
     fn a_full_packet_takes_a_block_of_two_kilobytes_and_its_description() {

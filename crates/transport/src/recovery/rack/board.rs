@@ -96,7 +96,7 @@ impl Board {
 
     /// One past the highest segment sacked; `una`, the first unacknowledged one, if none is.
     pub fn highest_sacked(&self, una: u64) -> u64 {
-        if self.sacked == 0 { una } else { self.top }
+        if self.sacked == 0 { una } else { self.top.max(una) }
     }
 
     pub fn first(&self) -> Option<&Record> {

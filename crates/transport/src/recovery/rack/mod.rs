@@ -65,6 +65,8 @@ pub struct Rack {
     pending: Option<(Pending, Time)>,
     /// Segments delivered.
     delivered: u64,
+    /// Of these the response to marks has been shown so many.
+    observed: u64,
     /// What the acknowledgement at hand echoes, in milliseconds of the host's clock.
     echoed: u64,
     probe: Probe,
@@ -132,6 +134,7 @@ impl Rack {
             echoed: 0,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
+            observed: u64::from(settings.syn()),
             resent: 0,
             twice: 0,
             rules: Rules {
@@ -193,7 +196,7 @@ impl Rack {
         }
         self.take_acknowledged(tcb, ack, &mut news, now, out);
         self.reordering.adapt(news.newest.map(|(_, _, delivered)| delivered), self.delivered);
-        tcb.observe_marks(self.delivered - delivered_before, news.echo);
+        self.show_marks(tcb, news.echo);
         self.answer_probe(tcb, ack, &news, now, out);
         let resend = if self.is_dubious(&news) { self.alert(tcb, &mut news, now, out) } else { Resend::Nothing };
         if news.sets_timer {
@@ -207,6 +210,12 @@ impl Rack {
         resend
     }
 
+    /// Shows the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
+    fn show_marks(&mut self, tcb: &mut Tcb, echo: bool) {
+        tcb.observe_marks(self.delivered - self.observed, echo);
+        self.observed = self.delivered;
+    }
+
     /// Whether an acknowledgement says more than that what was sent has arrived.
     fn is_dubious(&self, news: &News) -> bool {
         !news.is_new() || news.sacked || news.twice || news.echo || self.state != State::Open
@@ -214,7 +223,7 @@ impl Rack {
 
     #[inline(never)]
     fn take_with_nothing_outstanding(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        tcb.observe_marks(0, news.echo);
+        self.show_marks(tcb, news.echo);
         if news.twice {
             self.alert(tcb, news, now, out);
         }

@@ -13,6 +13,8 @@ pub struct News {
     /// More is acknowledged than before.
     pub advanced: bool,
     pub outstanding_before: u64,
+    /// Another acknowledgement, of more, has overtaken it.
+    pub overtaken: bool,
     pub una_before: u64,
     sacked_before: u64,
     highest_before: u64,
@@ -72,6 +74,7 @@ impl Rack {
         News {
             advanced: ack.next > una,
             outstanding_before: self.board.outstanding(),
+            overtaken: ack.next < una,
             una_before: una,
             sacked_before: self.board.sacked,
             highest_before: if self.rules.sack { self.board.highest_sacked(una) } else { una },
@@ -211,7 +214,6 @@ impl Rack {
 
     /// Takes all before `ack.next` off the board, with the round-trip times that this shows.
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
-        let delivered_then = self.delivered;
         let micros = tcb.micros(now);
         let echo = self.echoed;
         let min_rtt = tcb.min_rtt_micros();
@@ -241,9 +243,10 @@ impl Rack {
         if news.acked > 0 {
             self.board.trim();
         }
-        let alone = news.short && news.acked == 1 && news.sacked_before == 0 && self.delivered == delivered_then + 1;
-        let delayed = alone && !news.sacked && !news.twice && !news.echo;
-        let sampled = self.take_sample(tcb, ack, news, micros, delayed, now, out);
+        // Nothing else has arrived since it was sent: its acknowledgement may have waited for more (Linux FLAG_ACK_MAYBE_DELAYED).
+        let since = news.newest.map(|(_, _, delivered)| self.delivered - delivered);
+        let delayed = news.short && news.acked == 1 && news.sacked_before == 0 && since == Some(1);
+        let sampled = self.take_sample(tcb, ack, news, delayed, now, out);
         if news.acked > 0 {
             news.sets_timer = true;
             if self.rules.sack {
@@ -267,8 +270,9 @@ impl Rack {
 
     /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
     /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
-    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, micros: u64, delayed: bool, now: Time, out: &mut impl Output) -> bool {
+    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, delayed: bool, now: Time, out: &mut impl Output) -> bool {
         let of_acked = news.acked_sent.filter(|_| !news.resent_acked);
+        let micros = tcb.micros(now);
         let span = |sent: u64| Span::from_micros(micros - sent);
         let last = news.sacked_sent.or(of_acked).map(|(_, last)| span(last));
         let first = of_acked.or(news.sacked_sent).map(|(first, _)| span(first));
@@ -314,8 +318,7 @@ impl Rack {
         let holes = self.board.lost.max(1).min(outstanding);
         if self.board.sacked + holes > outstanding {
             self.board.sacked = outstanding - holes;
-            self.reordering.degree = outstanding + acked;
-            self.reordering.seen = true;
+            self.reordering.exceed(outstanding + acked);
         }
     }
 

@@ -81,6 +81,12 @@ impl Reordering {
         self.seen = true;
     }
 
+    /// Without SACK: so many segments overtake.
+    pub fn exceed(&mut self, degree: u64) {
+        self.degree = degree.min(LARGEST_DEGREE);
+        self.seen = true;
+    }
+
     /// Adapts the window for reordering (step 4). `delivered_then` is how many segments had been delivered as the newest one that has arrived
     /// was sent, none if nothing arrived.
     pub fn adapt(&mut self, delivered_then: Option<u64>, delivered: u64) {

@@ -91,7 +91,11 @@ impl Rack {
         }
         let wait = match tcb.smoothed() {
             None => UNKNOWN_RTT,
-            Some(srtt) => srtt * 2 + if self.board.outstanding() == 1 { LONGEST_ACK_DELAY } else { SHORTEST },
+            // Two round trips in whole microseconds.
+            Some(srtt) => {
+                Span::from_micros((srtt * 2).picos() / Span::from_micros(1).picos())
+                    + if self.board.outstanding() == 1 { LONGEST_ACK_DELAY } else { SHORTEST }
+            }
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };
         let at = tcb.expiry(now, wait);
