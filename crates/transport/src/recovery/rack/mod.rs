@@ -51,7 +51,6 @@ use crate::tcb::{Output, Tcb};
 /// What every acknowledgement reads stands first, so that it shares cache lines.
 #[repr(C, align(64))]
 pub struct Rack {
-    board: Board,
     state: State,
     rules: Rules,
     /// A timeout may still turn out to be spurious (RFC 5682).
@@ -72,6 +71,7 @@ pub struct Rack {
     echoed: u64,
     probe: Probe,
     reordering: Reordering,
+    board: Board,
     /// The reduction that is on, in Cwr and Recovery.
     prr: Option<Prr>,
     undo: Undo,
