@@ -76,6 +76,11 @@ impl Estimator {
         &self.clock
     }
 
+    /// A timer is going off, or no longer is.
+    pub fn serve_timer(&mut self, serves: bool) {
+        self.clock = self.clock.turned(serves);
+    }
+
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
     pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
         let rtt = now.since(sent).picos();
