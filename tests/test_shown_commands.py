@@ -18,7 +18,7 @@ import pytest
 from ecnlab.cli import page
 from ecnlab.cli.root import COMMANDS, root
 from ecnlab.studies import runner
-from ecnlab.validate import formula_checks, tables
+from ecnlab.validate import formula_checks, kernel, tables
 from ecnlab.validate.packets import OWN_CASES
 from helpers import EXAMPLES, Outcome
 
@@ -32,6 +32,7 @@ SUBSTITUTES_OF = {
     "compare": {"A": "examples/ecn.toml", "B": "examples/red.toml"},
     "trace": {"FILE": "thesis.tr"},
     "validate": {"DIR": str(OWN_CASES)},
+    "validate linux": {"DIR": str(kernel.OWN_CASES), "NAME": "reno-tail10"},
 }
 # What only a cluster of processes can run; tests/test_cluster.py has one.
 ELSEWHERE = {"ADDRESS"}
@@ -81,7 +82,7 @@ def _is_mention(words: list[str]) -> bool:
 
 
 def _substituted(words: list[str]) -> list[str]:
-    known = SUBSTITUTES | SUBSTITUTES_OF.get(words[0], {})
+    known = SUBSTITUTES | SUBSTITUTES_OF.get(words[0], {}) | SUBSTITUTES_OF.get(" ".join(words[:2]), {})
     return [known.get(word, word) for word in words]
 
 

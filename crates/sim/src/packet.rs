@@ -230,6 +230,7 @@ impl Packet {
             echo_retransmission: self.bits.retransmission(),
             window,
             ecn: self.ecn,
+            on_data: false,
             sacks,
         }
     }
@@ -312,7 +313,7 @@ impl Arena {
         let data = &mut self[id];
         data.note = rtt_us;
         data.bits = Bits(data.bits.0 & !(Bits::RIDDEN | Bits::ECE));
-        Some(Ack { ece: packet.bits.ece(), echo, echo_retransmission, window, sacks, ..Ack::plain(next, packet.size) })
+        Some(Ack { ece: packet.bits.ece(), echo, echo_retransmission, window, on_data: true, sacks, ..Ack::plain(next, packet.size) })
     }
 
     /// The round-trip time that a packet reports, in microseconds; zero if it reports none, as acknowledgements do.
@@ -408,7 +409,7 @@ mod tests {
     /// What rides on data, with everything on it that may be there.
     fn ack() -> Ack {
         let echo = Time::ZERO + Span::from_millis(3);
-        let mut ack = Ack { ece: true, echo, echo_retransmission: true, window: 65_535, ..Ack::plain(9, 1500) };
+        let mut ack = Ack { ece: true, echo, echo_retransmission: true, window: 65_535, on_data: true, ..Ack::plain(9, 1500) };
         ack.sacks.push(11, 12);
         ack
     }

@@ -72,6 +72,8 @@ pub struct Ack {
     pub window: u32,
     /// Its own ECN field.
     pub ecn: Ecn,
+    /// It came on data of the other direction.
+    pub on_data: bool,
     pub sacks: Sacks,
 }
 
@@ -132,6 +134,7 @@ impl Ack {
             echo_retransmission: false,
             window: Ack::ANY,
             ecn: Ecn::NotEct,
+            on_data: false,
             sacks: Sacks::default(),
         }
     }

@@ -50,10 +50,7 @@ def complete_kind(_context: click.Context, _parameter: click.Parameter, begun: s
 
 def complete_name(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The names that begin so."""
-    from ecnlab import catalog
-
-    aliases = {entry.alias: f"stands for {entry.name}" for entry in catalog.entries() if entry.alias}
-    return _completed({name: title for kind in _KINDS for name, title in _titles(kind).items()} | aliases, begun)
+    return _completed({name: title for kind in _KINDS for name, title in _titles(kind).items()}, begun)
 
 
 def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -176,7 +173,9 @@ def _titles(kind: str) -> dict[str, str]:
 
     if kind == "study":  # a study itself is imported with all that draws its figures
         return studies.TITLES
-    return {entry.name: f"{entry.title}; {entry.alias} stands for it" if entry.alias else entry.title for entry in catalog.entries(kind)}
+    found = catalog.entries(kind)
+    aliases = {entry.alias: f"stands for {entry.name}" for entry in found if entry.alias}
+    return {entry.name: entry.title for entry in found} | aliases
 
 
 def _completed(known: Mapping[str, str], begun: str) -> list[CompletionItem]:

@@ -186,6 +186,7 @@ impl Stage {
             ece: packet.has('E'),
             cwr: packet.has('C'),
             ecn: written::ecn(packet.ecn[1]),
+            on_data: packet.len > 0,
             echo: echoed.map_or(Time::ZERO, |echoed| echoed.sent),
             echo_retransmission: echoed.is_some_and(|echoed| echoed.nth.is_some_and(|nth| nth > 0)),
             window: packet.window.unwrap_or_default() as u32,

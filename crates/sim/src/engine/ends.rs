@@ -266,7 +266,8 @@ impl<P: Probe> Simulation<P> {
         }
         let twin = self.flows[origin.flow as usize].twin;
         let as_of_now = self.ride(twin);
-        let Some(rides) = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now) else { return self.send(segment, origin, rtt_us) };
+        let rides = ack.take_if(|ack| ack.role == Role::Plain).or(as_of_now);
+        let Some(rides) = rides else { return self.send(segment, origin, rtt_us) };
         let mut packet = Packet::of_segment(segment, origin, self.now, rtt_us);
         self.probe.ack_rides(self.now, twin, &rides);
         packet.size += rides.size - self.flows[twin as usize].transport.sizes().1;

@@ -35,6 +35,12 @@ pub trait Recovery {
     /// An acknowledgement has come, new, duplicate or old; its echo of marks is already answered. Sends what is to be sent.
     fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O);
 
+    /// An acknowledgement has come on data and acknowledges nothing new, which is no duplicate (RFC 5681, section 2).
+    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        tcb.note_echo(ack);
+        self.fill(tcb, now, out);
+    }
+
     /// The retransmission timer has expired, and the window is about to be cut: one that marks have closed opens to a segment.
     fn reopen<O: Output>(&mut self, tcb: &mut Tcb, out: &mut O) {
         tcb.reopen_window(out);
@@ -123,6 +129,10 @@ impl Recovery for Algorithm {
     #[inline(always)]
     fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         each!(self, algorithm => algorithm.acknowledged(tcb, ack, now, out));
+    }
+
+    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        each!(self, algorithm => algorithm.heard_on_data(tcb, ack, now, out));
     }
 
     fn timed_out<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {

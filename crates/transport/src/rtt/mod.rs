@@ -55,8 +55,16 @@ pub struct Point {
     pub una: u64,
     /// All before this segment was sent.
     pub high: u64,
+    /// The window, and whether the acknowledgement will let it grow by a segment.
+    pub cwnd: f64,
+    pub grows: bool,
+}
+
+impl Point {
     /// The window in whole segments, as the acknowledgement leaves it.
-    pub window: u64,
+    fn window(&self) -> u64 {
+        self.cwnd as u64 + u64::from(self.grows)
+    }
 }
 
 impl Estimator {
@@ -76,20 +84,23 @@ impl Estimator {
         &self.clock
     }
 
-    /// A timer is going off, or no longer is.
-    pub fn serve_timer(&mut self, serves: bool) {
-        self.clock = self.clock.turned(serves);
+    pub fn clock_mut(&mut self) -> &mut HostClock {
+        &mut self.clock
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
     pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
         let rtt = now.since(sent).picos();
-        let Point { una, high, window } = point;
+        let Point { una, high, .. } = point;
         let clock = &self.clock;
         self.rto = match &mut self.arithmetic {
             Arithmetic::Ticks(ticks) => {
                 let rto = ticks.sample(clock.ticks(now) - clock.ticks(sent));
-                if settings.estimator == EstimatorName::Ticks { settings.tick * rto } else { settings.tick * with_allowance(rto, window) }
+                if settings.estimator == EstimatorName::Ticks {
+                    settings.tick * rto
+                } else {
+                    settings.tick * with_allowance(rto, point.window())
+                }
             }
             Arithmetic::Rfc6298 { srtt, rttvar } => {
                 if *srtt == 0 {
@@ -176,7 +187,7 @@ mod tests {
     use super::*;
     use crate::profile;
 
-    const POINT: Point = Point { una: 1, high: 1, window: 2 };
+    const POINT: Point = Point { una: 1, high: 1, cwnd: 2.0, grows: false };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
@@ -254,9 +265,9 @@ mod tests {
         let cases = [("linux-2.0", [1350, 1050, 900, 820, 750]), ("linux-2.2", [2250, 1750, 1500, 1370, 1250])];
         for (profile, expected) in cases {
             let settings = profile::settings(profile);
-            let timeouts = [1, 2, 3, 4, 22].map(|window| {
+            let timeouts = [1.0, 2.0, 3.0, 4.0, 22.0].map(|cwnd| {
                 let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
-                estimator.sample(at(0), at(200), Point { window, ..POINT }, &settings);
+                estimator.sample(at(0), at(200), Point { cwnd, ..POINT }, &settings);
                 estimator.timeout(&settings)
             });
             assert_eq!(expected.map(Span::from_millis), timeouts, "{profile}");

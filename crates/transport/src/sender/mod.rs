@@ -120,9 +120,12 @@ impl Sender {
         if ack.next > self.tcb.una() || !ack.sacks.is_empty() {
             return self.acknowledge(ack, now, out);
         }
+        let was_idle = self.tcb.outstanding() == 0;
+        self.tcb.take_window(ack, now, out);
         self.tcb.respond_to_echo(ack, now, out);
-        self.tcb.note_echo(ack);
-        self.recovery.fill(&mut self.tcb, now, out);
+        self.recovery.heard_on_data(&mut self.tcb, ack, now, out);
+        self.tcb.watch_window(was_idle, now);
+        self.tcb.run_timer_below_one(now);
     }
 
     /// The SYN has been answered, perhaps not for the first time. The answer to that knows already whether ECN is in use.

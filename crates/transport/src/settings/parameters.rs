@@ -20,7 +20,7 @@ parameters! {
         /// Congestion control: how the window grows, and by how much a loss cuts it.
         #[source("RFC 5681; RFC 9438; Brakmo and Peterson 1995")]
         pub congestion: CongestionName = "reno";
-        /// Loss recovery; sack1 and vegas are ns-2's, sack, fack and rack share one scoreboard.
+        /// Loss recovery; sack1 and vegas are ns-2's, sack and fack share one scoreboard, and rack tells losses by time.
         #[source("RFC 5681; RFC 6582; RFC 6675; RFC 8985; Mathis and Mahdavi 1996")]
         pub recovery: RecoveryName = "reno";
         /// What a mark does to the window: nothing, as a loss, ABE's smaller cut, by DCTCP's share of marks, or by MECN's levels.

@@ -101,6 +101,8 @@ pub struct Tcb {
     sampled: bool,
     /// The other side tells of its window.
     hears_window: bool,
+    /// One past the last segment that the receiver has said to have room for.
+    room: u64,
     plan: Plan,
     control: Control,
     /// Governs the first slow start as long as that goes on.
@@ -116,10 +118,10 @@ pub struct Tcb {
     usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
+    /// The next segment is pushed, whatever is written.
+    pushes: bool,
     /// Where recovery takes samples by itself.
     min_rtt: Option<Box<MinRtt>>,
-    /// One past the last segment that the receiver has said to have room for.
-    room: u64,
     offer: Offer,
 }
 
@@ -153,6 +155,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             usage: Usage::of(&settings),
             resent: None,
+            pushes: false,
             min_rtt: (settings.recovery == RecoveryName::Rack).then(|| Box::new(MinRtt::new(clock))),
             room: u64::MAX,
             offer: Offer::default(),
@@ -409,8 +412,8 @@ impl Tcb {
 
     /// Where the connection stands. Hosts let slow start take an acknowledgement before they take its sample.
     fn point(&self) -> Point {
-        let grows = u64::from(self.window.cwnd <= self.window.ssthresh);
-        Point { una: self.una, high: self.high, window: self.window.cwnd as u64 + grows }
+        let Window { cwnd, ssthresh } = self.window;
+        Point { una: self.una, high: self.high, cwnd, grows: cwnd <= ssthresh }
     }
 
     /// What is timed is sent again, or its acknowledgement waits for what is: no sample is taken (Karn's algorithm, RFC 6298, section 3).

@@ -80,6 +80,11 @@ impl Tcb {
         !self.plan.waits(seq, self.una, self.high)
     }
 
+    /// The next segment is pushed.
+    pub fn push_next(&mut self) {
+        self.pushes = true;
+    }
+
     /// Sends a segment, new or again, and leaves the timer to the caller.
     // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
     #[inline(always)]
@@ -97,7 +102,7 @@ impl Tcb {
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: self.plan.push(seq, !retransmission),
+            push: self.plan.push(seq, !retransmission) || std::mem::take(&mut self.pushes),
         };
         if seq > 0 && self.plan.is_full_before(seq + 1) {
             self.ecn.sent(segment.cwr);

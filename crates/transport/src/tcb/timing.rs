@@ -28,9 +28,9 @@ impl Tcb {
         self.estimator.clock().expiry(now, delay)
     }
 
-    /// A timer is going off, or no longer is.
+    /// A timer begins to be served, or has been.
     pub fn serve_timer(&mut self, serves: bool) {
-        self.estimator.serve_timer(serves);
+        self.estimator.clock_mut().serve_timer(serves);
     }
 
     /// Sets the retransmission timer, or ends it.
@@ -59,7 +59,7 @@ impl Tcb {
         if let Some(min_rtt) = &mut self.min_rtt
             && (!delayed || min_rtt.get().is_none_or(|smallest| latest <= smallest))
         {
-            min_rtt.sample(latest, now);
+            min_rtt.sample(latest, now, self.estimator.clock());
         }
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
         self.estimator.sample(sent, now, self.point(), &self.settings);

@@ -12,6 +12,7 @@ use ecnlab_units::Time;
 
 use super::{Output, Tcb};
 use crate::settings::{IdleRestart, RecoveryName, Settings, WindowValidation};
+use crate::window::Window;
 
 /// What is known of the window's use.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,9 +43,9 @@ impl Usage {
         }
     }
 
-    /// Whether a window of `cwnd` segments may grow.
-    fn allows_growth(&self, cwnd: u64, slow_start: bool) -> bool {
-        self.limited || slow_start && cwnd < 2 * self.most
+    /// Whether a window may grow.
+    fn allows_growth(&self, window: &Window) -> bool {
+        self.limited || window.in_slow_start() && (window.cwnd as u64) < 2 * self.most
     }
 }
 
@@ -52,13 +53,12 @@ impl Tcb {
     /// Something was sent, or the window kept it back: how much of the window is in use. With nothing wrong (`open`) a window that was not in
     /// use for a whole timeout comes down.
     pub fn note_usage(&mut self, outstanding: u64, limited: bool, open: bool, now: Time, out: &mut impl Output) {
-        let (cwnd, slow_start) = (self.window.cwnd as u64, self.window.in_slow_start());
         let (una, high, least) = (self.una, self.high, self.initial_window);
         let Some(usage) = &mut self.usage else { return };
         let first = usage.ends == 0;
         usage.sent(outstanding, limited, una, high);
         let ticks = self.estimator.clock().ticks(now);
-        if first || usage.allows_growth(cwnd, slow_start) {
+        if first || usage.allows_growth(&self.window) {
             (usage.since_used, usage.used) = (0, ticks);
             return;
         }
@@ -70,6 +70,7 @@ impl Tcb {
         usage.used = ticks;
         if open {
             let needed = std::mem::take(&mut usage.since_used).max(least);
+            let cwnd = self.window.cwnd as u64;
             if needed < cwnd {
                 self.keep_threshold(out);
                 self.set_cwnd(((cwnd + needed) / 2) as f64, out);
@@ -87,7 +88,7 @@ impl Tcb {
         let (cwnd, slow_start) = (self.window.cwnd, self.window.in_slow_start());
         let flight = (self.outstanding() + newly) as f64;
         match &self.usage {
-            Some(usage) => usage.allows_growth(cwnd as u64, slow_start),
+            Some(usage) => usage.allows_growth(&self.window),
             None if slow_start => 2.0 * flight > cwnd,
             None => flight + 1.0 > cwnd,
         }
@@ -152,7 +153,6 @@ mod tests {
     use crate::clock::HostClock;
     use crate::profile;
     use crate::segment::Segment;
-    use crate::window::Window;
 
     struct Nowhere;
 

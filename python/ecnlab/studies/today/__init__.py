@@ -15,8 +15,8 @@ STUDY = Study(
     summary=(
         "CUBIC, Reno and DCTCP of today's hosts over RED, AECN, CoDel, PIE, FQ-CoDel and DualPI2 on the thesis' two networks, with its "
         "packets and buffers: whether ECN gains goodput, what delay, who gets how much among unlike round-trip times, who is locked out, "
-        "and what becomes of short exchanges and beside datagrams. Hosts are the profile linux as this version has it, queues have "
-        "their RFCs' defaults."
+        "and what becomes of short exchanges and beside datagrams. Hosts are the profile linux-6.1, which flows of that kernel judge, "
+        "queues have their RFCs' defaults."
     ),
     items=[OVERVIEW, *ITEMS],
     claims=CLAIMS,

@@ -1,8 +1,8 @@
 """Today's hosts and queues on the thesis' networks: what stays as it was in 2001, and what is of today.
 
 Of the thesis: links, delays, packets of 1000 bytes in all, a buffer of 120 packets before every queue, three equal groups of flows, half
-of each starting at 0 s and half at 2 s, 100 s of which the first 20 s are left out. Of today: the hosts (profile `linux`, as this version
-has it) and the queues, with the defaults of their RFCs; RED and AECN keep the thesis' parameters with max_p 0.5.
+of each starting at 0 s and half at 2 s, 100 s of which the first 20 s are left out. Of today: the hosts (profile `linux`,
+which is `linux-6.1`) and the queues, with the defaults of their RFCs; RED and AECN keep the thesis' parameters with max_p 0.5.
 """
 
 from __future__ import annotations

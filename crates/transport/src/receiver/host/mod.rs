@@ -354,7 +354,7 @@ impl Host {
             compressed.sent();
         }
         self.trips.sent(self.stamp, now);
-        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.codepoint(), sacks }
+        Ack { next, size, role, ece, cwr, echo, echo_retransmission, window, ecn: self.codepoint(), on_data: false, sacks }
     }
 
     fn codepoint(&self) -> Ecn {

@@ -7,7 +7,7 @@
 //!               m <= least / 2   delay / 2 + least / 2
 //!               m <  delay       delay / 2 + m, at most the retransmission timeout
 //!               each acknowledgement that the timer sent doubles it
-//!               at least 40 ms; more only up to the round-trip time, and to 0.5 s, or 0.2 s for the end of a write
+//!               at least 40 ms; more only up to the round-trip time, and to 0.2 s
 //! quick         16 at the start, after a pause longer than the retransmission timeout and after what came twice; 2 after a mark; 1 for every
 //!               segment that lets the window grow; never more than fill half of the window
 //! answering     an application that answers at once will carry the acknowledgements: none is quick, until a timer had to send one
@@ -20,9 +20,8 @@ use ecnlab_units::{Span, Time};
 use crate::clock::HostClock;
 use crate::settings::Settings;
 
-/// Longest delay: of the end of a write, and of all else.
-const LONGEST_OF_A_WRITE: Span = Span::from_millis(200);
-const LONGEST: Span = Span::from_millis(500);
+/// Longest delay (Linux TCP_DELACK_MAX).
+const LONGEST: Span = Span::from_millis(200);
 
 /// The guess of the other side's segments before any has come: at least and at most so many bytes (RFC 1122, section 4.2.2.6).
 const LEAST_SEGMENT: u32 = 88;
@@ -225,8 +224,7 @@ impl QuickAcks {
         if self.delay <= self.least {
             return self.delay;
         }
-        let longest = if self.answering || self.writes_ended > 0 { LONGEST_OF_A_WRITE } else { LONGEST };
-        let mut most = self.clock.ticks_of(longest);
+        let mut most = self.clock.ticks_of(LONGEST);
         if self.rtt > 0 {
             most = most.min(self.rtt.max(self.least));
         }

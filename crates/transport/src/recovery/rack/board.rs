@@ -8,7 +8,11 @@
 
 use std::collections::VecDeque;
 
+use crate::segment::Sacks;
+
+/// What every acknowledgement reads stands first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Board {
     /// Lowest segment not yet acknowledged.
     base: u64,
@@ -23,9 +27,16 @@ pub struct Board {
     hint: u64,
     /// Losses found so far, of segments and of retransmissions.
     pub losses: u64,
-    /// Transmissions in the order of their time: segment and time. Those that are answered or superseded are passed over.
-    order: VecDeque<(u64, u64)>,
+    /// Retransmissions in the order of their time. Those that are answered or superseded are passed over.
+    again: VecDeque<Again>,
+    /// No segment below waits in the order of transmissions for its first one.
+    first: u64,
+    /// The blocks of the last acknowledgement that had any: all in them is sacked.
+    known: Known,
 }
+
+/// Blocks, the lowest first. Those that are not there are empty.
+pub type Known = [(u64, u64); Sacks::MOST];
 
 /// A segment in flight. Times are in whole microseconds of the host's clock.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +51,17 @@ pub struct Record {
     pub resent: bool,
     /// It was sent more than once.
     pub ever_resent: bool,
+    /// Its first transmission has left the order: it was lost, answered or superseded.
+    left: bool,
+}
+
+/// A retransmission in the order of transmissions.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    seq: u64,
+    at: u64,
+    /// All before this segment had gone for the first time by then.
+    high: u64,
 }
 
 impl Record {
@@ -52,7 +74,7 @@ impl Record {
 impl Board {
     /// Starts with all before `base` acknowledged.
     pub fn start(&mut self, base: u64) {
-        *self = Board { base, top: base, hint: base, ..Board::default() };
+        *self = Board { base, top: base, hint: base, first: base, ..Board::default() };
     }
 
     pub fn base(&self) -> u64 {
@@ -74,7 +96,7 @@ impl Board {
 
     /// One past the highest segment sacked; `una`, the first unacknowledged one, if none is.
     pub fn highest_sacked(&self, una: u64) -> u64 {
-        if self.sacked == 0 { una } else { self.top }
+        if self.sacked == 0 { una } else { self.top.max(una) }
     }
 
     pub fn first(&self) -> Option<&Record> {
@@ -90,9 +112,31 @@ impl Board {
         (seq < to.min(self.end())).then_some(seq)
     }
 
-    /// The first segment from `seq` on before `to` that is not sacked; `seq` is not acknowledged.
-    pub fn next_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
-        let to = to.min(self.end());
+    /// Blocks in which all is about to be sacked, but for those that only `report`; returns the blocks of before.
+    pub fn know(&mut self, blocks: &[(u64, u64, bool)]) -> Known {
+        let mut known = Known::default();
+        for (known, &(from, to, _)) in known.iter_mut().zip(blocks.iter().filter(|&&(_, _, report)| !report)) {
+            *known = (from, to);
+        }
+        std::mem::replace(&mut self.known, known)
+    }
+
+    /// The first segment from `seq` on before `to` that is not sacked, as all in the `known` blocks is; `seq` is not acknowledged.
+    pub fn next_unsacked(&self, seq: u64, to: u64, known: &Known) -> Option<u64> {
+        let (mut at, to) = (seq, to.min(self.end()));
+        for &(from, known_to) in known {
+            if at < known_to {
+                let found = self.first_unsacked(at, to.min(from));
+                if found.is_some() {
+                    return found;
+                }
+                at = known_to;
+            }
+        }
+        self.first_unsacked(at, to)
+    }
+
+    fn first_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
         if seq >= to {
             return None;
         }
@@ -102,13 +146,12 @@ impl Board {
 
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {
-        self.order.push_back((self.end(), now));
-        self.records.push_back(Record { sent: now, delivered, sacked: false, lost: false, resent: false, ever_resent: false });
+        self.records.push_back(Record { sent: now, delivered, sacked: false, lost: false, resent: false, ever_resent: false, left: false });
     }
 
     /// A segment goes again; `as_lost` if that replaces one that is lost, and not if it only draws an answer.
     pub fn sent_again(&mut self, seq: u64, now: u64, delivered: u64, as_lost: bool) {
-        self.order.push_back((seq, now));
+        self.again.push_back(Again { seq, at: now, high: self.end() });
         let record = &mut self.records[(seq - self.base) as usize];
         (record.sent, record.delivered, record.ever_resent) = (now, delivered, true);
         if as_lost && !record.resent {
@@ -132,8 +175,8 @@ impl Board {
     #[inline]
     pub fn trim(&mut self) {
         self.hint = self.hint.max(self.base);
-        while self.order.front().is_some_and(|&(seq, _)| seq < self.base) {
-            self.order.pop_front();
+        while self.again.front().is_some_and(|again| again.seq < self.base) {
+            self.again.pop_front();
         }
     }
 
@@ -188,6 +231,7 @@ impl Board {
     pub fn forget_sacks(&mut self) {
         self.records.iter_mut().for_each(|record| record.sacked = false);
         self.sacked = 0;
+        self.known = Known::default();
     }
 
     /// The lowest segment that waits to be sent again.
@@ -205,22 +249,51 @@ impl Board {
         None
     }
 
-    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
+    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order. That is the
+    /// order of segments, with the retransmissions where they went.
     pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
-        let mut kept = Vec::new();
-        while let Some(&(seq, at)) = self.order.front() {
-            if let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) {
-                match if record.waits() { Found::InTime } else { ask(seq, record) } {
-                    Found::Lost => {
-                        self.lose(seq);
-                    }
-                    Found::InTime => kept.push((seq, at)),
-                    Found::Stop => break,
+        self.first = self.first.max(self.base);
+        let (mut at, mut kept, end) = (self.first, Vec::new(), self.end());
+        loop {
+            if let Some(&again) = self.again.front().filter(|again| again.high <= at || at >= end) {
+                let found = self.find(again.seq, |record| record.sent == again.at, &mut ask);
+                match found {
+                    Some(Found::Stop) => break,
+                    Some(Found::InTime) => kept.push(again),
+                    Some(Found::Lost) | None => {}
                 }
+                self.again.pop_front();
+            } else if at < end {
+                let found = self.find(at, |record| !record.ever_resent && !record.left, &mut ask);
+                match found {
+                    Some(Found::Stop) => break,
+                    Some(Found::InTime) => {}
+                    Some(Found::Lost) | None => self.leave(at),
+                }
+                at += 1;
+            } else {
+                break;
             }
-            self.order.pop_front();
         }
-        kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
+        kept.into_iter().rev().for_each(|again| self.again.push_front(again));
+    }
+
+    /// What is found of a segment by the transmission at hand, which is the one that counts if `is_last`; nothing of one that is answered. What is
+    /// lost is lost from here on.
+    fn find(&mut self, seq: u64, is_last: impl FnOnce(&Record) -> bool, ask: &mut impl FnMut(u64, &Record) -> Found) -> Option<Found> {
+        let record = self.get(seq).filter(|record| is_last(record) && !record.sacked)?;
+        let found = if record.waits() { Found::InTime } else { ask(seq, record) };
+        if found == Found::Lost {
+            self.lose(seq);
+        }
+        Some(found)
+    }
+
+    fn leave(&mut self, seq: u64) {
+        self.records[(seq - self.base) as usize].left = true;
+        if self.first == seq {
+            self.first = seq + 1;
+        }
     }
 }
 

@@ -48,28 +48,36 @@ use crate::segment::Ack;
 use crate::settings::Settings;
 use crate::tcb::{Output, Tcb};
 
+/// What every acknowledgement reads stands first, so that it shares cache lines.
+#[repr(C, align(64))]
 pub struct Rack {
-    board: Board,
     state: State,
-    /// One past the highest segment sent when the state was entered.
-    ends: u64,
-    /// The reduction that is on, in Cwr and Recovery.
-    prr: Option<Prr>,
-    undo: Undo,
-    reordering: Reordering,
-    probe: Probe,
+    rules: Rules,
     /// A timeout may still turn out to be spurious (RFC 5682).
     frto: bool,
+    /// It is to be set for a probe when an acknowledgement has been dealt with, unless what goes out for it sets it.
+    probe_is_due: bool,
     /// Timeouts since anything was acknowledged.
     timeouts: u32,
+    /// One past the highest segment sent when the state was entered.
+    ends: u64,
     /// What the timer is set for, when it is not the retransmission timeout.
     pending: Option<(Pending, Time)>,
     /// Segments delivered.
     delivered: u64,
+    /// Of these the response to marks has been shown so many.
+    observed: u64,
+    /// What the acknowledgement at hand echoes, in milliseconds of the host's clock.
+    echoed: u64,
+    probe: Probe,
+    reordering: Reordering,
+    board: Board,
+    /// The reduction that is on, in Cwr and Recovery.
+    prr: Option<Prr>,
+    undo: Undo,
     /// Retransmissions sent, and those that were reported to have come twice.
     resent: u64,
     twice: u64,
-    rules: Rules,
 }
 
 /// What of the parameters is asked on every acknowledgement.
@@ -122,8 +130,11 @@ impl Rack {
             frto: false,
             timeouts: 0,
             pending: None,
+            probe_is_due: false,
+            echoed: 0,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
+            observed: u64::from(settings.syn()),
             resent: 0,
             twice: 0,
             rules: Rules {
@@ -185,15 +196,24 @@ impl Rack {
         }
         self.take_acknowledged(tcb, ack, &mut news, now, out);
         self.reordering.adapt(news.newest.map(|(_, _, delivered)| delivered), self.delivered);
-        tcb.observe_marks(self.delivered - delivered_before, news.echo);
+        self.show_marks(tcb, news.echo);
         self.answer_probe(tcb, ack, &news, now, out);
         let resend = if self.is_dubious(&news) { self.alert(tcb, &mut news, now, out) } else { Resend::Nothing };
         if news.sets_timer {
-            self.set_timer(tcb, now);
+            self.probe_is_due = resend == Resend::Nothing && self.may_probe();
+            if !self.probe_is_due {
+                self.set_timer(tcb, now);
+            }
         }
         news.delivered = self.delivered - delivered_before;
         self.control(tcb, ack, &news, losses_before, now, out);
         resend
+    }
+
+    /// Shows the response to marks what was delivered since it was shown last: duplicates without SACK are counted only later.
+    fn show_marks(&mut self, tcb: &mut Tcb, echo: bool) {
+        tcb.observe_marks(self.delivered - self.observed, echo);
+        self.observed = self.delivered;
     }
 
     /// Whether an acknowledgement says more than that what was sent has arrived.
@@ -201,8 +221,9 @@ impl Rack {
         !news.is_new() || news.sacked || news.twice || news.echo || self.state != State::Open
     }
 
+    #[inline(never)]
     fn take_with_nothing_outstanding(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        tcb.observe_marks(0, news.echo);
+        self.show_marks(tcb, news.echo);
         if news.twice {
             self.alert(tcb, news, now, out);
         }
@@ -212,6 +233,7 @@ impl Rack {
     }
 
     /// An acknowledgement that another one has overtaken still says what is sacked.
+    #[inline(never)]
     fn take_old(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut impl Output) -> Resend {
         if ack.sacks.is_empty() || !self.rules.sack {
             return Resend::Nothing;
@@ -226,8 +248,17 @@ impl Recovery for Rack {
     #[inline(never)]
     fn acknowledged<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
         let resend = if ack.next < tcb.una() { self.take_old(tcb, ack, now, out) } else { self.take(tcb, ack, now, out) };
-        self.resend(tcb, resend, now, out);
+        if resend != Resend::Nothing {
+            self.resend(tcb, resend, now, out);
+        }
         self.fill(tcb, now, out);
+        if std::mem::take(&mut self.probe_is_due) {
+            self.set_timer(tcb, now);
+        }
+    }
+
+    fn heard_on_data<O: Output>(&mut self, tcb: &mut Tcb, ack: &Ack, now: Time, out: &mut O) {
+        self.acknowledged(tcb, ack, now, out);
     }
 
     #[inline(never)]

@@ -3,6 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::Rack;
+use super::board::Record;
 use crate::segment::{Ack, Sacks};
 use crate::tcb::{Output, Tcb};
 
@@ -12,6 +13,8 @@ pub struct News {
     /// More is acknowledged than before.
     pub advanced: bool,
     pub outstanding_before: u64,
+    /// Another acknowledgement, of more, has overtaken it.
+    pub overtaken: bool,
     pub una_before: u64,
     sacked_before: u64,
     highest_before: u64,
@@ -19,6 +22,8 @@ pub struct News {
     pub acked: u64,
     pub sacked: bool,
     pub window_update: bool,
+    /// It came on data, and so is no duplicate (RFC 5681, section 2).
+    on_data: bool,
     /// A segment that was sent once, before the state was entered, has arrived.
     pub original: bool,
     /// Something acknowledged was sent more than once.
@@ -48,7 +53,16 @@ pub struct News {
 impl News {
     /// Whether it is anything but a duplicate.
     pub fn is_new(&self) -> bool {
-        self.acked > 0 || self.window_update
+        self.acked > 0 || self.window_update || self.on_data
+    }
+
+    /// The segment before `end` has arrived.
+    #[inline]
+    fn arrived(&mut self, end: u64, record: &Record) {
+        let Record { sent, delivered, .. } = *record;
+        if self.newest.is_none_or(|(newest, its_end, _)| sent > newest || sent == newest && end > its_end) {
+            self.newest = Some((sent, end, delivered));
+        }
     }
 }
 
@@ -60,12 +74,14 @@ impl Rack {
         News {
             advanced: ack.next > una,
             outstanding_before: self.board.outstanding(),
+            overtaken: ack.next < una,
             una_before: una,
             sacked_before: self.board.sacked,
             highest_before: if self.rules.sack { self.board.highest_sacked(una) } else { una },
             acked: 0,
             sacked: false,
             window_update: false,
+            on_data: ack.on_data,
             original: false,
             resent_acked: false,
             twice: false,
@@ -85,7 +101,7 @@ impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
     #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time) {
-        self.undo.echoed = tcb.millis(ack.echo);
+        self.echoed = tcb.millis(ack.echo);
         if ack.next >= tcb.una() {
             news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
@@ -120,11 +136,12 @@ impl Rack {
         }
         let blocks = &mut blocks[..count];
         blocks.sort_unstable();
+        let known = self.board.know(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
             let mut at = from.max(self.board.base());
             // What is sacked already is news only in a report.
-            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to) } {
+            while let Some(seq) = if report { self.board.next_before(at, to) } else { self.board.next_unsacked(at, to, &known) } {
                 delivered += u64::from(self.take_sack(tcb.una(), seq, report, news, now, min_rtt));
                 at = seq + 1;
             }
@@ -178,7 +195,7 @@ impl Rack {
         let is_new = !record.sacked;
         if is_new {
             self.reordering.arrived(seq + 1, &record, now, min_rtt);
-            news.newest = news.newest.max(Some((record.sent, seq + 1, record.delivered)));
+            news.arrived(seq + 1, &record);
             if !record.resent && !record.ever_resent {
                 if seq < self.board.highest_sacked(una) {
                     news.low = news.low.min(seq);
@@ -197,9 +214,8 @@ impl Rack {
 
     /// Takes all before `ack.next` off the board, with the round-trip times that this shows.
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
-        let delivered_then = self.delivered;
         let micros = tcb.micros(now);
-        let echo = self.undo.echoed;
+        let echo = self.echoed;
         let min_rtt = tcb.min_rtt_micros();
         while self.board.base() < ack.next {
             let end = self.board.base() + 1;
@@ -215,7 +231,7 @@ impl Rack {
             if record.sacked {
                 continue;
             }
-            news.newest = news.newest.max(Some((record.sent, end, record.delivered)));
+            news.arrived(end, &record);
             if self.rules.sack {
                 self.delivered += 1;
                 let spurious = self.rules.timestamps && record.ever_resent && echo < tcb.millis_of(record.sent);
@@ -227,9 +243,10 @@ impl Rack {
         if news.acked > 0 {
             self.board.trim();
         }
-        let alone = news.short && news.acked == 1 && news.sacked_before == 0 && self.delivered == delivered_then + 1;
-        let delayed = alone && !news.sacked && !news.twice && !news.echo;
-        let sampled = self.take_sample(tcb, ack, news, micros, delayed, now, out);
+        // Nothing else has arrived since it was sent: its acknowledgement may have waited for more (Linux FLAG_ACK_MAYBE_DELAYED).
+        let since = news.newest.map(|(_, _, delivered)| self.delivered - delivered);
+        let delayed = news.short && news.acked == 1 && news.sacked_before == 0 && since == Some(1);
+        let sampled = self.take_sample(tcb, ack, news, delayed, now, out);
         if news.acked > 0 {
             news.sets_timer = true;
             if self.rules.sack {
@@ -245,6 +262,7 @@ impl Rack {
         }
     }
 
+    #[inline(never)]
     fn overtaken_before(&mut self, news: &News) {
         let highest = self.board.highest_sacked(self.board.base());
         self.reordering.overtaken(news.low, highest);
@@ -252,8 +270,9 @@ impl Rack {
 
     /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
     /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
-    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, micros: u64, delayed: bool, now: Time, out: &mut impl Output) -> bool {
+    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, delayed: bool, now: Time, out: &mut impl Output) -> bool {
         let of_acked = news.acked_sent.filter(|_| !news.resent_acked);
+        let micros = tcb.micros(now);
         let span = |sent: u64| Span::from_micros(micros - sent);
         let last = news.sacked_sent.or(of_acked).map(|(_, last)| span(last));
         let first = of_acked.or(news.sacked_sent).map(|(first, _)| span(first));
@@ -285,6 +304,7 @@ impl Rack {
     }
 
     /// An acknowledgement of more: one segment filled the hole, the rest had been counted by duplicates.
+    #[inline(never)]
     fn take_off_duplicates(&mut self, news: &mut News) {
         self.delivered += news.acked.saturating_sub(self.board.sacked).max(1);
         self.board.sacked = self.board.sacked.saturating_sub(news.acked - 1);
@@ -298,8 +318,7 @@ impl Rack {
         let holes = self.board.lost.max(1).min(outstanding);
         if self.board.sacked + holes > outstanding {
             self.board.sacked = outstanding - holes;
-            self.reordering.degree = outstanding + acked;
-            self.reordering.seen = true;
+            self.reordering.exceed(outstanding + acked);
         }
     }
 

@@ -64,7 +64,10 @@ impl Reordering {
         }
         self.advanced = true;
         self.rtt = rtt;
-        self.newest = self.newest.max((record.sent, end));
+        let (sent, its_end) = self.newest;
+        if record.sent > sent || record.sent == sent && end > its_end {
+            self.newest = (record.sent, end);
+        }
     }
 
     /// A segment below one that had arrived arrives without having been sent again: it was overtaken by as many.
@@ -75,6 +78,12 @@ impl Reordering {
         if highest - low > self.degree {
             self.degree = (highest - low).min(LARGEST_DEGREE);
         }
+        self.seen = true;
+    }
+
+    /// Without SACK: so many segments overtake.
+    pub fn exceed(&mut self, degree: u64) {
+        self.degree = degree.min(LARGEST_DEGREE);
         self.seen = true;
     }
 

@@ -8,6 +8,7 @@ use crate::tcb::{Output, Tcb};
 
 impl Rack {
     /// Sends what an acknowledgement asks for besides what the window allows.
+    #[inline(never)]
     pub(super) fn resend(&mut self, tcb: &mut Tcb, resend: Resend, now: Time, out: &mut impl Output) {
         match resend {
             Resend::Nothing => return,
@@ -55,19 +56,23 @@ impl Rack {
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (most, cwnd) = (tcb.most_burst(), tcb.window().cwnd as u64);
         let restarts = self.sending_restarts();
-        let (mut sent, mut bundle, mut waits) = (0, most, false);
+        let (mut sent, mut bundle, mut size, mut waits) = (0, most, 0, false);
         while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.rules.gso && (sent == 0 || bundle == 0) {
                 let Some(next) = self.next_bundle(tcb, now) else {
                     waits = true;
                     break;
                 };
-                bundle = next;
+                (bundle, size) = (next, next);
+            }
+            // The last segment of a bundle is pushed (Linux __tcp_transmit_skb).
+            if bundle == 1 && size > 1 {
+                tcb.push_next();
             }
             self.emit_new(tcb, now, out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
-        self.pushed(sent, waits, tcb, now, out);
+        self.pushed(sent, waits || self.board.in_flight() >= cwnd, tcb, now, out);
         if sent > 0 && !self.schedule_probe_after_sending(tcb, now) && restarts {
             self.restart(tcb, now);
         }
@@ -78,14 +83,14 @@ impl Rack {
         let may = tcb.has_new();
         if may {
             self.transmit_new(tcb, now, out);
-            self.pushed(1, false, tcb, now, out);
+            let limited = self.board.in_flight() >= tcb.window().cwnd as u64;
+            self.pushed(1, limited, tcb, now, out);
         }
         may
     }
 
-    /// So many new segments went, and as many as the window allows unless a bundle `waits` for it.
-    fn pushed(&mut self, sent: u64, waits: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        let limited = waits || self.board.in_flight() >= tcb.window().cwnd as u64;
+    /// So many new segments went, and the window keeps more of them back or not.
+    fn pushed(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if sent > 0 || limited {
             tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
         }
@@ -115,7 +120,7 @@ impl Rack {
 
     /// Whether a new segment sets the retransmission timer.
     fn sending_restarts(&self) -> bool {
-        self.board.outstanding() == 0 || matches!(self.pending, Some((super::Pending::Probe, _)))
+        self.board.outstanding() == 0 || self.probe_is_due || matches!(self.pending, Some((super::Pending::Probe, _)))
     }
 
     /// Sends a new segment and leaves the timer to the caller.

@@ -12,7 +12,7 @@ use crate::window::{CutCause, Window};
 impl Rack {
     /// An acknowledgement that is not only of what was sent: ends a state that is over, and enters the one that it asks for.
     pub(super) fn alert(&mut self, tcb: &mut Tcb, news: &mut News, now: Time, out: &mut impl Output) -> Resend {
-        let duplicates = u64::from(!news.advanced && !news.is_new() && !news.twice && news.outstanding_before > 0);
+        let duplicates = u64::from(!news.advanced && !news.overtaken && !news.is_new() && !news.twice && news.outstanding_before > 0);
         if self.board.outstanding() == 0 && !self.rules.sack {
             self.forget_duplicates();
         }

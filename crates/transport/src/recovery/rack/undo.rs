@@ -21,8 +21,6 @@ pub struct Undo {
     pub threshold: Option<f64>,
     /// When the first retransmission went, in milliseconds of the host's clock.
     pub first_resent: Option<u64>,
-    /// What the acknowledgement at hand echoes, likewise.
-    pub echoed: u64,
 }
 
 impl Undo {
@@ -68,7 +66,7 @@ impl Rack {
     /// Whether what an acknowledgement answers was sent before anything was sent again.
     fn is_delayed(&self, tcb: &Tcb) -> bool {
         match self.undo.first_resent {
-            Some(first) => self.rules.timestamps && self.undo.echoed < first,
+            Some(first) => self.rules.timestamps && self.echoed < first,
             None => self.rules.sack || tcb.una() < self.ends,
         }
     }
