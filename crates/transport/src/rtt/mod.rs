@@ -84,9 +84,8 @@ impl Estimator {
         &self.clock
     }
 
-    /// A timer is going off, or no longer is.
-    pub fn serve_timer(&mut self, serves: bool) {
-        self.clock = self.clock.turned(serves);
+    pub fn clock_mut(&mut self) -> &mut HostClock {
+        &mut self.clock
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.

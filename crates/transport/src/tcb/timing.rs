@@ -28,9 +28,9 @@ impl Tcb {
         self.estimator.clock().expiry(now, delay)
     }
 
-    /// A timer is going off, or no longer is.
+    /// A timer begins to be served, or has been.
     pub fn serve_timer(&mut self, serves: bool) {
-        self.estimator.serve_timer(serves);
+        self.estimator.clock_mut().serve_timer(serves);
     }
 
     /// Sets the retransmission timer, or ends it.
