@@ -141,9 +141,12 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     set("interactive", interactive);
     set("read_size", READ_SIZE);
     let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
+    // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
+    let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());
+    let largest = sizes.get(2).map(|&size| size.to_owned()).or(usual);
     // What SO_RCVBUF asks for is doubled, for what the packets are stored with.
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
-    for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", sizes.get(2).map(|&size| size.to_owned()))] {
+    for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
             set(name, &format!("{size} B"));
         }

@@ -143,7 +143,10 @@ impl Tcb {
         segment.role = self.plan.role(segment.seq);
         match segment.role {
             role if self.plan.carries_data(role) => segment.size = self.plan.payload(segment.seq) + settings.header,
-            Role::Fin => segment = Segment { size: settings.ack_size, ecn: Ecn::NotEct, cwr: false, ..segment },
+            Role::Fin => {
+                let ecn = if settings.ect_on_all() { segment.ecn } else { Ecn::NotEct };
+                segment = Segment { size: settings.ack_size, ecn, cwr: false, ..segment };
+            }
             Role::Plain | Role::Syn | Role::Pure => {}
         }
         if segment.seq == 0 { self.first(segment) } else { segment }

@@ -27,8 +27,10 @@ pub struct Board {
     hint: u64,
     /// Losses found so far, of segments and of retransmissions.
     pub losses: u64,
-    /// Transmissions in the order of their time: segment and time. Those that are answered or superseded are passed over.
-    order: VecDeque<(u64, u64)>,
+    /// Retransmissions in the order of their time. Those that are answered or superseded are passed over.
+    again: VecDeque<Again>,
+    /// No segment below waits in the order of transmissions for its first one.
+    first: u64,
     /// The blocks of the last acknowledgement that had any: all in them is sacked.
     known: Known,
 }
@@ -49,6 +51,17 @@ pub struct Record {
     pub resent: bool,
     /// It was sent more than once.
     pub ever_resent: bool,
+    /// Its first transmission has left the order: it was lost, answered or superseded.
+    left: bool,
+}
+
+/// A retransmission in the order of transmissions.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    seq: u64,
+    at: u64,
+    /// All before this segment had gone for the first time by then.
+    high: u64,
 }
 
 impl Record {
@@ -61,7 +74,7 @@ impl Record {
 impl Board {
     /// Starts with all before `base` acknowledged.
     pub fn start(&mut self, base: u64) {
-        *self = Board { base, top: base, hint: base, ..Board::default() };
+        *self = Board { base, top: base, hint: base, first: base, ..Board::default() };
     }
 
     pub fn base(&self) -> u64 {
@@ -133,13 +146,12 @@ impl Board {
 
     /// A segment goes for the first time.
     pub fn sent(&mut self, now: u64, delivered: u64) {
-        self.order.push_back((self.end(), now));
-        self.records.push_back(Record { sent: now, delivered, sacked: false, lost: false, resent: false, ever_resent: false });
+        self.records.push_back(Record { sent: now, delivered, sacked: false, lost: false, resent: false, ever_resent: false, left: false });
     }
 
     /// A segment goes again; `as_lost` if that replaces one that is lost, and not if it only draws an answer.
     pub fn sent_again(&mut self, seq: u64, now: u64, delivered: u64, as_lost: bool) {
-        self.order.push_back((seq, now));
+        self.again.push_back(Again { seq, at: now, high: self.end() });
         let record = &mut self.records[(seq - self.base) as usize];
         (record.sent, record.delivered, record.ever_resent) = (now, delivered, true);
         if as_lost && !record.resent {
@@ -163,8 +175,8 @@ impl Board {
     #[inline]
     pub fn trim(&mut self) {
         self.hint = self.hint.max(self.base);
-        while self.order.front().is_some_and(|&(seq, _)| seq < self.base) {
-            self.order.pop_front();
+        while self.again.front().is_some_and(|again| again.seq < self.base) {
+            self.again.pop_front();
         }
     }
 
@@ -237,22 +249,51 @@ impl Board {
         None
     }
 
-    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order.
+    /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order. That is the
+    /// order of segments, with the retransmissions where they went.
     pub fn walk(&mut self, mut ask: impl FnMut(u64, &Record) -> Found) {
-        let mut kept = Vec::new();
-        while let Some(&(seq, at)) = self.order.front() {
-            if let Some(record) = self.get(seq).filter(|record| record.sent == at && !record.sacked) {
-                match if record.waits() { Found::InTime } else { ask(seq, record) } {
-                    Found::Lost => {
-                        self.lose(seq);
-                    }
-                    Found::InTime => kept.push((seq, at)),
-                    Found::Stop => break,
+        self.first = self.first.max(self.base);
+        let (mut at, mut kept, end) = (self.first, Vec::new(), self.end());
+        loop {
+            if let Some(&again) = self.again.front().filter(|again| again.high <= at || at >= end) {
+                let found = self.find(again.seq, |record| record.sent == again.at, &mut ask);
+                match found {
+                    Some(Found::Stop) => break,
+                    Some(Found::InTime) => kept.push(again),
+                    Some(Found::Lost) | None => {}
                 }
+                self.again.pop_front();
+            } else if at < end {
+                let found = self.find(at, |record| !record.ever_resent && !record.left, &mut ask);
+                match found {
+                    Some(Found::Stop) => break,
+                    Some(Found::InTime) => {}
+                    Some(Found::Lost) | None => self.leave(at),
+                }
+                at += 1;
+            } else {
+                break;
             }
-            self.order.pop_front();
         }
-        kept.into_iter().rev().for_each(|entry| self.order.push_front(entry));
+        kept.into_iter().rev().for_each(|again| self.again.push_front(again));
+    }
+
+    /// What is found of a segment by the transmission at hand, which is the one that counts if `is_last`; nothing of one that is answered. What is
+    /// lost is lost from here on.
+    fn find(&mut self, seq: u64, is_last: impl FnOnce(&Record) -> bool, ask: &mut impl FnMut(u64, &Record) -> Found) -> Option<Found> {
+        let record = self.get(seq).filter(|record| is_last(record) && !record.sacked)?;
+        let found = if record.waits() { Found::InTime } else { ask(seq, record) };
+        if found == Found::Lost {
+            self.lose(seq);
+        }
+        Some(found)
+    }
+
+    fn leave(&mut self, seq: u64) {
+        self.records[(seq - self.base) as usize].left = true;
+        if self.first == seq {
+            self.first = seq + 1;
+        }
     }
 }
 
