@@ -20,12 +20,16 @@ SECTIONS = [section | {"name": section["name"] or "scenario"} for section in REG
 def test_list_names_everything_in_the_registry(command: Command, kind: str) -> None:
     done = command("list", kind)
     assert done.code == 0
-    assert [line.split()[0] for line in done.out.splitlines()] == [entry["name"] for entry in REGISTRY[kind]]
+    aliases = [entry["alias"] for entry in REGISTRY[kind] if entry.get("alias")]
+    assert [line.split()[0] for line in done.out.splitlines()] == [entry["name"] for entry in REGISTRY[kind]] + aliases
 
 
-def test_an_alias_is_listed_shown_and_allowed_as_the_profile_that_it_stands_for(command: Command) -> None:
-    assert "linux-6.1      Linux 6.1; linux stands for it" in command("list", "tcp").out
+def test_an_alias_is_listed_shown_completed_and_allowed_as_the_profile_that_it_stands_for(command: Command) -> None:
+    assert "linux          stands for linux-6.1" in command("list", "tcp").out.splitlines()
     assert command("show", "linux").out == command("show", "linux-6.1").out
+    assert "linux stands for it" in command("show", "linux").out
+    context, parameter = click.Context(catalog.show), catalog.show.params[0]
+    assert {"linux", "linux-6.1"} <= {item.value for item in catalog.complete_name(context, parameter, "linux")}
     tcp = json.loads(command("schema").out)["properties"]["flows"]["items"]["properties"]["tcp"]
     assert {"linux", "linux-6.1"} <= set(tcp["properties"]["profile"]["enum"])
 
@@ -35,7 +39,8 @@ def test_list_without_a_kind_lists_all(command: Command) -> None:
     heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert heads == ["section", *REGISTRY, "study"]
     names = {line.split()[0] for line in lines if line.startswith("  ")}
-    assert names == {entry["name"] for kind in (*REGISTRY.values(), SECTIONS) for entry in kind} | set(studies.TITLES)
+    entries = [entry for kind in (*REGISTRY.values(), SECTIONS) for entry in kind]
+    assert names == {name for entry in entries for name in (entry["name"], entry.get("alias")) if name} | set(studies.TITLES)
 
 
 def test_a_shell_completes_the_names_and_kinds_of_queues() -> None:
@@ -83,12 +88,6 @@ def test_show_of_a_queue_has_its_gauges_and_a_line_that_a_scenario_can_have(comm
 def test_show_says_when_a_parameter_is_read_if_not_always(command: Command) -> None:
     lines = command("show", "linux").out
     assert "Read only with" in lines
-
-
-def test_an_alias_shows_and_lists_what_it_stands_for(command: Command) -> None:
-    assert command("show", "linux").out == command("show", "linux-6.1").out
-    assert "linux stands for it" in command("show", "linux").out
-    assert "linux-6.1      Linux 6.1; linux stands for it" in command("list", "tcp").out.splitlines()
 
 
 @pytest.mark.parametrize("name", ["linux", "ns2-2001", "cubic"])

@@ -133,7 +133,8 @@ const VARIANT_SUMMARY: &str =
     "tcp = { profile = ..., variant = ... }: sets these parameters of any profile; what the scenario gives itself comes after.";
 
 fn row(parameter: &Parameter, members: &[profile::Member]) -> Json {
-    let member = members.iter().find(|member| member.0 == parameter.name);
+    // The last one holds: a profile's own after what all hosts have.
+    let member = members.iter().rfind(|member| member.0 == parameter.name);
     let (given, source) = member.map_or((parameter.default, parameter.source), |member| (member.1, member.2));
     let conditions: Vec<_> = parameter.read_when.iter().map(ToString::to_string).collect();
     json!({
@@ -292,6 +293,19 @@ mod tests {
         let apps = APPLICATIONS.iter().map(|entry| (entry.name, entry.parameters));
         let shapes = SHAPES.iter().map(|shape| (shape.name, shape.parameters));
         sections.chain(shapes).chain(aqms).chain(disciplines).chain(apps).chain(kinds).chain([("tcp", Settings::PARAMETERS)]).collect()
+    }
+
+    #[test]
+    fn what_is_shown_of_a_profile_is_what_it_has() {
+        for profile in profile::PROFILES {
+            let values = profile.values();
+            for row in profile_text(profile)["parameters"].as_array().unwrap() {
+                let (name, text) = (row["name"].as_str().unwrap(), row["example"].as_str().unwrap());
+                let mut shown = values.clone();
+                shown.read(name, text).unwrap();
+                assert_eq!(values.value(name).to_string(), shown.value(name).to_string(), "{} {name}", profile.name);
+            }
+        }
     }
 
     #[test]

@@ -168,17 +168,22 @@ struct Shared {
     ratio: f64,
 }
 
+/// One flow beside one loses a packet every few seconds, so that a single run's shares say little: the mean of several.
+const RUNS: u64 = 5;
+
 fn share(mix: &Mix, given: &[(&str, &str)]) -> Shared {
     let scalable = group(mix.scalable, tcp("linux", "dctcp", &[("codepoint", "ect1")]), mix.rtt_ms);
     let classic = group(mix.classic, tcp("linux", mix.variant, &[]), mix.rtt_ms);
-    let (run, _) = run(&network(dualpi2(given, 10_000), 40_000, &[scalable, classic]), (20, 60), 1);
-    let bands = |column| run.report.reals("bands", column);
-    let rates = run.report.reals("groups", "goodput_bps");
+    let network = network(dualpi2(given, 10_000), 40_000, &[scalable, classic]);
+    let runs: Vec<Run> = (1..=RUNS).map(|seed| run(&network, (20, 60), seed).0).collect();
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / RUNS as f64;
+    let bands = |column, band: usize| mean(&|run| run.report.reals("bands", column)[band]);
+    let rate = |group: usize| mean(&|run| run.report.reals("groups", "goodput_bps")[group]);
     Shared {
-        waits: bands("sojourn_mean_s").try_into().unwrap(),
-        p99: bands("sojourn_p99_s")[0],
-        drops: ["drops_early", "drops_forced", "drops_overflow"].iter().map(|drops| bands(drops)[0]).sum(),
-        ratio: rates[0] / f64::from(mix.scalable) / (rates[1] / f64::from(mix.classic)),
+        waits: [bands("sojourn_mean_s", 0), bands("sojourn_mean_s", 1)],
+        p99: bands("sojourn_p99_s", 0),
+        drops: ["drops_early", "drops_forced", "drops_overflow"].iter().map(|drops| bands(drops, 0)).sum(),
+        ratio: rate(0) / f64::from(mix.scalable) / (rate(1) / f64::from(mix.classic)),
     }
 }
 
@@ -191,7 +196,11 @@ fn dualpi2_keeps_scalable_flows_from_waiting_and_shares_with_classic_ones() {
             let mix = Mix { scalable, classic, variant, rtt_ms };
             let shared = share(&mix, &[]);
             let what = format!("{scalable} scalable, {classic} of {variant}, {rtt_ms} ms: {shared:?}");
-            assert!(shared.waits[0] < 0.001 && shared.p99 < 0.002 && shared.drops == 0.0, "{what}");
+            assert!(shared.waits[0] < 0.001 && shared.p99 < 0.002, "{what}");
+            // A kernel's window does not fall below two segments: where the share of a flow is near that, marks cannot always slow the flows, and
+            // the queue drops as it does for those that do not respond (RFC 9332, section 4.2.3).
+            let segments = 40e6 * (rtt_ms as f64 / 1000.0 + shared.waits[0]) / (8.0 * 1500.0) / f64::from(scalable + classic);
+            assert!(shared.drops == 0.0 || segments < 4.0 && shared.drops < 10.0, "{what}: {segments} segments a flow");
             assert!(shared.waits[1] > 0.010 && shared.waits[1] < 0.020, "{what}");
             let rtt = rtt_ms as f64 / 1000.0;
             let by_equation_10 = (rtt + shared.waits[1]) / (1.22 * (rtt + shared.waits[0]));

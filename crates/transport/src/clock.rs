@@ -30,13 +30,20 @@ pub struct HostClock {
     /// How far the clock has gone at time zero.
     phase: Span,
     wheel: bool,
+    /// A timer is being served: the wheel stands one tick further, so that what is set now is a tick nearer to it.
+    serves: bool,
 }
 
 impl HostClock {
     /// A clock that has gone for `phase` at time zero, below [`PERIOD`] ticks.
     pub fn new(settings: &Settings, phase: Span) -> HostClock {
         let tick = settings.tick;
-        HostClock { tick, ticks_in_2_64: u64::MAX / tick.picos().max(1), phase, wheel: settings.timer_wheel }
+        HostClock { tick, ticks_in_2_64: u64::MAX / tick.picos().max(1), phase, wheel: settings.timer_wheel, serves: false }
+    }
+
+    /// A timer begins to be served, or has been (Linux __run_timers, which moves the wheel on before it calls).
+    pub fn serve_timer(&mut self, serves: bool) {
+        self.serves = serves;
     }
 
     /// One tick.
@@ -85,9 +92,10 @@ impl HostClock {
 
     fn on_wheel(&self, now: Time, delay: Span) -> Time {
         let ahead = self.ticks_of(delay);
+        let from_wheel = ahead.saturating_sub(u64::from(self.serves));
         let mut shift = 0;
         let mut reach = FIRST_LEVEL;
-        while ahead >= reach && shift < LEVEL_SHIFT * LAST_LEVEL {
+        while from_wheel >= reach && shift < LEVEL_SHIFT * LAST_LEVEL {
             shift += LEVEL_SHIFT;
             reach <<= LEVEL_SHIFT;
         }
@@ -139,6 +147,16 @@ mod tests {
         // 62 ticks: 493 + 62 + 1 = 556. 63 ticks: 493 + 63 = 556, the next multiple of 8 is 560. 504: 997, the next multiple of 64 is 1024.
         let at = |tick: u64| (tick - 493) * 4 - 1;
         assert_eq!([at(556), at(560), at(1024)], [fires(248), fires(252), fires(2016)]);
+    }
+
+    #[test]
+    fn a_timer_that_is_set_while_one_is_served_is_a_tick_nearer_to_the_wheel() {
+        // 63 ticks: the finest step still reaches, to tick 493 + 63 + 1.
+        let mut clock = clock();
+        clock.serve_timer(true);
+        assert_eq!(clock.at(557), clock.expiry(Time::ZERO, Span::from_millis(252)));
+        clock.serve_timer(false);
+        assert_eq!(clock.at(560), clock.expiry(Time::ZERO, Span::from_millis(252)));
     }
 
     #[test]

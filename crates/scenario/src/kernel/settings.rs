@@ -35,16 +35,26 @@ const SHOWN_OTHERWISE: &[&str] = &[
     "net.ipv4.tcp_no_metrics_save",
 ];
 
-/// A kernel's switch: its value, and what parameter that sets to what.
-type Switch = (&'static str, &'static str, &'static str, &'static str);
+/// A kernel's switch: which side reads it, its values, and what a parameter is with each of them.
+struct Switch {
+    name: &'static str,
+    side: u8,
+    parameter: &'static str,
+    values: &'static [(&'static str, &'static str)],
+}
+
+const fn switch(name: &'static str, side: u8, parameter: &'static str, values: &'static [(&'static str, &'static str)]) -> Switch {
+    Switch { name, side, parameter, values }
+}
 
 const SWITCHES: &[Switch] = &[
-    ("net.ipv4.tcp_dsack", "0", "dsack", "false"),
-    ("net.ipv4.tcp_early_retrans", "0", "tlp", "false"),
-    ("net.ipv4.tcp_frto", "0", "frto", "false"),
-    ("net.ipv4.tcp_slow_start_after_idle", "0", "idle_restart", "off"),
-    ("net.ipv4.tcp_ecn_fallback", "0", "ecn_fallback", "false"),
-    ("net.ipv4.tcp_comp_sack_nr", "0", "compressed_sacks", "false"),
+    switch("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
+    switch("net.ipv4.tcp_comp_sack_nr", B, "compressed_sacks", &[("0", "false"), ("44", "true")]),
+    switch("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
+    switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
+    switch("net.ipv4.tcp_slow_start_after_idle", A, "idle_restart", &[("0", "off"), ("1", "halve")]),
+    switch("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
+    switch("net.ipv4.tcp_reordering", A, "duplicate_threshold", &[("3", "3"), ("4", "4"), ("5", "5"), ("10", "10")]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -76,8 +86,8 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     options(tcp, &mut set);
     ecn(tcp, &mut set);
     receiver(case, &mut set)?;
-    for (_, name, value) in &tcp.sysctl {
-        switch(name, value, &mut set)?;
+    for (side, name, value) in &tcp.sysctl {
+        turn(*side, name, value, &mut set)?;
     }
     Ok(Settings::of(&values))
 }
@@ -131,9 +141,12 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     set("interactive", interactive);
     set("read_size", READ_SIZE);
     let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
+    // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
+    let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());
+    let largest = sizes.get(2).map(|&size| size.to_owned()).or(usual);
     // What SO_RCVBUF asks for is doubled, for what the packets are stored with.
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
-    for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", sizes.get(2).map(|&size| size.to_owned()))] {
+    for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
             set(name, &format!("{size} B"));
         }
@@ -160,12 +173,18 @@ fn options(tcp: &Tcp, set: &mut impl FnMut(&str, &str)) {
     }
 }
 
-fn switch(name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
+/// Sets what a side's switch stands for; the other side's has no effect, since it does not read it.
+fn turn(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &str)) -> Result<(), String> {
     if SHOWN_OTHERWISE.contains(&name) {
         return Ok(());
     }
-    let known = SWITCHES.iter().find(|(switch, setting, ..)| *switch == name && *setting == value);
-    known.map(|(.., name, value)| set(name, value)).ok_or_else(|| format!("not built: {name} = {value}"))
+    let unknown = || format!("not built: {name} = {value}");
+    let switch = SWITCHES.iter().find(|switch| switch.name == name).ok_or_else(unknown)?;
+    let (_, setting) = switch.values.iter().find(|(of, _)| *of == value).ok_or_else(unknown)?;
+    if side.is_none_or(|side| side == switch.side) {
+        set(switch.parameter, setting);
+    }
+    Ok(())
 }
 
 fn set(values: &mut Values, name: &str, value: &str) {

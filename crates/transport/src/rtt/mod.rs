@@ -84,6 +84,10 @@ impl Estimator {
         &self.clock
     }
 
+    pub fn clock_mut(&mut self) -> &mut HostClock {
+        &mut self.clock
+    }
+
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
     pub fn sample(&mut self, sent: Time, now: Time, point: Point, settings: &Settings) {
         let rtt = now.since(sent).picos();

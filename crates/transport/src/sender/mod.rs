@@ -25,6 +25,9 @@ pub struct Sender {
     opening: bool,
     /// The retransmission timer is the only one.
     one_timer: bool,
+    /// The other side's FIN has come: once all is acknowledged, the connection waits out what is on its way and only answers that FIN if it
+    /// comes again (RFC 9293, section 3.6.1).
+    ended: bool,
     tcb: Tcb,
 }
 
@@ -34,7 +37,7 @@ impl Sender {
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
         let one_timer = !settings.pacing && !recovery.has_timer() && settings.receive_window == ReceiveWindow::Any;
-        Sender { tcb: Tcb::new(settings, demand, clock), recovery, opening, one_timer }
+        Sender { tcb: Tcb::new(settings, demand, clock), recovery, opening, one_timer, ended: false }
     }
 
     /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
@@ -89,8 +92,12 @@ impl Sender {
                 return self.answered(ack, now, out);
             }
             self.tcb.send_pure_ack(out);
+            self.ended = true;
         }
         let was_idle = self.tcb.outstanding() == 0;
+        if was_idle && self.ended && ack.role == Role::Plain && self.is_done() {
+            return;
+        }
         self.tcb.take_window(ack, now, out);
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
@@ -149,9 +156,11 @@ impl Sender {
     /// The deadline has come.
     #[inline(never)]
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+        self.tcb.serve_timer(true);
         while let Some(timer) = self.due(now) {
             self.expire_one(timer, now, out);
         }
+        self.tcb.serve_timer(false);
     }
 
     /// The timer to serve first of those that are due.

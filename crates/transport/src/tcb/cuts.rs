@@ -67,7 +67,7 @@ impl Tcb {
         let as_mark = cause == CutCause::Mark || cause == CutCause::Probe && self.response.loss_cuts_again();
         let left = if as_mark { self.response.left_by_mark(Level::Congested, base, by_loss).unwrap_or(base) } else { by_loss };
         let left = if self.settings.halving == Halving::Real { left } else { left.floor() };
-        self.window.ssthresh = left.max(response::MIN_SSTHRESH);
+        self.window.ssthresh = left.max(self.least_threshold());
         out.window(&self.window);
         self.counters.ecn_reactions += u64::from(cause == CutCause::Mark);
         match cause {
@@ -78,10 +78,14 @@ impl Tcb {
         self.ecn.owe_cwr();
     }
 
+    fn least_threshold(&self) -> f64 {
+        response::MIN_SSTHRESH.max(self.settings.min_window as f64)
+    }
+
     /// A loss in a window that comes down for a mark: where the response cuts less for marks, the threshold is now that of a loss.
     pub fn deepen_threshold(&mut self, out: &mut impl Output) {
         if self.response.loss_cuts_again() {
-            self.window.ssthresh = self.control.left_by_loss(self.cut_base()).max(response::MIN_SSTHRESH);
+            self.window.ssthresh = self.control.left_by_loss(self.cut_base()).max(self.least_threshold());
             out.window(&self.window);
         }
     }

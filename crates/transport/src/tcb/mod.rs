@@ -118,6 +118,8 @@ pub struct Tcb {
     usage: Option<Box<Usage>>,
     /// The segment that the timer sent again last.
     resent: Option<u64>,
+    /// The next segment is pushed, whatever is written.
+    pushes: bool,
     /// Where recovery takes samples by itself.
     min_rtt: Option<Box<MinRtt>>,
     offer: Offer,
@@ -153,6 +155,7 @@ impl Tcb {
             initial_window: settings.initial_window,
             usage: Usage::of(&settings),
             resent: None,
+            pushes: false,
             min_rtt: (settings.recovery == RecoveryName::Rack).then(|| Box::new(MinRtt::new(clock))),
             room: u64::MAX,
             offer: Offer::default(),

@@ -10,7 +10,7 @@
 //! A SYN that was sent again for nothing, as the timestamp of the first one in the answer shows, costs no window (Linux
 //! tcp_try_undo_spurious_syn).
 
-use ecnlab_units::{Span, Time};
+use ecnlab_units::{Ecn, Span, Time};
 
 use super::{Output, Tcb};
 use crate::segment::{Ack, Role, Segment};
@@ -120,18 +120,19 @@ impl Tcb {
 
     /// An acknowledgement without data, which closes a handshake.
     pub fn send_pure_ack(&mut self, out: &mut impl Output) {
-        let bare = Segment::plain(self.high, self.settings.ack_size);
-        let ecn = if self.ecn.in_use() && self.settings.ect_on_all() { self.settings.codepoint.ecn() } else { bare.ecn };
-        out.send(Segment { role: Role::Pure, ecn, ..bare });
+        out.send(Segment { role: Role::Pure, ecn: self.bare_codepoint(), ..Segment::plain(self.high, self.settings.ack_size) });
         self.counters.sent += 1;
+    }
+
+    /// Of a packet without data.
+    pub(super) fn bare_codepoint(&self) -> Ecn {
+        if self.ecn.in_use() && self.settings.ect_on_all() { self.settings.codepoint.ecn() } else { Ecn::NotEct }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use ecnlab_units::Ecn;
 
     use super::*;
     use crate::application::Demand;

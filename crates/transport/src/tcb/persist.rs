@@ -131,7 +131,7 @@ impl Tcb {
             self.offer.probes = 0;
             return true;
         }
-        out.send(Segment::probe(self.una, self.settings.ack_size));
+        out.send(Segment { ecn: self.bare_codepoint(), ..Segment::probe(self.una, self.settings.ack_size) });
         self.counters.sent += 1;
         self.offer.probes = (self.offer.probes + 1).min(MOST_COUNTED);
         self.offer.probe_at = Some(self.probe_time(self.offer.probes, now));

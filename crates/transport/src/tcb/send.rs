@@ -80,6 +80,11 @@ impl Tcb {
         !self.plan.waits(seq, self.una, self.high)
     }
 
+    /// The next segment is pushed.
+    pub fn push_next(&mut self) {
+        self.pushes = true;
+    }
+
     /// Sends a segment, new or again, and leaves the timer to the caller.
     // Two ways lead here on which every segment goes: a copy for each of them costs less than a further call.
     #[inline(always)]
@@ -97,7 +102,7 @@ impl Tcb {
             cwr: self.ecn.owes_cwr() && self.may_carry_cwr(seq),
             ece: false,
             retransmission,
-            push: self.plan.push(seq, !retransmission),
+            push: self.plan.push(seq, !retransmission) || std::mem::take(&mut self.pushes),
         };
         if seq > 0 && self.plan.is_full_before(seq + 1) {
             self.ecn.sent(segment.cwr);
@@ -138,7 +143,10 @@ impl Tcb {
         segment.role = self.plan.role(segment.seq);
         match segment.role {
             role if self.plan.carries_data(role) => segment.size = self.plan.payload(segment.seq) + settings.header,
-            Role::Fin => segment = Segment { size: settings.ack_size, ecn: Ecn::NotEct, cwr: false, ..segment },
+            Role::Fin => {
+                let ecn = if settings.ect_on_all() { segment.ecn } else { Ecn::NotEct };
+                segment = Segment { size: settings.ack_size, ecn, cwr: false, ..segment };
+            }
             Role::Plain | Role::Syn | Role::Pure => {}
         }
         if segment.seq == 0 { self.first(segment) } else { segment }

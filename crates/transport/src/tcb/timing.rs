@@ -28,6 +28,11 @@ impl Tcb {
         self.estimator.clock().expiry(now, delay)
     }
 
+    /// A timer begins to be served, or has been.
+    pub fn serve_timer(&mut self, serves: bool) {
+        self.estimator.clock_mut().serve_timer(serves);
+    }
+
     /// Sets the retransmission timer, or ends it.
     pub fn set_timer(&mut self, at: Option<Time>) {
         self.retransmit_at = at;

@@ -181,7 +181,8 @@ impl Host {
         if twice {
             self.late.repeat(seq);
         }
-        // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do.
+        // What waits to be merged tells of the blocks as they stood when it came, if more than two of them do. That is all that is sent for
+        // this segment.
         if !is_first && self.late.place(seq) >= 2 && self.compressed.as_ref().is_some_and(Compressed::is_waiting) {
             // That settles what this segment is owed too (Linux tcp_sack_compress_send_ack).
             self.send(Role::Plain, now);

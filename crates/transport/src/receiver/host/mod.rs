@@ -223,7 +223,8 @@ impl Host {
             echo,
             echo_retransmission,
             window,
-            ecn: self.codepoint(),
+            // A host that needs ECN says so also where it has not been agreed upon (Linux tcp_set_congestion_control).
+            ecn: if self.agrees_to_ecn { self.capable } else { self.codepoint() },
             ..Ack::plain(1, self.ack_size)
         });
     }

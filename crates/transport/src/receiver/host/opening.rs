@@ -116,7 +116,9 @@ impl Opening {
             return None;
         }
         waiting.retries += 1;
+        self.clock.serve_timer(true);
         waiting.until = self.clock.expiry(now, waiting.next);
+        self.clock.serve_timer(false);
         waiting.next = (waiting.next * 2).min(self.rto_max);
         if role == Role::Syn {
             self.again = true;

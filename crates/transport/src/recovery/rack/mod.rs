@@ -90,6 +90,7 @@ struct Rules {
     probes: bool,
     timestamps: bool,
     gso: bool,
+    paces: bool,
     /// An echo of a mark brings the window down over a round trip.
     reduces_for_marks: bool,
 }
@@ -145,6 +146,7 @@ impl Rack {
                 probes: settings.tlp && settings.sack_blocks > 0,
                 timestamps: settings.timestamps,
                 gso: settings.gso,
+                paces: settings.pacing,
                 reduces_for_marks: settings.reduces_for_marks(),
             },
         }
@@ -153,6 +155,11 @@ impl Rack {
     /// Whether the window is coming down.
     fn reduces(&self) -> bool {
         matches!(self.state, State::Cwr | State::Recovery)
+    }
+
+    /// Whether lost segments are sent again now, so that those which the pacer has held back follow; not while new ones show if a timeout was spurious.
+    fn repairs(&self, tcb: &Tcb) -> bool {
+        self.state == State::Recovery || self.state == State::Loss && !(self.frto && tcb.high() > self.ends)
     }
 
     fn enter(&mut self, state: State) {
@@ -272,6 +279,9 @@ impl Recovery for Rack {
 
     #[inline(never)]
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
+        if self.rules.paces && self.repairs(tcb) {
+            self.send_lost(tcb, now, out);
+        }
         if tcb.high() < tcb.available() {
             self.push(tcb, now, out);
         }

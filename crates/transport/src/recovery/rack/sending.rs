@@ -56,14 +56,18 @@ impl Rack {
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (most, cwnd) = (tcb.most_burst(), tcb.window().cwnd as u64);
         let restarts = self.sending_restarts();
-        let (mut sent, mut bundle, mut waits) = (0, most, false);
+        let (mut sent, mut bundle, mut size, mut waits) = (0, most, 0, false);
         while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.rules.gso && (sent == 0 || bundle == 0) {
                 let Some(next) = self.next_bundle(tcb, now) else {
                     waits = true;
                     break;
                 };
-                bundle = next;
+                (bundle, size) = (next, next);
+            }
+            // The last segment of a bundle is pushed (Linux __tcp_transmit_skb).
+            if bundle == 1 && size > 1 {
+                tcb.push_next();
             }
             self.emit_new(tcb, now, out);
             (sent, bundle) = (sent + 1, bundle - 1);

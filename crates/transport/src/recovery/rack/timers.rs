@@ -11,8 +11,6 @@ use crate::window::CutCause;
 
 /// The probe's timeout before the first sample (RFC 8985, section 7.2).
 const UNKNOWN_RTT: Span = Span::from_secs(1);
-/// What a receiver may delay the acknowledgement of a single segment (RFC 8985, section 7.2: WCDelAckT; Linux adds its least timeout, as long).
-const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
 /// Shortest timer (Linux TCP_TIMEOUT_MIN_US).
 const SHORTEST: Span = Span::from_millis(2);
 
@@ -83,8 +81,8 @@ impl Rack {
         self.rules.probes && self.board.outstanding() > 0 && matches!(self.state, State::Open | State::Cwr)
     }
 
-    /// Sets the probe's timer while nothing is known to be missing: two round trips, and what a receiver may delay a single segment's
-    /// acknowledgement, but not beyond the retransmission timeout. Returns whether it did.
+    /// Sets the probe's timer while nothing is known to be missing: two round trips, and for a single segment, whose acknowledgement the receiver
+    /// may delay, the least timeout besides (RFC 8985, section 7.2, has 200 ms, which that is in Linux), but not beyond the retransmission timeout. Returns whether it did.
     pub(super) fn schedule_probe(&mut self, timeout_left: Span, tcb: &mut Tcb, now: Time) -> bool {
         if !self.may_probe() {
             return false;
@@ -94,7 +92,7 @@ impl Rack {
             // Two round trips in whole microseconds.
             Some(srtt) => {
                 Span::from_micros((srtt * 2).picos() / Span::from_micros(1).picos())
-                    + if self.board.outstanding() == 1 { LONGEST_ACK_DELAY } else { SHORTEST }
+                    + if self.board.outstanding() == 1 { tcb.settings().rto_min } else { SHORTEST }
             }
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };

@@ -1,4 +1,0 @@
-//! The receiver against packets of real hosts.
-
-mod case;
-mod receiver;
