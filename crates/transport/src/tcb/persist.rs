@@ -81,8 +81,9 @@ impl Tcb {
     }
 
     /// When the window is to be probed.
+    #[inline]
     pub fn probe_at(&self) -> Option<Time> {
-        self.offer.probe_at
+        if self.hears_window { self.offer.probe_at } else { None }
     }
 
     /// Whether the next segment waits for the window while nothing is outstanding.

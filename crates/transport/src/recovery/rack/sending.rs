@@ -90,6 +90,7 @@ impl Rack {
     }
 
     /// So many new segments went, and the window keeps more of them back or not.
+    #[inline(always)]
     fn pushed(&mut self, sent: u64, limited: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if sent > 0 || limited {
             tcb.note_usage(self.board.outstanding(), limited, self.state == State::Open, now, out);
