@@ -110,6 +110,10 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
         judge(&case.to_string(), Way::Sender).unwrap_err()
     };
     assert_eq!("clock.hz is missing", refused(|case| case["clock"] = json!({})));
+    assert_eq!("packets[3].dir must be from 0 to 1, not 2", refused(|case| case["packets"][3][1] = json!(2)));
+    assert_eq!("clock.tick_phase_us must be less than a tick, not 4000.0", refused(|case| case["clock"]["tick_phase_us"] = json!(4000.0)));
+    assert_eq!("tcp.mss must be from 48 to 65483, not 0", refused(|case| case["tcp"]["mss"] = json!(0)));
+    assert_eq!("states is empty: there is no window to compare", refused(|case| case["states"] = json!([])));
     assert_eq!("packets[3].seq must be a number from 0, not \"x\"", refused(|case| case["packets"][3][5] = json!("x")));
     assert_eq!("packets[0] has no column nth", refused(|case| case["packets"][0].as_array_mut().unwrap().truncate(5)));
     assert_eq!(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tomllib
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -108,7 +109,7 @@ def check_case(path: Path, ways: Sequence[str] = WAYS, known: Sequence[Explanati
     try:
         text = _text(path)
         told = [_told(text, way) for way in ways]
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} is no case of a real kernel: {error}") from None
     name, kind = told[0]["name"], told[0]["kind"]
     judgements = [_judgement(way, answer) for way, answer in zip(ways, told, strict=True)]

@@ -11,6 +11,9 @@ pub const A: u8 = 0;
 /// The other side.
 pub const B: u8 = 1;
 
+/// Microseconds in a day.
+const A_DAY: f64 = 86_400e6;
+
 /// One recorded connection.
 #[derive(Debug)]
 pub struct Case {
@@ -164,7 +167,7 @@ impl Case {
             application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
             script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
             packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
-            states: top.field("states")?.table(&state_columns)?.iter().map(State::read).collect::<Result<_, _>>()?,
+            states: State::of_sender(&top.field("states")?.table(&state_columns)?)?,
         })
     }
 
@@ -199,10 +202,15 @@ impl Case {
 
 impl Clock {
     fn read(field: &Field) -> Result<Clock, String> {
+        let hz = field.field("hz")?.number()?;
+        let phase = field.field("tick_phase_us")?;
+        if phase.number()? * hz >= 1e6 {
+            return phase.wrong("less than a tick");
+        }
         Ok(Clock {
-            hz: field.field("hz")?.whole()?,
+            hz: field.field("hz")?.within(1, 10_000)?,
             tick_phase: field.field("tick_phase_us")?.span()?,
-            jiffies_at_start: field.field("jiffies_at_start_mod_512")?.whole()?,
+            jiffies_at_start: field.field("jiffies_at_start_mod_512")?.within(0, 511)?,
         })
     }
 }
@@ -216,15 +224,19 @@ impl Tcp {
             Ok((side, row.field("name")?.text()?, row.field("value")?.text()?))
         };
         let buffer = field.field("rcvbuf")?;
+        let hystart = field.field("hystart")?;
+        if !hystart.json.is_null() {
+            hystart.truth()?;
+        }
         Ok(Tcp {
             congestion: field.field("congestion")?.text()?,
-            hystart: field.json["hystart"] == true,
-            ecn: [ecn.field("a")?.whole()?, ecn.field("b")?.whole()?],
-            mss: field.field("mss")?.whole()? as u32,
+            hystart: hystart.json == true,
+            ecn: [ecn.field("a")?.within(0, 2)?, ecn.field("b")?.within(0, 2)?],
+            mss: field.field("mss")?.within(48, 65_483)? as u32,
             gso: field.field("gso")?.truth()?,
             nodelay: field.field("nodelay")?.truth()?,
             receiver: field.field("receiver")?.text()?,
-            buffer: if buffer.json == "default" { None } else { Some(buffer.whole()?) },
+            buffer: if buffer.json == "default" { None } else { Some(buffer.within(2304, 1 << 29)?) },
             syns: [Syn::read(&field.field("syn_options")?.field("a")?)?, Syn::read(&field.field("syn_options")?.field("b")?)?],
             sysctl: field.field("sysctl")?.rows()?.iter().map(sysctl).collect::<Result<_, _>>()?,
         })
@@ -233,7 +245,8 @@ impl Tcp {
 
 impl Syn {
     fn read(field: &Field) -> Result<Syn, String> {
-        let scale = field.optional("wscale").and_then(|scale| scale.json.as_u64());
+        // Not offered: null or false.
+        let scale = field.optional("wscale").filter(|scale| scale.json != false).map(|scale| scale.within(0, 14)).transpose()?;
         Ok(Syn { sack: field.field("sack")?.truth()?, timestamps: field.field("timestamps")?.truth()?, scale })
     }
 }
@@ -262,7 +275,7 @@ impl Path {
             return Err(format!("{}ack_rate_bps must be null: the way back has no rate", field.prefix()));
         }
         Ok(Path {
-            rate_bps: field.field("data_rate_bps")?.number()? as u64,
+            rate_bps: field.field("data_rate_bps")?.within(1, 1_000_000_000_000)?,
             delays: [field.field("data_delay_us")?.span()?, field.field("ack_delay_us")?.span()?],
             queue_packets: if queue.json.is_null() { None } else { Some(queue.whole()?) },
             clears_ecn: field.field("clears_ecn")?.truth()?,
@@ -277,7 +290,7 @@ impl Action {
             None => When::At(row.field("at_us")?.time()?),
         };
         let what = match row.field("do")?.text()?.as_str() {
-            "write" => Deed::Write(row.field("bytes")?.whole()?),
+            "write" => Deed::Write(row.field("bytes")?.within(1, 1 << 30)?),
             "close" => Deed::Close,
             "stop reading" => Deed::StopReading,
             "read again" => Deed::ReadAgain,
@@ -290,6 +303,9 @@ impl Action {
 impl Packet {
     /// All but resets, which answer what comes to a connection that is gone and say nothing of it.
     fn of_connection(rows: &[Row]) -> Result<Vec<Packet>, String> {
+        if rows.is_empty() {
+            return Err("packets is empty: there is nothing to compare".to_owned());
+        }
         let packets: Vec<Packet> = rows.iter().map(Packet::read).collect::<Result<_, _>>()?;
         Ok(packets.into_iter().filter(|packet| !packet.has('R')).collect())
     }
@@ -300,7 +316,7 @@ impl Packet {
         let nth = row.field("nth")?;
         Ok(Packet {
             id: row.field("id")?.whole()?,
-            side: row.field("dir")?.whole()? as u8,
+            side: row.field("dir")?.within(0, 1)? as u8,
             sent: row.field("t_us")?.time()?,
             arrives: optional("arrive_us")?.map(|field| field.time()).transpose()?,
             fate: row.field("fate")?.text()?,
@@ -308,7 +324,7 @@ impl Packet {
             len: row.field("len")?.whole()?,
             ack: Some(row.field("ack")?.whole()?),
             flags: row.field("flags")?.text()?,
-            ecn: [row.field("ecn_in")?.whole()? as u8, row.field("ecn_out")?.whole()? as u8],
+            ecn: [row.field("ecn_in")?.within(0, 3)? as u8, row.field("ecn_out")?.within(0, 3)? as u8],
             window: Some(row.field("window")?.whole()?),
             tsval: stamp("tsval_ms")?,
             tsecr: stamp("tsecr_ms")?,
@@ -319,6 +335,13 @@ impl Packet {
 }
 
 impl State {
+    fn of_sender(rows: &[Row]) -> Result<Vec<State>, String> {
+        if rows.is_empty() {
+            return Err("states is empty: there is no window to compare".to_owned());
+        }
+        rows.iter().map(State::read).collect()
+    }
+
     fn read(row: &Row) -> Result<State, String> {
         let (packet, ssthresh) = (row.field("packet")?, row.field("ssthresh")?);
         Ok(State {
@@ -372,8 +395,16 @@ impl<'a> Field<'a> {
         if number.fract() == 0.0 { Ok(number as u64) } else { self.wrong("a whole number") }
     }
 
+    /// A whole number within bounds.
+    fn within(&self, least: u64, most: u64) -> Result<u64, String> {
+        let number = self.whole()?;
+        if (least..=most).contains(&number) { Ok(number) } else { self.wrong(&format!("from {least} to {most}")) }
+    }
+
+    /// Microseconds, at most a day of them.
     pub(super) fn span(&self) -> Result<Span, String> {
-        Ok(Span::from_picos((self.number()? * 1e6).round() as u64))
+        let micros = self.number()?;
+        if micros > A_DAY { self.wrong("at most a day of microseconds") } else { Ok(Span::from_picos((micros * 1e6).round() as u64)) }
     }
 
     pub(super) fn time(&self) -> Result<Time, String> {

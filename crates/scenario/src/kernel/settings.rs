@@ -148,6 +148,10 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
     for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
+            let sound = size.parse::<u64>().is_ok_and(|bytes| (4608..=2_147_483_647).contains(&bytes));
+            if !sound {
+                return Err(format!("not built: a receive buffer of {size} bytes"));
+            }
             set(name, &format!("{size} B"));
         }
     }
