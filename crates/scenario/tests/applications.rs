@@ -104,6 +104,18 @@ fn an_exchange_takes_two_round_trips_and_one_over_a_kept_connection() {
 }
 
 #[test]
+fn a_response_of_five_packets_seldom_needs_the_timer_whichever_of_them_is_lost() {
+    let text = TEMPLATE.replace("delay = \"20 ms\"", "delay = \"20 ms\"\nloss = 0.02").replace("QUEUE", "aqm = \"droptail\", limit = 1000");
+    let text = text.replace("CARRIER", TCP).replace("APP", "{ kind = \"exchange\", response = \"7 KB\" }").replace("DURATION", "400 s");
+    let lossy = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let run = run(&lossy);
+    // Three packets behind it show the loss of any of the first two, and a probe that of the others (RFC 8985, sections 6 and 7). The timer is for
+    // what is lost twice, and for what nothing follows: SYN, request and FIN.
+    let [timeouts, fast] = ["timeouts", "retransmitted_fast"].map(|column| of(&run, column));
+    assert!(fast > 300.0 && timeouts < 0.1 * fast, "{timeouts} timeouts, {fast} fast retransmissions");
+}
+
+#[test]
 fn a_pause_between_exchanges_is_no_lockout() {
     let run = run(&scenario(TCP, "{ kind = \"exchange\", think = \"3 s\" }", "60 s"));
     assert_eq!((20.0, 0.0), (of(&run, "transactions"), of(&run, "lockouts")));

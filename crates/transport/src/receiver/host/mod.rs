@@ -240,6 +240,11 @@ impl Host {
         self.reader.open(self.room.as_ref(), self.bytes, now);
         self.before = self.next;
         self.answered = None;
+        if !self.three_way {
+            // What opened the connection went the other way, and its times count; the nearest that this direction has is of its first segment,
+            // also when that is not the one expected.
+            self.echo = (sent, false);
+        }
     }
 
     /// An acknowledgement without data: it may acknowledge the FIN. One before what was acknowledged, as a probe of a closed window is, is answered.
