@@ -371,4 +371,35 @@ mod tests {
         board.walk(|seq, _| if seq < 9 { Found::Lost } else { Found::Stop });
         assert_eq!((3, Some(7)), (board.lost, board.next_lost()));
     }
+
+    #[test]
+    fn what_goes_again_stands_between_what_went_before_it_and_what_went_after_it_at_the_same_instant() {
+        let mut board = board();
+        board.lose(5);
+        board.sent_again(5, 14, 0, true);
+        board.sent(14, 0);
+        let asked = |board: &mut Board| {
+            let mut asked = Vec::new();
+            board.walk(|seq, _| {
+                asked.push(seq);
+                if seq == 13 { Found::Lost } else { Found::InTime }
+            });
+            asked
+        };
+        assert_eq!(vec![6, 7, 8, 9, 10, 11, 12, 13, 14, 5, 15], asked(&mut board));
+        assert_eq!(vec![6, 7, 8, 9, 10, 11, 12, 14, 5, 15], asked(&mut board), "what is lost has left the order");
+    }
+
+    #[test]
+    fn of_a_block_only_that_is_looked_at_which_the_blocks_before_did_not_cover() {
+        let mut board = board();
+        board.know(&[(7, 9, false), (11, 12, false)]);
+        [7, 8, 11].into_iter().for_each(|seq| board.sack(seq));
+        let known = board.know(&[(6, 7, true), (7, 14, false)]);
+        let next = |seq| board.next_unsacked(seq, 14, &known);
+        assert_eq!([Some(9), Some(9), Some(10), Some(12), Some(13), None], [7, 8, 10, 11, 13, 14].map(next));
+        assert_eq!((7, 14), board.known[0], "a report is no block");
+        board.forget_sacks();
+        assert_eq!(Known::default(), board.known);
+    }
 }
