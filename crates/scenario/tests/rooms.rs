@@ -13,7 +13,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("trace", &["units", "wire"]),
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
-    ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
+    ("router", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
+    ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace", "router"]),
 ];
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];

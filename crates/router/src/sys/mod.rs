@@ -1,0 +1,21 @@
+//! What is asked of the system: namespaces, TUN devices, netlink, waiting, clocks, scheduling.
+//!
+//! It goes through `libc` and no larger crate: what is needed are two dozen calls, some of which no safe wrapper has (`TUNSETIFF`,
+//! `epoll_pwait2`, route metrics), in a program that is one thread, links statically and starts as process 1 as well.
+//! Everything outside of this module is safe code.
+
+#![allow(unsafe_code)]
+
+mod call;
+pub mod clock;
+pub mod namespace;
+pub mod netlink;
+pub mod poll;
+pub mod process;
+pub mod settings;
+pub mod tun;
+
+pub use call::call;
+pub use namespace::Namespace;
+pub use poll::{Poller, Ready};
+pub use tun::Tun;

@@ -1,0 +1,73 @@
+//! Network namespaces without names: each lives as long as something holds its descriptor, a device or a socket, so nothing is left
+//! behind however a process ends.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use super::call::call;
+
+const OWN: &str = "/proc/thread-self/ns/net";
+
+/// A network namespace.
+#[derive(Clone, Debug)]
+pub struct Namespace(Arc<File>);
+
+impl Namespace {
+    /// The one that the calling thread is in.
+    ///
+    /// # Errors
+    /// If `/proc` cannot be read.
+    pub fn own() -> io::Result<Namespace> {
+        Ok(Namespace(Arc::new(File::open(OWN)?)))
+    }
+
+    /// Makes a new one, of which the calling thread is not part.
+    ///
+    /// # Errors
+    /// Without the privilege, which root and the root of a user namespace have ([`super::process::become_root`]).
+    pub fn make() -> io::Result<Namespace> {
+        let home = Namespace::own()?;
+        // Safety: only the calling thread's namespace changes, and is set back below.
+        call(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+        let made = Namespace::own();
+        home.enter()?;
+        made
+    }
+
+    /// Moves the calling thread into it, for good. Sockets and devices that it makes from now on are there, and `/proc/sys/net` and
+    /// `/proc/thread-self/net` show it.
+    ///
+    /// # Errors
+    /// Without the privilege over the namespace.
+    pub fn enter(&self) -> io::Result<()> {
+        // Safety: the descriptor is open and is one of a network namespace.
+        call(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) })?;
+        Ok(())
+    }
+
+    /// Does something inside of it, and comes back to where the thread was.
+    ///
+    /// # Errors
+    /// What the work gives, or that a namespace could not be entered.
+    pub fn inside<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let home = Namespace::own()?;
+        self.enter()?;
+        let done = work();
+        home.enter()?;
+        done
+    }
+}
+
+/// How many packets a device of the namespace that the calling thread is in has dropped before the reader took them.
+///
+/// # Errors
+/// If there is no such device or `/proc` cannot be read.
+pub fn dropped_by_device(name: &str) -> io::Result<u64> {
+    let devices = fs::read_to_string("/proc/thread-self/net/dev")?;
+    let line = devices.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'));
+    // Eight counts of what was received, then bytes, packets, errors and drops of what was sent.
+    let count = line.and_then(|line| line.split_ascii_whitespace().nth(11)?.parse().ok());
+    count.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no device {name} in /proc/thread-self/net/dev")))
+}
