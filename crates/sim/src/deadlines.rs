@@ -212,6 +212,28 @@ impl Deadlines {
         }
     }
 
+    /// The earliest deadline, if there is one.
+    pub fn next(&mut self) -> Option<Time> {
+        loop {
+            if !self.late.is_empty() {
+                self.bring_late();
+            }
+            let Some(&Entry { due, order, component }) = self.ready.last() else {
+                let first = self.advance()?;
+                self.make_ready(first);
+                continue;
+            };
+            let place = &self.places[component as usize];
+            if (place.held, place.due, place.order) == (due, due, order) {
+                return Some(Time::from_picos(due));
+            }
+            self.ready.truncate(self.ready.len() - 1);
+            if self.places[component as usize].held == due {
+                self.put_again(component);
+            }
+        }
+    }
+
     /// Moves the earliest entry of `late` to the end of `ready` if it comes before what is there.
     #[cold]
     fn bring_late(&mut self) {

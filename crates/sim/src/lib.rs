@@ -2,6 +2,7 @@
 //!
 //! A [`Simulation`] is made of a [`Network`], a seed and a [`Probe`]; it goes on to a time or to its end, and hands over what was measured.
 //! It reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine.
+//! Its flows may also end at hosts that are not part of it ([`outside`]).
 
 mod component;
 pub mod deadlines;
@@ -11,6 +12,7 @@ pub mod impairment;
 mod link;
 pub mod measures;
 pub mod network;
+pub mod outside;
 mod packet;
 pub mod probe;
 pub mod record;
@@ -22,6 +24,7 @@ pub use impairment::script::{Act, Flag, Rule, Script, Which};
 pub use impairment::{EcnPath, ImpairmentSpec, Part};
 pub use measures::Report;
 pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
+pub use outside::{Foreign, Happened, Told, Toward};
 pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};
 pub use record::{Recorder, Recording, RecordingFull};

@@ -4,6 +4,7 @@ use ecnlab_transport::{Ack, Role, Sacks, Segment};
 use ecnlab_units::{Dialect, Ecn, Time};
 
 use crate::deadlines::Order;
+use crate::outside::{Foreign, Toward};
 
 /// Index of a packet in its arena.
 pub type PacketId = u32;
@@ -50,6 +51,7 @@ impl Bits {
     const RIDDEN: u16 = 256;
     /// From here on the role's two bits.
     const ROLE: u32 = 9;
+    const FOREIGN: u16 = 2048;
 
     fn new(role: Role, cwr: bool, ece: bool, retransmission: bool) -> Bits {
         Bits(u16::from(cwr) | u16::from(ece) << 1 | u16::from(retransmission) << 2 | (role as u16) << Bits::ROLE)
@@ -93,6 +95,12 @@ impl Bits {
     #[inline]
     pub fn is_ridden(self) -> bool {
         self.0 & Bits::RIDDEN != 0
+    }
+
+    /// Of a packet of a host outside of the engine.
+    #[inline]
+    pub fn is_foreign(self) -> bool {
+        self.0 & Bits::FOREIGN != 0
     }
 
     /// Of a copy that a link made of a packet.
@@ -162,6 +170,45 @@ impl Packet {
             connection: origin.connection,
             bits: Bits::new(ack.role, ack.cwr, ack.ece, ack.echo_retransmission).with(Bits::ACK),
         }
+    }
+
+    /// A host's packet that enters the network. Its number is the ticket, below the bytes that it carries.
+    pub fn of_foreign(foreign: &Foreign, origin: Origin, now: Time) -> Packet {
+        let bits = Bits::new(foreign.role, foreign.cwr, foreign.ece, foreign.retransmission).with(Bits::FOREIGN);
+        let rtt_us = foreign.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
+        let (bits, note) = match foreign.toward {
+            Toward::Sink => (bits.with(origin.bits.0), rtt_us),
+            Toward::Source => (bits.with(Bits::ACK), NONE),
+        };
+        Packet {
+            due: Time::ZERO,
+            order: Order::default(),
+            next: NONE,
+            cursor: origin.cursor,
+            seq: u64::from(foreign.payload) << 32 | u64::from(foreign.ticket),
+            sent: now,
+            flow: origin.flow,
+            size: foreign.size,
+            note,
+            ecn: foreign.ecn,
+            connection: origin.connection,
+            bits,
+        }
+    }
+
+    /// Of a host's packet: by what its host tells it.
+    pub fn ticket(&self) -> u32 {
+        self.seq as u32
+    }
+
+    /// Of a host's packet: which end takes it.
+    pub fn toward(&self) -> Toward {
+        if self.is_ack() { Toward::Source } else { Toward::Sink }
+    }
+
+    /// Of a host's packet: application data that came for the first time.
+    pub fn first_bytes(&self) -> u32 {
+        if self.bits.retransmission() || self.bits.copy() { 0 } else { (self.seq >> 32) as u32 }
     }
 
     /// What it is; a TCP sender's own acknowledgement without data counts as data.

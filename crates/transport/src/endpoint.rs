@@ -10,6 +10,7 @@ use ecnlab_units::{Dialect, Span, Time};
 use crate::application::Demand;
 use crate::clock::{self, HostClock};
 use crate::datagram::{self, DatagramSender};
+use crate::outside::OutsideSender;
 use crate::plan::Plan;
 use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Ack, Segment};
@@ -23,6 +24,8 @@ use crate::window::Window;
 pub enum Transport {
     Tcp(Arc<Settings>),
     Datagrams(datagram::Settings),
+    /// By hosts outside of the engine, which do it in their way.
+    Outside(Arc<Transport>),
 }
 
 impl Transport {
@@ -31,6 +34,7 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => (tcp.packet_size, tcp.ack_size),
             Transport::Datagrams(udp) => (udp.packet_size, udp.packet_size),
+            Transport::Outside(like) => like.sizes(),
         }
     }
 
@@ -39,6 +43,7 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.payload(),
             Transport::Datagrams(udp) => udp.payload(),
+            Transport::Outside(like) => like.payload(),
         }
     }
 
@@ -47,21 +52,35 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.dialect(),
             Transport::Datagrams(_) => Dialect::Classic,
+            Transport::Outside(like) => like.dialect(),
         }
     }
 
-    /// After how long a host's clock stands as it did, to all that can be seen of it: below this a seed draws its phase. Zero without a clock.
+    /// After how long a host's clock stands as it did, to all that can be seen of it: below this a seed draws its phase. Zero without a clock,
+    /// and of hosts outside, which have their own.
     pub fn clock_period(&self) -> Span {
         match self {
             Transport::Tcp(tcp) if tcp.timer_wheel => tcp.tick * clock::PERIOD,
             Transport::Tcp(tcp) => tcp.tick,
-            Transport::Datagrams(_) => Span::ZERO,
+            Transport::Datagrams(_) | Transport::Outside(_) => Span::ZERO,
         }
     }
 
     /// Whether packets are datagrams.
     pub fn is_datagrams(&self) -> bool {
-        matches!(self, Transport::Datagrams(_))
+        match self {
+            Transport::Tcp(_) => false,
+            Transport::Datagrams(_) => true,
+            Transport::Outside(like) => like.is_datagrams(),
+        }
+    }
+
+    /// The same carried by hosts outside.
+    pub fn outside(&self) -> Transport {
+        match self {
+            Transport::Outside(_) => self.clone(),
+            Transport::Tcp(_) | Transport::Datagrams(_) => Transport::Outside(Arc::new(self.clone())),
+        }
     }
 }
 
@@ -70,6 +89,7 @@ impl Transport {
 pub enum Endpoint {
     Tcp(Sender),
     Datagrams(DatagramSender),
+    Outside(Box<OutsideSender>),
 }
 
 impl Endpoint {
@@ -78,6 +98,7 @@ impl Endpoint {
         match transport {
             Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, HostClock::new(tcp, phase))),
             Transport::Datagrams(udp) => Endpoint::Datagrams(DatagramSender::new(*udp)),
+            Transport::Outside(_) => Endpoint::Outside(Box::default()),
         }
     }
 
@@ -88,23 +109,25 @@ impl Endpoint {
         }
     }
 
-    /// There is more to send.
+    /// There is more to send. Nothing comes of it at a sender outside, whose host is asked by the engine.
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.produce(demand, now, out),
             Endpoint::Datagrams(sender) => sender.produce(demand, out),
+            Endpoint::Outside(_) => {}
         }
     }
 
     /// Takes an acknowledgement.
     ///
     /// # Panics
-    /// If it acknowledges what was never sent, as every acknowledgement of a datagram does.
+    /// If it acknowledges what was never sent, as every acknowledgement of a datagram does, or what a host outside has sent.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.acknowledge(ack, now, out),
             Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
+            Endpoint::Outside(_) => panic!("what a host outside has sent was acknowledged inside"),
         }
     }
 
@@ -116,6 +139,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(sender) => sender.acknowledge_on_data(ack, now, out),
             Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
+            Endpoint::Outside(_) => panic!("what a host outside has sent was acknowledged inside"),
         }
     }
 
@@ -135,7 +159,11 @@ impl Endpoint {
     /// Whether all that there was to send is acknowledged; never of datagrams.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.tcp().is_some_and(Sender::is_done)
+        match self {
+            Endpoint::Tcp(sender) => sender.is_done(),
+            Endpoint::Datagrams(_) => false,
+            Endpoint::Outside(sender) => sender.is_done(),
+        }
     }
 
     /// What an arriving segment brings the application, when its sink can read `delivered` more segments, the last of them before `next`: the
@@ -148,14 +176,16 @@ impl Endpoint {
                 let carried = sender.carried(segment.size);
                 (u64::from(carried), carried)
             }
+            Endpoint::Outside(_) => (0, 0),
         }
     }
 
-    /// Application data in a packet of this number and size, in bytes.
+    /// Application data in a packet of this number and size, in bytes; nothing is known of packets of hosts outside.
     pub fn carried(&self, seq: u64, size: u32) -> u32 {
         match self {
             Endpoint::Tcp(sender) => sender.plan().payload(seq),
             Endpoint::Datagrams(sender) => sender.carried(size),
+            Endpoint::Outside(_) => 0,
         }
     }
 
@@ -166,7 +196,11 @@ impl Endpoint {
 
     /// The congestion window, where there is one.
     pub fn window(&self) -> Option<&Window> {
-        self.tcp().map(Sender::window)
+        match self {
+            Endpoint::Tcp(sender) => Some(sender.window()),
+            Endpoint::Datagrams(_) => None,
+            Endpoint::Outside(sender) => sender.window(),
+        }
     }
 
     /// DCTCP's estimate of the fraction of marked segments, where the response keeps one.
@@ -182,13 +216,18 @@ impl Endpoint {
 
     /// Smallest round-trip time measured, where one was.
     pub fn min_rtt(&self) -> Option<Span> {
-        self.tcp().map(Sender::min_rtt).filter(|&rtt| rtt > Span::ZERO)
+        match self {
+            Endpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
+            Endpoint::Datagrams(_) => None,
+            Endpoint::Outside(sender) => sender.min_rtt(),
+        }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
             Endpoint::Tcp(sender) => sender.counters(),
             Endpoint::Datagrams(sender) => sender.counters(),
+            Endpoint::Outside(sender) => sender.counters(),
         }
     }
 
@@ -197,7 +236,15 @@ impl Endpoint {
     pub fn tcp(&self) -> Option<&Sender> {
         match self {
             Endpoint::Tcp(sender) => Some(sender),
-            Endpoint::Datagrams(_) => None,
+            Endpoint::Datagrams(_) | Endpoint::Outside(_) => None,
+        }
+    }
+
+    /// What is known of a sender outside, where it is one.
+    pub fn outside(&mut self) -> Option<&mut OutsideSender> {
+        match self {
+            Endpoint::Outside(sender) => Some(sender),
+            Endpoint::Tcp(_) | Endpoint::Datagrams(_) => None,
         }
     }
 }
@@ -207,6 +254,7 @@ impl Endpoint {
 pub enum Sink {
     Tcp(Receiver),
     Datagrams,
+    Outside,
 }
 
 impl Sink {
@@ -215,6 +263,7 @@ impl Sink {
         match transport {
             Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
             Transport::Datagrams(_) => Sink::Datagrams,
+            Transport::Outside(_) => Sink::Outside,
         }
     }
 
@@ -224,6 +273,7 @@ impl Sink {
         match self {
             Sink::Tcp(receiver) => receiver.receive(segment, sent, now),
             Sink::Datagrams => Arrival { delivered: 1, ..Arrival::default() },
+            Sink::Outside => Arrival::default(),
         }
     }
 
@@ -231,7 +281,7 @@ impl Sink {
     pub fn ride(&mut self, now: Time) -> Option<Ack> {
         match self {
             Sink::Tcp(receiver) => Some(receiver.ride(now)),
-            Sink::Datagrams => None,
+            Sink::Datagrams | Sink::Outside => None,
         }
     }
 
@@ -247,7 +297,7 @@ impl Sink {
     pub fn deadline(&self) -> Option<Time> {
         match self {
             Sink::Tcp(receiver) => receiver.deadline(),
-            Sink::Datagrams => None,
+            Sink::Datagrams | Sink::Outside => None,
         }
     }
 
@@ -255,16 +305,16 @@ impl Sink {
     pub fn expire(&mut self, now: Time) -> Option<Ack> {
         match self {
             Sink::Tcp(receiver) => receiver.expire(now),
-            Sink::Datagrams => None,
+            Sink::Datagrams | Sink::Outside => None,
         }
     }
 
-    /// The next segment expected; all before it have arrived. Zero of datagrams, of which none is expected.
+    /// The next segment expected; all before it have arrived. Zero of datagrams, of which none is expected, and outside.
     #[inline]
     pub fn next(&self) -> u64 {
         match self {
             Sink::Tcp(receiver) => receiver.next(),
-            Sink::Datagrams => 0,
+            Sink::Datagrams | Sink::Outside => 0,
         }
     }
 }

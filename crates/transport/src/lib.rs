@@ -3,12 +3,14 @@
 //! A TCP sender is put together from parts that do not know each other: the congestion window (`window`), loss
 //! recovery (`recovery`), the response to congestion signals (`response`) and the retransmission timer (`rtt`).
 //! `tcb` holds the sequence space and all that recovery works on, `sender` asks the parts in turn, and `profile` bundles their parameters.
-//! `datagram` sends without any of it; `endpoint` is what the engine asks of either, and `application` says what there is to send.
+//! `datagram` sends without any of it, `outside` is what is known of a host that sends by itself; `endpoint` is what the engine asks of each of
+//! them, and `application` says what there is to send.
 
 pub mod application;
 pub mod clock;
 pub mod datagram;
 pub mod endpoint;
+pub mod outside;
 pub mod plan;
 pub mod profile;
 pub mod receiver;
@@ -25,6 +27,7 @@ pub mod window;
 pub use application::{Demand, Traffic};
 pub use clock::HostClock;
 pub use endpoint::{Endpoint, Sink, Transport};
+pub use outside::OutsideSender;
 pub use plan::Plan;
 pub use receiver::Receiver;
 pub use segment::{Ack, Role, Sacks, Segment};

@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("recovery", &["segment", "settings", "timer", "clock", "window", "response", "tcb"]),
     ("sender", &["segment", "settings", "application", "clock", "plan", "timer", "window", "tcb", "recovery"]),
     ("datagram", &["segment", "application", "tcb"]),
-    ("endpoint", &["segment", "settings", "application", "clock", "plan", "window", "receiver", "tcb", "sender", "datagram"]),
+    ("outside", &["window", "tcb"]),
+    ("endpoint", &["segment", "settings", "application", "clock", "plan", "window", "receiver", "tcb", "sender", "datagram", "outside"]),
 ];
 
 /// A helper of the tests in the files beside it.

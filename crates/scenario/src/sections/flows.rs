@@ -110,7 +110,7 @@ impl Group<'_> {
     pub fn tcp(&self) -> Option<&Settings> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
-            Transport::Datagrams(_) => None,
+            Transport::Datagrams(_) | Transport::Outside(_) => None,
         }
     }
 }

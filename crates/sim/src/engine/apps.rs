@@ -85,18 +85,18 @@ impl<P: Probe> Simulation<P> {
         let owner = &mut self.apps[app as usize];
         owner.due = None;
         let started = std::mem::replace(&mut owner.started, true);
-        self.tell(app, if started { Event::Timer } else { Event::Start });
+        self.tell_app(app, if started { Event::Timer } else { Event::Start });
     }
 
     /// Tells a flow's application.
     #[cold]
     pub(super) fn tell_of(&mut self, flow: u32, event: impl FnOnce(Member) -> Event) {
         let flow = &self.flows[flow as usize];
-        self.tell(flow.app, event(flow.place));
+        self.tell_app(flow.app, event(flow.place));
     }
 
     /// Tells an application, and does what it asks for.
-    pub(super) fn tell(&mut self, app: u32, event: Event) {
+    pub(super) fn tell_app(&mut self, app: u32, event: Event) {
         let Some(mut application) = self.apps[app as usize].application.take() else {
             return self.apps[app as usize].pending.push_back(event);
         };
@@ -185,6 +185,9 @@ impl<P: Probe> Caller<'_, P> {
         let (timer, sink, datagrams) = (flow.timer, flow.sink_deadline, flow.datagrams);
         simulation.deadlines.clear(timer);
         simulation.deadlines.clear(sink);
+        if flow.is_outside() {
+            return simulation.begin_outside(at, demand);
+        }
         if datagrams {
             flow.measures.send_datagram(simulation.now);
             return simulation.with_sender(at, |sender, now, out| sender.produce(&demand, now, out));
@@ -208,6 +211,9 @@ impl<P: Probe> Calls for Caller<'_, P> {
 
     fn answer(&mut self, member: Member, to: Member, demand: Demand) {
         let (at, to) = (self.flow(member), self.flow(to));
+        if self.simulation.flows[at as usize].is_outside() {
+            return self.simulation.answer_outside(at, to, demand);
+        }
         let opener = self.simulation.flows[to as usize].sender.tcp().expect("a connection is answered, not a datagram");
         let opening = Opening { ecn: opener.uses_ecn(), rtt: Some(opener.min_rtt()).filter(|&rtt| rtt > Span::ZERO) };
         let now = self.simulation.now;
@@ -224,6 +230,9 @@ impl<P: Probe> Calls for Caller<'_, P> {
         let now = self.simulation.now;
         let flow = &mut self.simulation.flows[at as usize];
         flow.started = true;
+        if flow.is_outside() {
+            return self.simulation.ask_outside(at, demand);
+        }
         if flow.datagrams {
             flow.measures.send_datagram(now);
         }

@@ -66,6 +66,7 @@ impl<P: Probe> Simulation<P> {
             queue_bands: Vec::new(),
             fairness: FairnessBins::default(),
             outbox: Vec::new(),
+            happened: Vec::new(),
             fingerprint: 0,
             events: 0,
             probe,

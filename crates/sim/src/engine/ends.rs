@@ -162,14 +162,14 @@ impl<P: Probe> Simulation<P> {
 
     /// All that a flow had to send is acknowledged.
     #[cold]
-    fn end_transfer(&mut self, at: u32) {
+    pub(super) fn end_transfer(&mut self, at: u32) {
         let flow = &mut self.flows[at as usize];
         let began = flow.measures.end_transfer().unwrap_or(self.now);
         if flow.app != NONE {
             return self.tell_of(at, Event::Acknowledged);
         }
         flow.measures.completed = Some(self.now);
-        let bytes = flow.opens;
+        let bytes = flow.opens.map_or(0, |demand| demand.bytes);
         self.count_transfer(at, began, bytes);
     }
 
@@ -194,7 +194,9 @@ impl<P: Probe> Simulation<P> {
     /// A flow's own deadline: its start, later its retransmission timer.
     #[inline(never)]
     pub(super) fn time_out(&mut self, flow: u32) {
-        if std::mem::replace(&mut self.flows[flow as usize].started, true) {
+        if self.flows[flow as usize].is_outside() {
+            self.start_outside(flow);
+        } else if std::mem::replace(&mut self.flows[flow as usize].started, true) {
             self.with_sender(flow, |sender, now, out| sender.expire(now, out));
         } else {
             self.with_sender(flow, |sender, now, out| sender.start(now, out));

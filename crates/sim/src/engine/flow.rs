@@ -41,7 +41,7 @@ pub struct Flow {
     pub app: u32,
     pub place: u32,
     /// Application data that it sends by itself.
-    pub opens: u64,
+    pub opens: Option<Demand>,
     pub start: Time,
     pub base_rtt: Span,
     pub transport: Transport,
@@ -92,7 +92,7 @@ impl Flow {
             received: 0,
             lost: 0,
             copied: 0,
-            opens: spec.opens.map_or(0, |demand| demand.bytes),
+            opens: spec.opens,
             start: spec.start,
             measures: FlowMeasures::new(base_rtt, spec.opens.map(|_| spec.start)),
             base_rtt,
@@ -114,7 +114,11 @@ impl Flow {
     /// Puts the other direction of an open connection in the place of the connection before. Its FIN is not answered by one: the direction that
     /// has opened the connection closes by itself.
     pub fn answer(&mut self, opening: Opening, demand: &Demand, now: Time) {
-        let Transport::Tcp(settings) = &self.transport else { panic!("datagrams answer no connection") };
+        let settings = match &self.transport {
+            Transport::Tcp(settings) => settings,
+            Transport::Datagrams(_) => panic!("datagrams answer no connection"),
+            Transport::Outside(_) => panic!("hosts outside answer by themselves"),
+        };
         let settings = Arc::new(settings.of_answer(opening.ecn));
         let mut sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
         sink.leave_closing();
@@ -122,7 +126,19 @@ impl Flow {
         self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt)), sink, now);
     }
 
-    fn replace(&mut self, sender: Endpoint, sink: Sink, now: Time) {
+    /// The same where the ends are outside.
+    pub fn answer_outside(&mut self, demand: &Demand, now: Time) {
+        self.connect(demand, now);
+        if let Some(host) = self.sender.outside() {
+            host.ask(demand.bytes);
+            host.open();
+        }
+    }
+
+    fn replace(&mut self, mut sender: Endpoint, sink: Sink, now: Time) {
+        if let (Endpoint::Outside(sender), Endpoint::Outside(before)) = (&mut sender, &self.sender) {
+            sender.follow(before);
+        }
         if self.started {
             self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
             self.connection = self.connection.wrapping_add(1);
@@ -144,6 +160,11 @@ impl Flow {
         connection == self.connection && sent >= self.opened
     }
 
+    /// Whether its ends are hosts outside.
+    pub fn is_outside(&self) -> bool {
+        matches!(self.sender, Endpoint::Outside(_))
+    }
+
     /// Whether acknowledgements of a connection that goes both ways ride on data.
     pub fn acks_ride(&self) -> bool {
         matches!(&self.transport, Transport::Tcp(settings) if settings.acks_ride())
@@ -158,7 +179,7 @@ impl Flow {
 
     /// What the senders of all its connections have done.
     pub fn counters(&self) -> SendCounters {
-        self.past.as_ref().map_or(*self.sender.counters(), |past| sum(&past.sent, self.sender.counters()))
+        self.past.as_ref().map_or(*self.sender.counters(), |past| past.sent.plus(self.sender.counters()))
     }
 
     /// Smallest round-trip time over all its connections, where one was measured.
@@ -177,15 +198,5 @@ impl Flow {
             min_rtt_s: self.min_rtt().unwrap_or(Span::ZERO).seconds(),
             started: self.start,
         }
-    }
-}
-
-fn sum(a: &SendCounters, b: &SendCounters) -> SendCounters {
-    SendCounters {
-        sent: a.sent + b.sent,
-        retransmitted_fast: a.retransmitted_fast + b.retransmitted_fast,
-        retransmitted_timeout: a.retransmitted_timeout + b.retransmitted_timeout,
-        timeouts: a.timeouts + b.timeouts,
-        ecn_reactions: a.ecn_reactions + b.ecn_reactions,
     }
 }

@@ -4,6 +4,7 @@ use ecnlab_units::Time;
 
 use super::Simulation;
 use crate::impairment::{Deed, HeldPacket};
+use crate::outside::Happened;
 use crate::packet::{NONE, PacketId};
 use crate::probe::{MarkOrDrop, Probe};
 
@@ -51,6 +52,9 @@ impl<P: Probe> Simulation<P> {
         let packet = &self.packets[id];
         if !packet.is_ack() {
             self.flows[packet.flow as usize].copied += 1;
+        }
+        if packet.bits.is_foreign() {
+            self.happened.push(Happened::Copied { ticket: packet.ticket() });
         }
         let copy = self.packets.copy(id);
         if P::LINKS {

@@ -13,6 +13,7 @@ mod deliver;
 mod ends;
 mod flow;
 mod impair;
+mod outside;
 mod path;
 mod schedule;
 
@@ -29,6 +30,7 @@ use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
 use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
+use crate::outside::Happened;
 use crate::packet::Arena;
 use crate::probe::Probe;
 
@@ -84,6 +86,8 @@ pub struct Simulation<P> {
     fairness: FairnessBins,
     /// Where a sender puts its segments; kept for its memory.
     outbox: Vec<Segment>,
+    /// What hosts outside have not looked at yet.
+    happened: Vec<Happened>,
     fingerprint: u64,
     events: u64,
     probe: P,

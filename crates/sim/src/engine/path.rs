@@ -8,7 +8,8 @@ use super::{END, GroupCounts, Simulation};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
-use crate::packet::{Arena, NONE, PacketId, PacketKind};
+use crate::outside::Happened;
+use crate::packet::{Arena, NONE, Packet, PacketId, PacketKind};
 use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
@@ -26,6 +27,9 @@ impl<P: Probe> Simulation<P> {
         }
         if hop != END {
             return self.enter(hop, id);
+        }
+        if self.packets[id].bits.is_foreign() {
+            return self.hand_over(id);
         }
         match self.packets[id].kind() {
             PacketKind::Ack => self.acknowledge(id),
@@ -94,10 +98,10 @@ impl<P: Probe> Simulation<P> {
         if queue.deliveries.is_some() {
             return self.deliver(at);
         }
-        let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, .. } = self;
+        let Simulation { now, queues, links, packets, flows, groups, probe, deadlines, happened, .. } = self;
         let (now, queue) = (*now, &mut queues[at as usize]);
         queue.measures.held(queue.discipline.len(), now);
-        let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
+        let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
                 let link = &mut links[queue.link as usize];
@@ -131,18 +135,18 @@ impl<P: Probe> Simulation<P> {
     /// The time, a queue, and who hears what the queue does.
     #[inline(always)]
     pub(super) fn at_queue(&mut self, at: u32) -> (Time, &mut Queue, Witness<'_, P>) {
-        let Simulation { now, queues, packets, flows, groups, probe, .. } = self;
+        let Simulation { now, queues, packets, flows, groups, probe, happened, .. } = self;
         let queue = &mut queues[at as usize];
-        let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe };
+        let witness = Witness { now: *now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
         (*now, queue, witness)
     }
 
     /// Who hears what a link does.
     #[inline(always)]
     pub(super) fn at_link(&mut self, link: u32) -> Witness<'_, P> {
-        let Simulation { now, links, packets, flows, groups, probe, .. } = self;
+        let Simulation { now, links, packets, flows, groups, probe, happened, .. } = self;
         let queue = Some(links[link as usize].queue).filter(|&queue| queue != NONE);
-        Witness { now: *now, link, queue, packets, flows, groups, probe }
+        Witness { now: *now, link, queue, packets, flows, groups, probe, happened }
     }
 }
 
@@ -155,6 +159,7 @@ pub(super) struct Witness<'a, P> {
     flows: &'a mut [Flow],
     groups: &'a mut [GroupCounts],
     probe: &'a mut P,
+    happened: &'a mut Vec<Happened>,
 }
 
 impl<P: Probe> Witness<'_, P> {
@@ -207,7 +212,9 @@ impl<P: Probe> Witness<'_, P> {
         if P::LINKS {
             self.probe.dropped(self.now, self.link, id, &packet);
         }
-        if packet.is_ack() {
+        if packet.bits.is_foreign() {
+            self.lose_foreign(id, &packet, what);
+        } else if packet.is_ack() {
             let ack = self.packets.release_ack(id);
             let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: ack.next, what };
             self.probe.ack_dropped(self.now, &drop);
@@ -216,6 +223,20 @@ impl<P: Probe> Witness<'_, P> {
             self.packets.take_ride(id);
             self.packets.release(id);
         }
+    }
+
+    /// The same of a host's packet, of which the host hears.
+    #[cold]
+    #[inline(never)]
+    fn lose_foreign(&mut self, id: PacketId, packet: &Packet, what: MarkOrDrop) {
+        if packet.is_ack() {
+            let drop = AckDrop { link: self.link, queue: self.queue, flow: packet.flow, next: 0, what };
+            self.probe.ack_dropped(self.now, &drop);
+        } else {
+            self.touch(id, what);
+        }
+        self.packets.release(id);
+        self.happened.push(Happened::Lost { ticket: packet.ticket(), at: self.now });
     }
 }
 

@@ -97,13 +97,25 @@ impl FlowMeasures {
     /// Takes an arrival in; returns when the lockout that it ended began, if it ended one.
     #[inline]
     pub fn delivered(&mut self, delivery: &Delivery, now: Time) -> Option<Time> {
+        self.arrived(delivery);
+        self.read(delivery.new_bytes, now)
+    }
+
+    /// Takes in what an arrival says but for its new data.
+    #[inline]
+    pub fn arrived(&mut self, delivery: &Delivery) {
         self.bytes[0] += u64::from(delivery.size);
-        self.bytes[1] += delivery.new_bytes;
         self.bytes[2] += u64::from(delivery.first_bytes);
         self.delay.record(delivery.delay);
-        if delivery.new_bytes == 0 {
+    }
+
+    /// Takes in new data that can be read; returns when the lockout that it ended began, if it ended one.
+    #[inline]
+    pub fn read(&mut self, new_bytes: u64, now: Time) -> Option<Time> {
+        if new_bytes == 0 {
             return None;
         }
+        self.bytes[1] += new_bytes;
         let since = std::mem::replace(&mut self.quiet_since, now);
         self.note_spell(since, now)
     }

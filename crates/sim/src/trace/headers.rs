@@ -87,7 +87,7 @@ impl Headers {
     pub fn add_flow(&mut self, transport: &Transport, hosts: [Host; 2]) {
         let tcp = match transport {
             Transport::Tcp(settings) => Some(Connection::new(settings, self.version())),
-            Transport::Datagrams(_) => None,
+            Transport::Datagrams(_) | Transport::Outside(_) => None,
         };
         self.flows.push(Flow { hosts, agents: hosts, connections: 0, connection: 0, tcp, joined: None });
     }

@@ -73,6 +73,19 @@ pub struct SendCounters {
     pub ecn_reactions: u64,
 }
 
+impl SendCounters {
+    /// The sum of these counts and others.
+    pub fn plus(&self, other: &SendCounters) -> SendCounters {
+        SendCounters {
+            sent: self.sent + other.sent,
+            retransmitted_fast: self.retransmitted_fast + other.retransmitted_fast,
+            retransmitted_timeout: self.retransmitted_timeout + other.retransmitted_timeout,
+            timeouts: self.timeouts + other.timeouts,
+            ecn_reactions: self.ecn_reactions + other.ecn_reactions,
+        }
+    }
+}
+
 /// A sender without its loss recovery. What every acknowledgement reads stands first, so that it shares cache lines.
 #[repr(C)]
 pub struct Tcb {
