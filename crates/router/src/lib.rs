@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 pub mod address;
+pub mod host;
 pub mod lateness;
 pub mod packet;
 pub mod sys;
