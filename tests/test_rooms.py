@@ -24,6 +24,7 @@ FORBIDDEN = {
     "jobs": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "workers"},
     "workers": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "cluster"},
     "cluster": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches"},
+    "tiers": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "workers", "sweeps", "comparison"},
     "atomic": {"studies", "validate", "cli", "plots", "results", "runner", "store", "batches", "scenarios", "tables"},
     "scenarios": {"studies", "validate", "cli", "plots", "results", "runner"},
 }

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ecnlab.errors import ResultsError as ResultsError
     from ecnlab.errors import RunsFailed as RunsFailed
     from ecnlab.errors import ScenarioError as ScenarioError
+    from ecnlab.errors import TierError as TierError
     from ecnlab.errors import TraceError as TraceError
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
@@ -84,6 +85,7 @@ _HOMES = {
     "Store": "store",
     "Sweep": "sweeps.sweep",
     "Threads": "workers",
+    "TierError": "errors",
     "Trace": "traces",
     "TraceError": "errors",
     "TraceTo": "tracing",

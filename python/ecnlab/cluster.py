@@ -21,7 +21,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.errors import ClusterError, UsageError
+from ecnlab.errors import ClusterError, TierError, UsageError
 from ecnlab.jobs import WORKER, Job, attempt, failure
 from ecnlab.tracing import Tracing
 from ecnlab.workers import Crew, Ended, queued
@@ -55,12 +55,15 @@ class Cluster:
             raise UsageError(f"cluster: {self.address!r} must be the address of a dask scheduler, as in 'tcp://node1:8786'")
 
     @property
-    def traces(self) -> bool:
-        """A trace would be written on the worker's machine."""
+    def here(self) -> bool:
+        """A worker is anywhere."""
         return False
 
-    def crew(self, most: int) -> Crew:
-        """Let them come to work on so many jobs. Raises ClusterError if the scheduler or its workers cannot be used."""
+    def crew(self, most: int, at_once: int | None = None) -> Crew:
+        """Let them come to work on so many jobs, as many at a time as they have threads.
+
+        Raises ClusterError if the scheduler or its workers cannot be used.
+        """
         client = _client(self.address)
         try:
             return _ClusterCrew(client, self.address, _require_workers(client, self.address))
@@ -252,7 +255,10 @@ def _attempting() -> Callable[[str, str, str, bytes], tuple[str, Ended]]:
 
 def attempted(key: str, packed: bytes) -> Ended:
     """Do a job that was sent here, of a scenario with that key."""
-    job: Job = pickle.loads(packed)
+    try:
+        job: Job = pickle.loads(packed)
+    except TierError as error:  # nothing can be run there that needs it
+        return error
     if key != job.key:
         return failure(job, WORKER, "a worker cannot do it: the scenario is another one there")
     return attempt(job)

@@ -10,6 +10,7 @@ EcnlabError
  +-- EngineFault      the engine itself failed; `.result` holds the seeds that did not
  +-- RunsFailed       some runs of several scenarios failed; `.failures` says which, and `.results` holds the others
  +-- ClusterError     a cluster cannot be reached or used
+ +-- TierError        what a scenario is to run on cannot be used on this machine
  +-- Interrupted      stopped by Ctrl-C; `.result` holds the seeds that had finished
 """
 
@@ -152,6 +153,10 @@ class RunsFailed(EcnlabError):
 
 class ClusterError(EcnlabError):
     """A cluster cannot be reached or used."""
+
+
+class TierError(EcnlabError):
+    """What a scenario is to run on cannot be used on this machine; `ecnlab doctor` says what would do."""
 
 
 class Interrupted(EcnlabError):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.errors import AqmError, EcnlabError, Problem, ScenarioError
+from ecnlab.errors import AqmError, EcnlabError, Problem, ScenarioError, TierError
 from ecnlab.tables import SeedRecord
+from ecnlab.tiers import Watch, lateness
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
     from ecnlab.tracing import Tracing
 
-Watch = Callable[[float], bool]
-
 # What a run can fail by.
-ENGINE, AQM, RECORDING, TRACE, WORKER = "engine", "aqm", "recording", "trace", "worker"
+ENGINE, AQM, RECORDING, TRACE, WORKER, TIER, LATENESS = "engine", "aqm", "recording", "trace", "worker", "tier", "lateness"
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,18 @@ class Job:
 
     @property
     def key(self) -> str:
-        """The scenario's: equal key and seed give equal results."""
+        """The scenario's, which says on what it runs too: equal key and seed give equal results, but in real time."""
         return self.scenario.hash
 
     def run(self, watch: Watch | None = None, tracing: Tracing | None = None) -> Finished:
-        """Do it. `watch` is told the simulated seconds now and then and answers whether to stop. Raises what the engine raises."""
-        core = self.scenario._core
-        run = core.run(self.seed, watch) if tracing is None else core.run(self.seed, watch, tracing.file(self.seed))
-        record = SeedRecord(run.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s)
+        """Do it. `watch` is told the scenario's seconds now and then and answers whether to stop.
+
+        Raises what the engine raises, TierError, FailedElsewhere, and Late if packets left too late for the numbers to mean anything.
+        """
+        run = self.scenario.tier.run(self.scenario, self.seed, watch, tracing)
+        if run.about is not None:
+            lateness.require_in_time(run.about)
+        record = SeedRecord(self.seed, run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.about)
         return Finished(self.key, self.scenario.record, record, run.tables)
 
 
@@ -71,11 +74,12 @@ class Failure:
         Key and title of its scenario, and the seed.
     kind : str
         "engine" (a fault of ecnlab), "aqm" (an AQM of the user's own raised), "recording" (what was to be recorded does not fit), "trace"
-        (its trace could not be written) or "worker" (no worker of the cluster could do it).
+        (its trace could not be written), "worker" (no worker of the cluster could do it), "tier" (what it was to run on could not be used)
+        or "lateness" (packets left later than the run's budget allows, so its numbers are not kept).
     message : str
         What happened.
     error : EcnlabError or None
-        What `ecnlab.run` raises for it; None for a fault of the engine, of which all are told at once.
+        What `ecnlab.run` raises for it; None for a fault of the engine and for lateness, of which all are told at once.
     """
 
     key: str
@@ -90,6 +94,14 @@ class Failure:
         return f"{self.title} (key {self.key[:12]}), seed {self.seed}: {self.message}"
 
 
+class FailedElsewhere(Exception):
+    """A run that another process has done has failed; `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 def attempt(job: Job, watch: Watch | None = None, tracing: Tracing | None = None) -> Finished | Failure | None:
     """Do a job; None if `watch` has stopped it. What a user or the engine may be the cause of is a failure, all else is raised."""
     try:
@@ -102,6 +114,12 @@ def attempt(job: Job, watch: Watch | None = None, tracing: Tracing | None = None
         return _failed_by(job, AQM, _aqm_error(raised))
     except _core.ScenarioError as error:  # told by the run only: the recording does not fit
         return _failed_by(job, RECORDING, ScenarioError(map(Problem.of, error.problems), job.scenario.source))
+    except FailedElsewhere as told:
+        return told.failure
+    except lateness.Late as late:
+        return failure(job, LATENESS, str(late))
+    except TierError as error:
+        return _failed_by(job, TIER, error)
     except OSError as error:
         if tracing is None:
             raise

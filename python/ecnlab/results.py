@@ -9,7 +9,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import catalog
+from ecnlab import catalog, tiers
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.store import Folder, Store, folder_path
@@ -134,6 +134,16 @@ class Result:
     def hash(self) -> str:
         """The scenario's key: equal key and seed give equal results."""
         return str(self.header["hash"])
+
+    @property
+    def tier(self) -> dict[str, Any]:
+        """On what it ran: the `name` of the tier ("sim", "live" or "boxed"), and what tells its results from others, such as the kernel."""
+        return dict(self.header.get("tier", tiers.told(tiers.SIMULATOR)))
+
+    @property
+    def about(self) -> dict[int, Mapping[str, Any]]:
+        """What only a tier with real hosts knows of each seed's run: kernel, settings, how late packets left; empty for the simulator."""
+        return {record.seed: record.about for record in self.records if record.about is not None}
 
     @property
     def group_names(self) -> list[str]:
@@ -309,7 +319,10 @@ class Result:
             "fingerprints": {str(seed): fingerprint for seed, fingerprint in self.fingerprints.items()},
             "warnings": [vars(warning) for warning in self.warnings],
             "confidence": confidence,
+            "tier": self.tier,
         }
+        if self.about:
+            tree["about"] = {str(seed): about for seed, about in self.about.items()}
         return tree | _nested(self._rows(confidence)) if self._homes else tree
 
     def _choose(self, group: str | None, queue: str | None, band: str | None) -> tuple[str, str]:

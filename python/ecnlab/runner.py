@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from time import monotonic
 from typing import Any, Protocol
 
 from ecnlab.batches import Batches
-from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, RunsFailed, UsageError
-from ecnlab.jobs import ENGINE, Failure, Finished, Job
+from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
+from ecnlab.jobs import ENGINE, LATENESS, Failure, Finished, Job
 from ecnlab.progress import Progress
 from ecnlab.results import Result
 from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
 from ecnlab.store import Folder, Store, folder_path, header_of
 from ecnlab.tables import Kept, Part, as_text, chosen, covers
+from ecnlab.tiers import Tier
 from ecnlab.tracing import TraceTo, Tracing, checked
 from ecnlab.workers import Crew, Ended, Threads, Workers
 
 _TICK_S = 0.1
 _FLUSH_S = 1.0
 _FLUSH_BYTES = 256 << 20
+
+# Failures of a run that say nothing of the other seeds.
+_KEPT_APART = (ENGINE, LATENESS)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ def run(
     seeds: int | Iterable[int] | None = None,
     *,
     seed: int | None = None,
+    on: str | Tier | None = None,
     out: str | Path | None = None,
     workers: Workers | None = None,
     threads: int | None = None,
@@ -92,6 +97,9 @@ def run(
         `20` stands for the seeds 1 to 20; a list or range names each. Seeds are at least 0 and below 2**63.
     seed : int, optional
         The one seed to run; 1 if neither this nor `seeds` is given.
+    on : str or Tier, optional
+        What it runs on: "sim", "live" or "boxed", or `Live(...)` or `Boxed(...)` with settings; what the scenario says (`Scenario.on`),
+        and so the simulator, unless given.
     out : str or Path, optional
         A results folder: what finishes is stored there, seeds that it has already are not run again, and its summary.json
         covers all that it holds.
@@ -115,6 +123,10 @@ def run(
         An argument is out of its range or of a wrong type.
     ResultsError
         The folder cannot be written, holds something else, or is damaged; a trace cannot be written.
+    ScenarioError
+        The tier cannot do what the scenario asks; `.problems` has all of it, and nothing was run.
+    TierError
+        The tier cannot be used on this machine.
     AqmError
         An AQM of the user's own raised; its cause is what it raised.
     EngineFault
@@ -122,12 +134,13 @@ def run(
     ClusterError
         The cluster cannot be reached or used.
     RunsFailed
-        No worker of the cluster could do some run; `.results` has the other seeds.
+        No worker of the cluster could do some run, or packets of some run in real time left too late; `.results` has the other seeds.
     Interrupted
         Ctrl-C; `.result` has the finished seeds.
     """
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
+    scenario = scenario if on is None else scenario.on(on)
     chosen = chosen_seeds(seeds, seed)
     tracing = None if trace is None else checked(trace, scenario, chosen)
     request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing)
@@ -162,6 +175,8 @@ def run_all(
     ------
     UsageError
         An argument is out of its range or of a wrong type.
+    ScenarioError
+        The tier of some scenario cannot do what it asks; `.problems` has all of it, and nothing was run.
     ResultsError
         The store or a folder cannot be written, holds something else, or is damaged.
     ClusterError
@@ -175,8 +190,7 @@ def run_all(
 
 def _run(requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool) -> Outcome:
     """Run requests; without patience the first failure that is none of the engine's ends it."""
-    if not workers.traces and any(request.tracing for request in requests):
-        raise UsageError("trace: a trace is written where its run is; run it on this machine, without a cluster")
+    _require_possible(requests, workers)
     shelves: list[_Shelf] = []
     work = _Work([], None, patient)
     try:
@@ -194,6 +208,26 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
         raise Interrupted(f"interrupted: {done} of {asked} runs had finished", outcome) from None
     failures = sorted(work.failures, key=lambda failure: (failure.title, failure.key, failure.seed))
     return Outcome([shelf.result(request) for request, shelf in zip(requests, shelves, strict=True)], failures)
+
+
+def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
+    """Nothing begins before all of it can. Raises UsageError for what these workers cannot do, ScenarioError for what its tier cannot."""
+    if not workers.here and any(request.tracing for request in requests):
+        raise UsageError("trace: a trace is written where its run is; run it on this machine, without a cluster")
+    for tier in {request.scenario.tier.name: request.scenario.tier for request in requests}.values():
+        if not (workers.here or tier.travels):
+            raise UsageError(f"on: {tier.name} measures the machine that it is on; run it on this one, without a cluster")
+    unlike = {request.scenario.hash: request.scenario for request in requests}
+    refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
+    if refused:
+        sources = {scenario.source for scenario in unlike.values()}
+        problems = [problem if len(unlike) == 1 else _of(scenario, problem) for scenario, problem in refused]
+        raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
+
+
+def _of(scenario: Scenario, problem: Problem) -> Problem:
+    """A problem of one of several scenarios."""
+    return replace(problem, message=f"{problem.message} ({scenario.name})")
 
 
 def _runs(requests: Sequence[Request], seeds: Sequence[Sequence[int]]) -> int:
@@ -401,7 +435,7 @@ class _Work:
         """Do all tasks. Raises what is no failure of a run; whatever happens, what has finished is flushed."""
         if self._workers is None or not self._tasks:
             return
-        crew = self._workers.crew(self.total)
+        crew = self._workers.crew(self.total, self._at_once())
         try:
             while self._left and not self._stopped:
                 self._hand_out(crew)
@@ -412,6 +446,11 @@ class _Work:
             self._flush()
         if self._error is not None:
             raise self._error
+
+    def _at_once(self) -> int | None:
+        """How many can go on at a time, if that is fewer than there are cores."""
+        limits = [task.job.scenario.tier.at_once for task in self._tasks]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def _hand_out(self, crew: Crew) -> None:
         """Give the crew as much as it can have in hand; what another process has stored meanwhile is done."""
@@ -434,7 +473,7 @@ class _Work:
                 self._tasks[number].shelf.keep(outcome, self._tasks[number].job.scenario)
             elif isinstance(outcome, Failure):
                 self.failures.append(outcome)
-                self._stopped = self._stopped or not (self._patient or outcome.kind == ENGINE)
+                self._stopped = self._stopped or not (self._patient or outcome.kind in _KEPT_APART)
             elif outcome is not None:
                 self._error = self._error or outcome
                 self._stopped = True

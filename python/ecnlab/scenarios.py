@@ -10,8 +10,9 @@ from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import _core
+from ecnlab import _core, tiers
 from ecnlab.errors import Problem, ScenarioError, UsageError
+from ecnlab.tiers import SIMULATOR, Tier
 
 if TYPE_CHECKING:
     from ecnlab.aqm import Aqm
@@ -31,8 +32,10 @@ class Scenario:
     group_names, queue_names : list of str
         Names of the groups of flows and of the queues, in the scenario's order; a queue is called as its link.
     hash : str
-        The key: a digest of the engine's build and of every parameter in force, not of the title nor of what is recorded.
-        Equal key and seed give equal results.
+        The key: a digest of the engine's build and of every parameter in force, not of the title nor of what is recorded; and of the tier,
+        where that is not the simulator. Equal key and seed give equal results, but on a tier whose hosts run in real time.
+    tier : Tier
+        What it runs on: the simulator unless `on` has said otherwise.
     warnings : list of Problem
         What the author hardly meant; each message has the remedy.
     form, text, overrides, source
@@ -50,9 +53,11 @@ class Scenario:
         source: str | None,
         aqms: tuple[type[Aqm], ...] = (),
         folder: Path | None = None,
+        tier: Tier = SIMULATOR,
     ) -> None:
         self._core = core
         self._folder = folder
+        self.tier = tier
         self.form = form
         self.text = text
         self.overrides = dict(overrides)
@@ -62,7 +67,7 @@ class Scenario:
         self.measure_from_s = core.measure_from_s
         self.group_names = core.groups
         self.queue_names = core.queues
-        self.hash = core.hash
+        self.hash = tiers.key_on(core.hash, tier)
         self.aqms = aqms
         self.warnings = list(map(Problem.of, core.warnings))
 
@@ -100,14 +105,32 @@ class Scenario:
         """The same scenario with more overrides, written over those that it has. Raises ScenarioError, UsageError."""
         changes = _changes(overrides)
         kept = {key: value for key, value in self.overrides.items() if key not in changes}
-        return _checked(self.form, self.text, kept | changes, self.source, self.aqms, self._folder)
+        return _checked(self.form, self.text, kept | changes, self.source, self.aqms, self._folder, self.tier)
+
+    def on(self, tier: str | Tier) -> Scenario:
+        """The same scenario on a tier: "sim", "live", "boxed", or one with settings of its own, as `Live(lateness_budget_s=0.001)`.
+
+        Raises UnknownName for a name that no tier has, and TierError if this machine has not what tells the tier's results from others.
+        """
+        chosen = tiers.chosen(tier)
+        return self if chosen == self.tier else self._with(chosen)
+
+    def refusals(self) -> list[Problem]:
+        """What it asks and its tier cannot do; nothing of it is run while there is any."""
+        return self.tier.refusals(self)
+
+    def _with(self, tier: Tier) -> Scenario:
+        made = Scenario(self._core, self.form, self.text, self.overrides, self.source, self.aqms, self._folder, tier)
+        made.warnings = self.warnings
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         aqms = [aqm.read_from or aqm for aqm in self.aqms]
-        return _checked, (self.form, self.text, self.overrides, self.source, aqms, self._folder)
+        return _checked, (self.form, self.text, self.overrides, self.source, aqms, self._folder, self.tier)
 
     def __repr__(self) -> str:
-        return f"<Scenario {self.name!r} {self.hash[:12]}>"
+        where = "" if self.tier == SIMULATOR else f" on {self.tier.name}"
+        return f"<Scenario {self.name!r} {self.hash[:12]}{where}>"
 
 
 def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
@@ -179,6 +202,7 @@ def _checked(
     source: str | None,
     aqms: Iterable[type[Aqm] | str] = (),
     folder: Path | None = None,
+    tier: Tier = SIMULATOR,
 ) -> Scenario:
     """The scenario, if it is sound; the files that it names lie in `folder`, or where its own does."""
     build = _core.Scenario.from_toml if form == "toml" else _core.Scenario.from_json
@@ -190,7 +214,7 @@ def _checked(
         raise ScenarioError(map(Problem.of, error.problems), source) from None
     except ValueError as error:  # a name that is taken
         raise UsageError(f"aqms: {error}") from None
-    made = Scenario(core, form, text, changes, source, classes, beside)
+    made = Scenario(core, form, text, changes, source, classes, beside, tier)
     made.warnings += _unused(made, entries)
     return made
 

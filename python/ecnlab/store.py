@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core
+from ecnlab import _core, tiers
 from ecnlab.atomic import partial_path, sweep, write_atomically, write_first
 from ecnlab.batches import Batches, as_json, read_json, remedy
 from ecnlab.errors import Problem, ResultsError, UsageError
@@ -169,7 +169,7 @@ def folder_path(argument: str, value: object) -> Path:
 
 
 def header_of(scenario: Scenario) -> dict[str, Any]:
-    """What run.json says of a scenario: format, engine, key, warnings, text and every parameter in force."""
+    """What run.json says of a scenario: format, engine, key, warnings, text, every parameter in force, and on what it runs."""
     return {
         "format": _core.FORMAT,
         "engine": _core.VERSION,
@@ -183,6 +183,7 @@ def header_of(scenario: Scenario) -> dict[str, Any]:
         "warnings": [vars(warning) for warning in scenario.warnings],
         "scenario": {"source": scenario.source, "form": scenario.form, "text": scenario.text, "overrides": scenario.overrides},
         "aqms": scenario.aqm_digests,
+        "tier": tiers.told(scenario.tier),
         "parameters": scenario.resolved,
     }
 

@@ -23,17 +23,19 @@ _NUMPY = {"real": "<f8", "count": "<u8", "index": "<u4", "name": "<u4"}
 
 @dataclass(frozen=True)
 class SeedRecord:
-    """What identifies one finished seed, and what it took."""
+    """What identifies one finished seed, what it took, and, of a tier with real hosts, what only that knows of the run."""
 
     seed: int
     fingerprint: str
     events: int
     packet_hops: int
     cpu_s: float
+    about: Mapping[str, Any] | None = None
 
     def told(self) -> dict[str, Any]:
         """All but the seed, for a file in which the seed is the key."""
-        return {name: value for name, value in asdict(self).items() if name != "seed"}
+        told = {name: value for name, value in asdict(self).items() if name != "seed"}
+        return {name: value for name, value in told.items() if name != "about" or value is not None}
 
 
 class Part(Protocol):

@@ -9,7 +9,8 @@ from threading import Event, Thread
 from typing import Protocol, TypeVar
 
 from ecnlab.errors import UsageError
-from ecnlab.jobs import Failure, Finished, Job, Watch, attempt
+from ecnlab.jobs import Failure, Finished, Job, attempt
+from ecnlab.tiers import Watch
 from ecnlab.tracing import Tracing
 
 _MOST_THREADS = 1024
@@ -45,16 +46,19 @@ class Workers(Protocol):
     """Who is to do jobs."""
 
     @property
-    def traces(self) -> bool:
-        """Whether they can write traces into files of this machine."""
+    def here(self) -> bool:
+        """Whether they work on this machine, so that they can write traces into its files and run what only it can."""
 
-    def crew(self, most: int) -> Crew:
-        """Let them come to work on so many jobs."""
+    def crew(self, most: int, at_once: int | None = None) -> Crew:
+        """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
 
 
 @dataclass(frozen=True)
 class Threads:
-    """So many threads of this process; as many as there are cores that it may use unless given."""
+    """So many threads of this process; unless given as many as there are cores that it may use, but one for runs in real time.
+
+    Runs in real time side by side take turns on the processor, which makes packets late; who gives a number says that there is room.
+    """
 
     count: int | None = None
 
@@ -64,13 +68,14 @@ class Threads:
             raise UsageError(f"threads: {count!r} must be a whole number from 1 to {_MOST_THREADS}")
 
     @property
-    def traces(self) -> bool:
-        """They write files here."""
+    def here(self) -> bool:
+        """They are of this process."""
         return True
 
-    def crew(self, most: int) -> Crew:
-        """Let them come to work on so many jobs."""
-        return _ThreadCrew(min(self.count or cores(), most))
+    def crew(self, most: int, at_once: int | None = None) -> Crew:
+        """Let them come to work on so many jobs, of which `at_once` can go on at a time unless the user says otherwise."""
+        usual = cores() if at_once is None else min(cores(), at_once)
+        return _ThreadCrew(min(self.count or usual, most))
 
 
 class _ThreadCrew:

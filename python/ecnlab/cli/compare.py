@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 @options.seeds("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
+@options.on
+@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -40,6 +42,8 @@ def compare(
     seeds: str | None,
     quantities: Sequence[str],
     everything: bool,
+    on: str | None,
+    lateness: str | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -62,6 +66,7 @@ def compare(
             other,
             aqms=aqms,
             seeds=chosen,
+            on=options.tier(on, lateness),
             quantities=quantities,
             store=store,
             workers=options.workers(threads, cluster),

@@ -13,6 +13,7 @@ from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.store import Store
+    from ecnlab.tiers import Tier
     from ecnlab.workers import Workers
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -32,6 +33,20 @@ store = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
+
+
+on = click.option(
+    "--on",
+    metavar="TIER",
+    help="What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel in "
+    "virtual time).",
+)
+lateness = click.option(
+    "--lateness-budget",
+    "lateness",
+    metavar="TIME",
+    help="Refuse a run whose departures are later than this at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest link).",
+)
 
 
 def seed(default: str) -> Decorator[Any]:
@@ -61,6 +76,26 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
     if threads is not None and cluster is not None:
         raise UsageError("--threads and --cluster exclude each other: the workers of a cluster have threads of their own")
     return Threads(threads) if cluster is None else Cluster(cluster)
+
+
+def tier(on: str | None, lateness: str | None) -> Tier | None:
+    """What `--on` and `--lateness-budget` say that it is to run on; None if neither is given. Raises UsageError, TierError."""
+    from ecnlab import tiers
+
+    if on is None and lateness is None:
+        return None
+    tier = tiers.chosen(on or tiers.NAME)
+    return tier if lateness is None else tiers.with_budget(tier, _seconds("--lateness-budget", lateness))
+
+
+def _seconds(option: str, given: str) -> float:
+    """A time that an option gives, as "1 ms". Raises UsageError."""
+    from ecnlab.sweeps.values import quantity
+
+    found = quantity(given)
+    if found is None or found[1] != "s" or not found[0] > 0:
+        raise UsageError(f"{option} {given!r}: write a time above 0 with its unit, e.g. 1ms")
+    return found[0]
 
 
 @contextmanager

@@ -69,6 +69,8 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
 @options.seeds("20")
 @_figures
 @_claims
+@options.on
+@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -83,6 +85,8 @@ def run(
     seeds: str | None,
     figures: Sequence[str],
     claims: Sequence[str],
+    on: str | None,
+    lateness: str | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -109,13 +113,15 @@ def run(
     chosen.choose(numbers)
     chosen.choose_claims(claims)
     workers = options.workers(threads, cluster)
+    tier = options.tier(on, lateness)
     with options.opened(store) as kept:
         outcome = runner.run_study(
             chosen,
-            out or Path(f"study-{name}"),
+            out or Path(f"study-{name}" if tier is None or tier.name == "sim" else f"study-{name}-{tier.name}"),
             chosen_seeds,
             numbers,
             claims,
+            on=tier or "sim",
             store=kept,
             workers=workers,
             processes=threads,

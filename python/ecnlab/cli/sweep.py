@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 @options.aqms
 @options.seed("those of the file, else 1")
 @options.seeds("those of the file, else seed 1 alone")
+@options.on
+@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -45,6 +47,8 @@ def sweep(
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
+    on: str | None,
+    lateness: str | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -66,7 +70,8 @@ def sweep(
 
     asked = _asked(file, vary)
     more = [*asked.tables, *tables]
-    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more)
+    tier = options.tier(on, lateness) or asked.on
+    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more, on=tier)
     chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
     made = run.plan_of(asked)
     output.warn(made.warnings, str(asked.scenario))

@@ -21,6 +21,7 @@ from ecnlab.sweeps.file import is_sweep_file
 from ecnlab.sweeps.folder import is_sweep, open_sweep
 from ecnlab.sweeps.run import STORE
 from ecnlab.sweeps.sweep import Sweep
+from ecnlab.tiers import Tier
 from ecnlab.workers import Workers
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def compare(
     b: Result | Sweep | Scenario | str | Path,
     *,
     seeds: int | Iterable[int] | None = None,
+    on: str | Tier | None = None,
     aqms: Iterable[type[Aqm] | str] = (),
     quantities: Sequence[str] = (),
     confidence: float = CONFIDENCE,
@@ -52,6 +54,8 @@ def compare(
         Two results or two sweeps, or their folders; a scenario or its file is run.
     seeds : int or iterable of int, optional
         The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
+    on : str or Tier, optional
+        What scenarios run on, as for `run`; `compare(scenario, scenario.on("boxed"))` compares two tiers.
     aqms : iterable of classes, optional
         AQMs of your own that scenario files may name, as for `load`.
     quantities : sequence of str, optional
@@ -76,6 +80,8 @@ def compare(
     opened = [_opened(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
         raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
+    if on is not None:
+        opened = [side.on(on) if isinstance(side, Scenario) else side for side in opened]
     wanted = [side for side in opened if isinstance(side, Scenario)]
     requests = [Request(scenario, _seeds(opened, seeds)) for scenario in wanted]
     ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ecnlab import catalog
+from ecnlab import catalog, tiers
 from ecnlab.analysis.compare import Difference, Sample, difference, is_paired
 from ecnlab.comparison.model import Changed, Comparison, Row
 from ecnlab.errors import Problem, UsageError
@@ -42,7 +42,7 @@ def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) 
     """How result B differs from result A."""
     of_a, of_b = _of_result(a), _of_result(b)
     notes = [*_of_seeds(a.seeds, b.seeds, names), *_of_engines(a, b), *_alike(a.alike, b.alike, names), *_rows_of_one(of_a, of_b, names)]
-    changed = _changed(*(dict(leaves(result.header["parameters"])) for result in (a, b)))
+    changed = _of_tiers(a.tier, b.tier) + _changed(*(dict(leaves(result.header["parameters"])) for result in (a, b)))
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
     rows = _sorted(_rows({}, of_a, of_b, confidence))
@@ -64,6 +64,7 @@ def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> 
     notes += [*_of_seeds(a.seeds, b.seeds, names), *_of_builds(a.about["build"], b.about["build"])]
     changed, more = _changed_at([(points[0][place], points[1][place]) for place in shared], a, b)
     notes += more
+    changed = _of_tiers(a.tier, b.tier) + changed
     of_a, of_b = _of_sweep(a), _of_sweep(b)
     rows: list[Row] = []
     for place in shared:
@@ -155,6 +156,11 @@ def _of_engines(a: Result, b: Result) -> list[str]:
     return [*_of_builds(a.header["build"], b.header["build"]), *_of_times(spans[0], spans[1])]
 
 
+def _of_tiers(a: Values, b: Values) -> list[Changed]:
+    """On what each ran, where that is not the same."""
+    return [] if a == b else [Changed("tier", tiers.titled(a), tiers.titled(b))]
+
+
 def _of_times(a: float, b: float) -> list[str]:
     return [] if a == b else [f"measured over {a:g} s and {b:g} s: counts, such as marks and drops, are of unlike times"]
 
@@ -212,7 +218,7 @@ def _changed_at(pairs: Sequence[tuple[int, int]], a: Sweep, b: Sweep) -> tuple[l
             varies |= found.setdefault(one.key, one) != one
         times |= dict.fromkeys(_of_times(a.measured_s(at_a), b.measured_s(at_b)))
     notes = list(times)
-    if not found:
+    if not found and a.tier == b.tier:
         notes.insert(0, "the two are one: at each point they have one scenario, and nothing can differ but by chance")
     if varies:
         notes.append("some parameters differ in another way at each point: they are shown as they are at the first")

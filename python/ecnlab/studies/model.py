@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 Results = Mapping[Key, "Result"]
+Rewriting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,8 @@ class Study:
     """A study: its items in the order of the paper, and what the paper claims.
 
     `demo` are the numbers of the few items that show what it is about, for who wants to see that within seconds.
+    `on_kernels` says how its scenarios are written where the hosts are real kernels, whose settings are the nearest to the hosts' of the
+    paper that a kernel can be set to; without it they stay as they are.
     The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
     """
 
@@ -91,6 +94,7 @@ class Study:
     items: Sequence[Item] = field(repr=False)
     claims: Sequence[Claim] = field(default=(), repr=False)
     demo: Sequence[str] = field(default=(), repr=False)
+    on_kernels: Rewriting | None = field(default=None, repr=False)
 
     def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""

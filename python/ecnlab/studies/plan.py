@@ -13,8 +13,9 @@ from ecnlab.results import Result
 from ecnlab.runner import Request, run_all
 from ecnlab.scenarios import Scenario, scenario
 from ecnlab.store import Store
-from ecnlab.studies.model import Need
+from ecnlab.studies.model import Need, Rewriting
 from ecnlab.tables import covers
+from ecnlab.tiers import SIMULATOR, Tier
 from ecnlab.workers import Workers
 
 Record = Mapping[str, Any]
@@ -56,11 +57,16 @@ class Planned:
 
 
 class Plan:
-    """The runs that needs ask for. Needs that want the same of the same scenario share one place."""
+    """The runs that needs ask for, on a tier. Needs that want the same of the same scenario share one place.
 
-    def __init__(self, needs: Iterable[Need], seeds: Sequence[int]) -> None:
+    `rewritten` says how a scenario is written for that tier.
+    """
+
+    def __init__(self, needs: Iterable[Need], seeds: Sequence[int], tier: Tier = SIMULATOR, rewritten: Rewriting | None = None) -> None:
         self.seeds = seeds
-        self._read: dict[str, Scenario] = {}
+        self.tier = tier
+        self._rewritten = rewritten or (lambda tree: tree)
+        self._read: dict[str, tuple[Scenario, Mapping[str, Any]]] = {}
         self._wanted: dict[Place, Wanted] = {}
         self._places: dict[Need, Place] = {}
         self.add(needs)
@@ -100,8 +106,9 @@ class Plan:
     def _want(self, need: Need) -> Wanted:
         text = json.dumps(need.scenario)
         if text not in self._read:
-            self._read[text] = scenario(need.scenario)
-        return Wanted(self._read[text], need.scenario, tuple(self.seeds if need.every_seed else self.seeds[:1]))
+            tree = self._rewritten(need.scenario)
+            self._read[text] = scenario(tree).on(self.tier), tree
+        return Wanted(*self._read[text], tuple(self.seeds if need.every_seed else self.seeds[:1]))
 
     def _gives(self, wanted: Wanted) -> bool:
         return any(planned.gives(wanted) for planned in self._wanted.values())
@@ -117,7 +124,7 @@ class Plan:
         for asking in self._by_key().values():
             for record, seeds in _recorded(asking):
                 if all(record != wanted.record for wanted in asking):
-                    yield Request(scenario({**asking[0].tree, "record": record}), seeds)
+                    yield Request(scenario({**asking[0].tree, "record": record}).on(self.tier), seeds)
 
 
 def _planned(asking: Sequence[Wanted]) -> Planned:

@@ -13,12 +13,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import _core
+from ecnlab import _core, tiers
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import page, verdicts
 from ecnlab.studies.claims import Decision, Weighed
 from ecnlab.studies.model import Study
 from ecnlab.studies.strip import strip
+from ecnlab.tiers import SIMULATOR
 
 if TYPE_CHECKING:
     from ecnlab.jobs import Failure
@@ -59,9 +60,10 @@ def render(study: Study, made: Made) -> str:
     shown = {drawn.item.stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
     full, in_full = len(made.plan.seeds) >= made.seeds_in_full, page.verdicts_in_full(study.name)
+    simulated = made.plan.tier == SIMULATOR
     rows = [
         _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
-        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full)}
+        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, simulated=simulated)}
         for decision in made.decisions
     ]
     return environment.get_template("report.html.j2").render(
@@ -69,6 +71,7 @@ def render(study: Study, made: Made) -> str:
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
+        tier="" if simulated else tiers.titled(tiers.told(made.plan.tier)),
         full=full,
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),

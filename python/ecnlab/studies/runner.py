@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from ecnlab import _core
+from ecnlab import _core, tiers
 from ecnlab.errors import Interrupted
 from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
@@ -19,6 +19,7 @@ from ecnlab.studies import drawing, page, report, report_folder, verdicts
 from ecnlab.studies.claims import Claim, Decision, decide
 from ecnlab.studies.model import Item, Need, Study
 from ecnlab.studies.plan import Plan
+from ecnlab.tiers import SIMULATOR, Tier
 from ecnlab.workers import Workers, cores
 
 FULL, QUICK = 20, 5
@@ -56,15 +57,18 @@ class Outcome:
     left_out: Sequence[str] = ()
 
 
-def choose(study: Study, seeds: Sequence[int], numbers: Sequence[str] = (), claims: Sequence[str] = ()) -> Chosen:
-    """The items and claims of these names, or all if none is named. Raises UnknownName.
+def choose(
+    study: Study, seeds: Sequence[int], numbers: Sequence[str] = (), claims: Sequence[str] = (), on: str | Tier = SIMULATOR
+) -> Chosen:
+    """The items and claims of these names, or all if none is named, on a tier. Raises UnknownName, TierError.
 
     Where items alone are named, the claims that their runs decide come with them.
     """
     whole = not numbers and not claims
     items = study.choose(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []
-    plan = Plan(_needs(items, asked), seeds)
+    tier = tiers.chosen(on)
+    plan = Plan(_needs(items, asked), seeds, tier, None if tier == SIMULATOR else study.on_kernels)
     if numbers and not claims:
         asked = [claim for claim in study.claims if plan.meets(claim.needs())]
         plan.add(_needs((), asked))
@@ -78,6 +82,7 @@ def run_study(
     numbers: Sequence[str] = (),
     claims: Sequence[str] = (),
     *,
+    on: str | Tier = SIMULATOR,
     store: Store | str | Path | None = None,
     workers: Workers | None = None,
     processes: int | None = None,
@@ -91,6 +96,8 @@ def run_study(
         What is run, over which seeds, and where the report goes.
     numbers, claims
         The figures and tables, and the claims, that are wanted; all if none is named.
+    on : str or Tier, optional
+        What the scenarios run on; arguments as for `ecnlab.run`.
     store : Store, str or Path, optional
         Where runs are kept and taken from; in memory only unless given.
     workers : Threads or Cluster, optional
@@ -103,17 +110,19 @@ def run_study(
     Raises
     ------
     UnknownName
-        A figure or a claim that the study has not.
+        A figure or a claim that the study has not, or a tier that there is not.
+    ScenarioError, TierError
+        The tier cannot do what the study asks, of which `.problems` has all, or cannot be used on this machine; nothing was run.
     ResultsError
         A folder cannot be written, is damaged, or holds something else.
     Interrupted
         Ctrl-C; runs that have finished are in the store.
     """
-    chosen = choose(study, seeds, numbers, claims)
+    chosen = choose(study, seeds, numbers, claims, on)
     report_folder.prepare(out, study)
     results, failures = chosen.plan.run(store, workers, progress=progress)
     try:
-        return _finish(chosen, results, failures, out, _command(study, seeds, numbers, claims), processes or cores(), progress=progress)
+        return _finish(chosen, results, failures, out, _command(chosen, seeds, numbers, claims), processes or cores(), progress=progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted: all runs had finished") from None
 
@@ -153,10 +162,12 @@ def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
         yield from claim.needs()
 
 
-def _command(study: Study, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
+def _command(chosen: Chosen, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
     """The command that makes the report again."""
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
-    return " ".join(["ecnlab study run", quote(study.name), "--seeds", listed_seeds(seeds), *options])
+    tier = chosen.plan.tier
+    where = [] if tier == SIMULATOR else ["--on", tier.name]
+    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, "--seeds", listed_seeds(seeds), *options])
 
 
 def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
@@ -165,6 +176,7 @@ def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
         "study": chosen.study.name,
         "engine": _core.VERSION,
         "build": _core.BUILD,
+        "tier": tiers.told(chosen.plan.tier),
         "seeds": list(chosen.plan.seeds),
         "claims": [verdicts.plain(decision, in_full) for decision in decisions],
     }

@@ -74,14 +74,18 @@ def wanted(weighed: Weighed) -> str:
     return f"{weighed.statement.range.words} {weighed.statement.shown.unit}".rstrip()
 
 
-def explained(decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int) -> tuple[str, str]:
+def explained(
+    decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int, simulated: bool = True
+) -> tuple[str, str]:
     """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
 
     Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run has as many seeds. Where this run's
-    verdict is another, the words say so.
+    verdict is another, the words say so. They are of simulated hosts; `simulated` is whether those of this run are.
     """
     known = in_full.get(decision.claim.id, decision.verdict)
     why = "" if known.stands else decision.claim.why
+    if not simulated:
+        return f"In the simulator, with {seeds_in_full} seeds: {known}.", why
     if known != decision.verdict:
         return f"With {seeds_in_full} seeds: {known}.", why
     return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")

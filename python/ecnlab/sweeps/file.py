@@ -10,7 +10,7 @@
     RED = { "link.bottleneck.queue.aqm" = "red", "flows.*.tcp.ecn" = false }
     ECN = { "link.bottleneck.queue.aqm" = "ecn" }
 
-Besides these: `name`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's, [[point]] for
+Besides these: `name`, `on`, `tables`, `aqms`, [set] for changes at all points, [derived] for values that depend on a point's, [[point]] for
 points of a list. docs/sweeps.md describes them.
 """
 
@@ -25,9 +25,10 @@ from typing import Any
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.seeds import chosen_seeds, parse_seeds
 from ecnlab.sweeps.axes import checked_key
+from ecnlab.tiers import Tier
 
 _SECTIONS = {"set": dict, "grid": dict, "derived": dict, "point": list}
-_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "tables": list, "aqms": list, **_SECTIONS}
+_KEYS = {"name": str, "scenario": str, "seeds": (int, str, list), "on": str, "tables": list, "aqms": list, **_SECTIONS}
 _WORDS: dict[Any, str] = {str: "a text", list: "a list", dict: "a table", (int, str, list): 'a number, a text as "1..20", or a list'}
 
 
@@ -49,6 +50,8 @@ class SweepFile:
         Tables wanted besides the measures, and AQMs of the user's own.
     changes, grid, derived, points
         The sections [set], [grid], [derived], and each [[point]].
+    on : str, Tier or None
+        What it runs on, if it says so.
     """
 
     path: Path | None
@@ -61,6 +64,7 @@ class SweepFile:
     grid: Mapping[str, Any] = field(default_factory=dict)
     derived: Mapping[str, str] = field(default_factory=dict)
     points: Sequence[Mapping[str, Any]] = ()
+    on: str | Tier | None = None
 
 
 def is_sweep_file(path: Path) -> bool:
@@ -96,6 +100,7 @@ def read(path: Path) -> SweepFile:
         grid=tree.get("grid", {}),
         derived=tree.get("derived", {}),
         points=tree.get("point", ()),
+        on=tree.get("on"),
     )
 
 

@@ -158,6 +158,7 @@ class _Points:
         changes, wrong = self._changes(given, values)
         try:
             point = replace(point, scenario=self._base.changed(changes))
+            wrong += point.scenario.refusals()
         except ScenarioError as error:
             wrong += error.problems
         except UsageError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core, catalog, scenarios
+from ecnlab import _core, catalog, scenarios, tiers
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.errors import Problem, UsageError
 from ecnlab.jobs import Failure
@@ -19,6 +19,7 @@ from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
 from ecnlab.sweeps.plan import Derived, Plan, plan
 from ecnlab.sweeps.sweep import MEASURES, RECORDED, Missing, RunTables, Sweep, parameters_of
+from ecnlab.tiers import Tier
 from ecnlab.workers import Workers
 
 STORE = Path("results") / "store"
@@ -31,6 +32,7 @@ def sweep(
     *,
     seeds: int | Iterable[int] | None = None,
     seed: int | None = None,
+    on: str | Tier | None = None,
     derived: Derived | None = None,
     tables: Sequence[str] = (),
     name: str | None = None,
@@ -55,6 +57,8 @@ def sweep(
         `20` stands for the seeds 1 to 20; a list or range names each.
     seed : int, optional
         The one seed to run; 1 if neither this nor `seeds` is given.
+    on : str or Tier, optional
+        What the points run on; arguments as for `run`.
     derived : Mapping, optional
         Keys whose values depend on the point's: {"flows.*.count": "flows / 3"}, or a function of the point's values.
     tables : sequence of str, optional
@@ -76,7 +80,7 @@ def sweep(
     Raises
     ------
     ScenarioError
-        Points are unsound; `.problems` has those of all points, and nothing was run.
+        Points are unsound, or ask what their tier cannot do; `.problems` has those of all points, and nothing was run.
     UsageError
         An argument is out of its range or of a wrong type.
     ResultsError
@@ -87,14 +91,16 @@ def sweep(
         Ctrl-C; what has finished is in the store.
     """
     chosen = chosen_seeds(seeds, seed)
-    made = plan(_scenario(base), grid, points, derived)
+    of = _scenario(base)
+    made = plan(of if on is None else of.on(on), grid, points, derived)
     return run_plan(made, chosen, tables=tables, name=name, store=store, out=out, workers=workers, threads=threads, progress=progress)
 
 
 def plan_of(asked: SweepFile) -> Plan:
-    """The plan that a sweep file asks for. Raises UsageError, ScenarioError."""
+    """The plan that a sweep file asks for. Raises UsageError, ScenarioError, TierError."""
     base = scenarios.load(asked.scenario, asked.changes, aqms=asked.aqms)
     try:
+        base = base if asked.on is None else base.on(asked.on)
         made = plan(base, asked.grid, asked.points, asked.derived)
         _checked_tables(asked.tables, made)
     except UsageError as error:
@@ -135,6 +141,7 @@ def _about(made: Plan, seeds: Sequence[int], name: str) -> dict[str, Any]:
         "format": folder.FORMAT,
         "engine": _core.VERSION,
         "build": _core.BUILD,
+        "tier": tiers.told(made.base.tier),
         "name": name,
         **made.told(),
         "parameters": [one.told() for one in parameters_of(made)],

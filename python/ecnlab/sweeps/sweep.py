@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ecnlab import catalog
+from ecnlab import catalog, tiers
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.errors import Problem, ResultsError, UnknownName
 from ecnlab.sweeps.values import Kind, shown
@@ -131,6 +131,11 @@ class Sweep:
     def seeds(self) -> list[int]:
         """The seeds that were asked for at each point."""
         return list(self.about["seeds"])
+
+    @property
+    def tier(self) -> dict[str, Any]:
+        """On what its points ran, as `Result.tier`."""
+        return dict(self.about.get("tier", tiers.told(tiers.SIMULATOR)))
 
     @property
     def parameters(self) -> list[Parameter]:

@@ -1,0 +1,164 @@
+"""On what a scenario runs: the simulator, or queues of this engine in front of real kernels.
+
+    sim      hosts and network are simulated
+    live     hosts are this machine's kernel, in namespaces of their own, in real time
+    boxed    hosts are a kernel in user mode, in virtual time
+
+A scenario holds its tier (`Scenario.on`), and its key says which, so results of unlike tiers never meet in a folder or a store.
+docs/tiers.md says when to use which.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ecnlab import _core
+from ecnlab.errors import UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from ecnlab.errors import Problem
+    from ecnlab.scenarios import Scenario
+    from ecnlab.tracing import Tracing
+
+NAME = "sim"
+
+# Is told the seconds of the scenario that are over, and answers whether to stop.
+Watch = Callable[[float], bool]
+
+# Where each tier's class stands, which is imported when it is first asked for.
+_HOMES = {"sim": "ecnlab.tiers:Simulator"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a tier gives back of a run.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Digest of the engine's events.
+    events, packet_hops : int
+        How many events the engine did, and over how many links packets went.
+    cpu_s : float
+        What it took of the processor.
+    tables : Mapping
+        Its tables by name.
+    about : Mapping or None
+        What only a tier with real hosts knows: kernel, settings, lateness (docs/tiers.md).
+    """
+
+    fingerprint: str
+    events: int
+    packet_hops: int
+    cpu_s: float
+    tables: Mapping[str, _core.Table]
+    about: Mapping[str, Any] | None = None
+
+
+class Tier(Protocol):
+    """What scenarios run on."""
+
+    @property
+    def name(self) -> str:
+        """As `--on` names it."""
+
+    @property
+    def at_once(self) -> int | None:
+        """How many runs one machine does at a time unless the user says otherwise; None for one on each core."""
+
+    @property
+    def travels(self) -> bool:
+        """Whether the workers of a cluster may do its runs."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """What tells its results from those of others, as plain values; a part of each result's key. Raises TierError."""
+
+    def refusals(self, scenario: Scenario) -> list[Problem]:
+        """What the scenario asks and it cannot do."""
+
+    def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
+        """Run a scenario. Raises what the engine raises, and TierError."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Hosts and network are simulated: exact, reproducible, and as fast as the machine."""
+
+    @property
+    def name(self) -> str:
+        """As `--on` names it."""
+        return NAME
+
+    @property
+    def at_once(self) -> int | None:
+        """One on each core."""
+        return None
+
+    @property
+    def travels(self) -> bool:
+        """A run is the same everywhere."""
+        return True
+
+    def identity(self) -> Mapping[str, Any]:
+        """Nothing: the engine's build and the parameters say all."""
+        return {}
+
+    def refusals(self, scenario: Scenario) -> list[Problem]:
+        """Nothing: what a scenario can say can be simulated."""
+        return []
+
+    def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
+        """Simulate it."""
+        core = scenario._core
+        run = core.run(seed, watch) if tracing is None else core.run(seed, watch, tracing.file(seed))
+        return Ran(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables)
+
+
+SIMULATOR = Simulator()
+
+
+def names() -> list[str]:
+    """The tiers that there are, the simulator first."""
+    return list(_HOMES)
+
+
+def chosen(on: str | Tier) -> Tier:
+    """The tier that an argument `on` gives by its name or as itself. Raises UnknownName, UsageError."""
+    if not isinstance(on, str):
+        if all(hasattr(on, name) for name in ("name", "identity", "refusals", "run")):
+            return on
+        raise UsageError(f"on: must be {', '.join(names())}, or a tier such as ecnlab.Live(), not {type(on).__name__}")
+    if on not in _HOMES:
+        raise UnknownName("tier", on, _HOMES)
+    module, name = _HOMES[on].split(":")
+    tier: Tier = getattr(import_module(module), name)()
+    return tier
+
+
+def with_budget(tier: Tier, seconds: float) -> Tier:
+    """The tier with another budget for lateness. Raises UsageError for one that is never late."""
+    if not hasattr(tier, "lateness_budget_s"):
+        raise UsageError(f"a budget for lateness is for hosts that are real: {tier.name} is never late; choose another with --on")
+    return replace(tier, lateness_budget_s=seconds)  # type: ignore[type-var]
+
+
+def key_on(key: str, tier: Tier) -> str:
+    """The key of results on a tier, from the scenario's own; on the simulator it is that."""
+    identity = told(tier)
+    return key if identity == {"name": NAME} else sha256(json.dumps([key, identity], sort_keys=True).encode()).hexdigest()[: len(key)]
+
+
+def told(tier: Tier) -> dict[str, Any]:
+    """A tier's name and identity, for a file."""
+    return {"name": tier.name, **tier.identity()}
+
+
+def titled(identity: Mapping[str, Any]) -> str:
+    """A tier that results ran on, from what their file says, as text: "live (kernel 6.18.5)"."""
+    more = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items() if key != "name")
+    return f"{identity['name']} ({more})" if more else str(identity["name"])

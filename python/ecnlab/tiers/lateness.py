@@ -1,0 +1,39 @@
+"""How late packets left: a link of the engine says when each leaves, and a machine in real time is never exactly then there to send it.
+
+Departures are at the engine's times, so lateness does not add up, but a packet that is late by as much as others take to be sent meets
+another queue than the one it should. A run whose lateness is over its budget is therefore refused: its numbers would be the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# As the record of a run has them.
+LATENESS, BUDGET, DROPS = "lateness_s", "lateness_budget_s", "device_drops"
+STEPS = ("p50", "p99", "p99.9", "max")
+
+_JUDGED = "p99"
+_REMEDY = (
+    "let the machine rest, give the process the right to real-time scheduling (`ecnlab doctor` says how), "
+    "allow more with --lateness-budget, or run it --on boxed, where time stands still while the machine is busy"
+)
+
+
+class Late(Exception):
+    """Packets left later than the budget allows, or were lost on the way to the router because it was late."""
+
+
+def require_in_time(about: Mapping[str, Any]) -> None:
+    """See that a run kept to its budget. Raises Late."""
+    drops, late, budget = about.get(DROPS, 0), about.get(LATENESS), about.get(BUDGET)
+    if drops:
+        raise Late(f"the router was so late that {drops} packets were lost before it, at the hosts' devices: {_REMEDY}")
+    if late is not None and budget is not None and late[_JUDGED] > budget:
+        told = ", ".join(f"{step} {milliseconds(late[step])}" for step in STEPS)
+        raise Late(f"packets left late ({told}), and the budget of {milliseconds(budget)} at {_JUDGED} is passed: {_REMEDY}")
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as text, e.g. "0.079 ms"."""
+    return f"{1e3 * seconds:.3g} ms"

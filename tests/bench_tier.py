@@ -1,0 +1,58 @@
+"""A tier for tests: it simulates, and says of each run what a tier with real hosts would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+from ecnlab.errors import Problem
+from ecnlab.scenarios import Scenario
+from ecnlab.tiers import SIMULATOR, Ran, Watch
+from ecnlab.tracing import Tracing
+
+_lock = Lock()
+_running: list[int] = []
+MOST: list[int] = []
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A laboratory bench with a kernel of this release, which is late by so much in the seeds named."""
+
+    kernel: str = "6.1"
+    late_s: float = 1e-6
+    late_seeds: tuple[int, ...] = ()
+    at_once: int | None = 1
+    travels: bool = False
+    lateness_budget_s: float | None = None
+    drops: int = 0
+
+    @property
+    def name(self) -> str:
+        return "bench"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"kernel": self.kernel}
+
+    def refusals(self, scenario: Scenario) -> list[Problem]:
+        limits = [(link["name"], link["queue"]["limit"]) for link in scenario.resolved["link"]]
+        return [Problem(f"link.{name}.queue.limit", None, "too long for the bench") for name, limit in limits if limit == "999 packets"]
+
+    def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
+        with _lock:
+            _running.append(seed)
+            MOST.append(len(_running))
+        try:
+            ran = SIMULATOR.run(scenario, seed, watch, tracing)
+        finally:
+            with _lock:
+                _running.remove(seed)
+        return replace(ran, about=self._about(seed))
+
+    def _about(self, seed: int) -> dict[str, Any]:
+        late = self.late_s if not self.late_seeds or seed in self.late_seeds else 1e-6
+        lateness = {"p50": late / 2, "p99": late, "p99.9": 2 * late, "max": 3 * late}
+        budget = 1e-3 if self.lateness_budget_s is None else self.lateness_budget_s
+        return {"kernel": self.kernel, "lateness_s": lateness, "lateness_budget_s": budget, "device_drops": self.drops}

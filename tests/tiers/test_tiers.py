@@ -1,0 +1,178 @@
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ecnlab
+from bench_tier import MOST, Bench
+from ecnlab import store as stores
+from ecnlab import tiers
+from ecnlab.cluster import Cluster
+from ecnlab.comparison.model import Changed
+from ecnlab.jobs import Failure, Job, attempt
+from ecnlab.runner import Request, run_all
+from ecnlab.studies import runner as studies
+from ecnlab.sweeps.plan import plan
+from helpers import Outcome
+from tiny_study import TINY
+
+LATE = Bench(late_s=0.01)
+Command = Callable[..., Outcome]
+
+
+def test_a_scenario_is_on_the_simulator_and_keeps_its_key_there(small: ecnlab.Scenario) -> None:
+    assert small.tier == tiers.SIMULATOR
+    assert small.hash == small._core.hash
+    assert small.on("sim") is small
+
+
+def test_a_key_says_on_what_a_scenario_runs(small: ecnlab.Scenario) -> None:
+    keys = {small.hash, small.on(Bench()).hash, small.on(Bench("7.2")).hash}
+    assert len(keys) == 3
+    assert len({len(key) for key in keys}) == 1
+    assert small.on(Bench()).on("sim").hash == small.hash
+
+
+def test_a_changed_or_pickled_scenario_stays_on_its_tier(small: ecnlab.Scenario) -> None:
+    there = small.on(Bench())
+    assert there.changed({"flows.far.count": 2}).tier == Bench()
+    assert pickle.loads(pickle.dumps(there)).hash == there.hash
+    assert repr(there).endswith("on bench>")
+
+
+def test_a_tier_is_chosen_by_its_name_and_a_strange_one_refused(small: ecnlab.Scenario) -> None:
+    assert tiers.chosen("sim") == tiers.SIMULATOR
+    with pytest.raises(ecnlab.UnknownName, match="there is no tier named 'simulator'"):
+        small.on("simulator")
+    with pytest.raises(ecnlab.UsageError, match="on: must be sim"):
+        small.on(7)  # type: ignore[arg-type]
+
+
+def test_a_result_says_on_what_it_ran_and_what_only_that_knows(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    result = ecnlab.run(small, [1, 2], on=Bench(), out=tmp_path / "r")
+    assert result.tier == {"name": "bench", "kernel": "6.1"}
+    assert {seed: about["kernel"] for seed, about in result.about.items()} == {1: "6.1", 2: "6.1"}
+    again = ecnlab.open_result(tmp_path / "r")
+    assert (again.tier, again.about) == (result.tier, result.about)
+    told = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert told["tier"] == result.tier
+    assert told["about"]["2"]["lateness_s"]["p99"] == 1e-6
+
+
+def test_a_simulated_result_has_nothing_of_that(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    result = ecnlab.run(small, [1], out=tmp_path / "r")
+    assert (result.tier, result.about) == ({"name": "sim"}, {})
+    assert "about" not in json.loads((tmp_path / "r" / "summary.json").read_text())
+
+
+def test_results_of_two_tiers_do_not_meet_in_a_folder_or_a_store(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, [1], out=tmp_path / "r")
+    with pytest.raises(ecnlab.ResultsError, match="another scenario"):
+        ecnlab.run(small, [1], on=Bench(), out=tmp_path / "r")
+    there = small.on(Bench())
+    outcome = run_all([Request(small, [1, 2]), Request(there, [1])], store=tmp_path / "store")
+    assert [result.seeds for result in outcome.results] == [[1, 2], [1]]
+    assert stores.Store(tmp_path / "store").batches.keys == sorted([small.hash, there.hash])
+
+
+def test_what_a_tier_cannot_do_is_told_of_all_scenarios_before_anything_runs(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    long = small.changed({"link.bottleneck.queue.limit": 999})
+    with pytest.raises(ecnlab.ScenarioError, match="too long for the bench") as raised:
+        ecnlab.run(long, [1], on=Bench())
+    assert raised.value.source == small.source
+    with pytest.raises(ecnlab.ScenarioError) as several:
+        run_all([Request(small.on(Bench()), [1]), Request(long.on(Bench()), [1])], store=tmp_path / "store")
+    assert [problem.message for problem in several.value.problems] == ["too long for the bench (small)"]
+    assert not list((tmp_path).glob("store/*/batch-*"))
+
+
+def test_the_points_of_a_sweep_are_refused_together(small: ecnlab.Scenario) -> None:
+    with pytest.raises(ecnlab.ScenarioError) as raised:
+        plan(small.on(Bench()), {"link.bottleneck.queue.limit": [60, 999], "flows.far.count": [1, 2]}, None, None)
+    assert [problem.place for problem in raised.value.problems] == ["link.bottleneck.queue.limit"]
+    assert "points 3,4" in raised.value.problems[0].message or "points 3..4" in raised.value.problems[0].message
+
+
+def test_a_sweep_runs_on_a_tier_and_says_so(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    done = ecnlab.sweep(small, {"flows.far.count": [1, 2]}, on=Bench(), store=None, out=tmp_path / "s")
+    assert done.tier == {"name": "bench", "kernel": "6.1"}
+    assert ecnlab.open_sweep(tmp_path / "s").tier == done.tier
+
+
+def test_a_late_run_is_refused_with_its_figures_and_the_others_are_kept(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    with pytest.raises(ecnlab.RunsFailed) as raised:
+        ecnlab.run(small, [1, 2, 3], on=replace(LATE, late_seeds=(2,)), out=tmp_path / "r")
+    assert [(failure.seed, failure.kind) for failure in raised.value.failures] == [(2, "lateness")]
+    assert "p99 10 ms" in str(raised.value)
+    assert "budget of 1 ms" in str(raised.value)
+    assert "--lateness-budget" in str(raised.value)
+    assert ecnlab.open_result(tmp_path / "r").seeds == [1, 3]
+
+
+def test_a_run_whose_packets_were_lost_before_the_router_is_refused(small: ecnlab.Scenario) -> None:
+    failure = attempt(Job(small.on(Bench(drops=3)), 1))
+    assert isinstance(failure, Failure)
+    assert failure.kind == "lateness"
+    assert "3 packets were lost before it" in failure.message
+
+
+def test_a_larger_budget_takes_a_late_run(small: ecnlab.Scenario) -> None:
+    late = tiers.with_budget(LATE, 0.02)
+    assert ecnlab.run(small, [1], on=late).seeds == [1]
+    with pytest.raises(ecnlab.UsageError, match="sim is never late"):
+        tiers.with_budget(tiers.SIMULATOR, 0.02)
+
+
+def test_runs_in_real_time_follow_one_another_unless_threads_are_named(small: ecnlab.Scenario) -> None:
+    MOST.clear()
+    ecnlab.run(small, 4, on=Bench())
+    assert max(MOST) == 1
+    MOST.clear()
+    ecnlab.run(small, 8, on=Bench(), threads=4)
+    assert max(MOST) > 1
+
+
+def test_a_cluster_takes_only_what_may_travel(small: ecnlab.Scenario) -> None:
+    with pytest.raises(ecnlab.UsageError, match="on: bench measures the machine"):
+        ecnlab.run(small, [1], on=Bench(), workers=Cluster("tcp://127.0.0.1:1"))
+    with pytest.raises(ecnlab.ClusterError):
+        ecnlab.run(small, [1], on=Bench(travels=True), workers=Cluster("tcp://127.0.0.1:1"))
+
+
+def test_a_comparison_names_the_tiers_first(small: ecnlab.Scenario) -> None:
+    found = ecnlab.compare(small, small.on(Bench()), seeds=2, store=None)
+    assert found.parameters == [Changed("tier", "sim", "bench (kernel 6.1)")]
+    assert not any("nothing can differ" in note for note in found.notes)
+
+
+def test_a_study_runs_on_a_tier_with_its_scenarios_rewritten_for_kernels(tmp_path: Path) -> None:
+    on_kernels = replace(TINY, on_kernels=lambda tree: {**tree, "duration": "4 s"})
+    outcome = studies.run_study(on_kernels, tmp_path / "out", [1, 2], on=Bench(), store=tmp_path / "store")
+    assert not outcome.failures
+    told = json.loads((tmp_path / "out" / "claims.json").read_text())
+    assert told["tier"] == {"name": "bench", "kernel": "6.1"}
+    assert "bench (kernel 6.1)" in (tmp_path / "out" / "report.html").read_text()
+    chosen = studies.choose(on_kernels, [1], on=Bench())
+    assert {planned.scenario.duration_s for planned in chosen.plan.scenarios} == {4.0}
+    assert {planned.scenario.duration_s for planned in studies.choose(on_kernels, [1]).plan.scenarios} == {6.0}
+
+
+def test_the_command_runs_a_scenario_on_the_tier_named(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--on", "sim", "--out", tmp_path / "r", "--json")
+    assert json.loads(done.out)["tier"] == {"name": "sim"}
+    assert "there is no tier named 'simm'" in command("run", small_file, "--on", "simm").err
+    assert "sim is never late" in command("run", small_file, "--lateness-budget", "1ms").err
+    refused = command("run", small_file, "--lateness-budget", "1")
+    assert (refused.code, "write a time above 0" in refused.err) == (2, True)
+
+
+def test_a_sweep_file_names_a_tier(command: Command, small_file: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(f'scenario = "{small_file.name}"\non = "nowhere"\n[grid]\n"flows.far.count" = [1, 2]\n')
+    assert f"{file}: there is no tier named 'nowhere'" in command("sweep", file).err
+    file.write_text(file.read_text().replace("nowhere", "sim"))
+    done = command("sweep", file, "--out", tmp_path / "s", "--store", tmp_path / "store", "--json")
+    assert json.loads(done.out)["tier"] == {"name": "sim"}
