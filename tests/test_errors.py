@@ -46,5 +46,5 @@ def test_every_error_is_an_ecnlab_error() -> None:
     import ecnlab
 
     raised = [getattr(ecnlab, name) for name in ecnlab.__all__ if name.endswith(("Error", "Name", "Interrupted", "Fault", "Failed"))]
-    assert len(raised) == 11
+    assert len(raised) == 12
     assert all(issubclass(error, EcnlabError) for error in raised)
