@@ -39,6 +39,8 @@ pub struct HostSpec {
     pub mtu: u32,
     /// Settings under `/proc/sys` with their values.
     pub settings: Vec<(String, String)>,
+    /// The same, that not every kernel has, or lets the root of a user namespace set.
+    pub optional: Vec<(String, String)>,
     /// Metrics of the route to all others.
     pub metrics: Vec<(u16, u32)>,
 }
@@ -79,6 +81,10 @@ fn furnish(spec: &HostSpec) -> io::Result<Tun> {
         Family::V6 => FOR_V6.iter().try_for_each(|(name, value)| settings::set(name, value))?,
     }
     spec.settings.iter().try_for_each(|(name, value)| settings::set(name, value))?;
+    spec.optional.iter().try_for_each(|(name, value)| match settings::set(name, value) {
+        Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(()),
+        other => other,
+    })?;
     let tun = Tun::make(DEVICE)?;
     let (way, lo) = (index(DEVICE)?, index("lo")?);
     let mut netlink = Netlink::open()?;

@@ -10,6 +10,8 @@
 
 pub mod address;
 pub mod host;
+pub mod hosts;
 pub mod lateness;
+pub mod mapping;
 pub mod packet;
 pub mod sys;

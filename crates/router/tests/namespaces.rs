@@ -14,7 +14,15 @@ use ecnlab_router::sys::{Poller, settings};
 /// A host, or why this machine lets none be made, which is printed.
 fn host(family: Family, group: u32, side: Side) -> Option<Host> {
     let settings = vec![("net.ipv4.tcp_ecn".to_owned(), "1".to_owned())];
-    let spec = HostSpec { family, group, side, mtu: 1500, settings, metrics: vec![(metric::INITCWND, 2), (metric::RTO_MIN, 1000)] };
+    let spec = HostSpec {
+        family,
+        group,
+        side,
+        mtu: 1500,
+        settings,
+        optional: Vec::new(),
+        metrics: vec![(metric::INITCWND, 2), (metric::RTO_MIN, 1000)],
+    };
     Host::make(&spec).inspect_err(|why| println!("skipped: {why}")).ok()
 }
 

@@ -13,9 +13,11 @@ pub mod netlink;
 pub mod poll;
 pub mod process;
 pub mod settings;
+pub mod socket;
 pub mod tun;
 
 pub use call::call;
 pub use namespace::Namespace;
 pub use poll::{Poller, Ready};
+pub use socket::Socket;
 pub use tun::Tun;

@@ -230,6 +230,8 @@ pub fn set_route(route: &Route) -> Message {
 
 /// Route metrics of Linux that `libc` does not name (`linux/rtnetlink.h`).
 pub mod metric {
+    /// Which of the others are not to be left: a bit each.
+    pub const LOCK: u16 = 1;
     pub const MTU: u16 = 2;
     pub const WINDOW: u16 = 3;
     pub const RTT: u16 = 4;

@@ -1,0 +1,209 @@
+//! A connection between two sockets: what each end has still to send, and what it tells.
+
+use std::io;
+
+use ecnlab_sim::Told;
+use ecnlab_transport::{Demand, SendCounters, Window};
+
+use super::Tells;
+use crate::sys::poll::{Interest, Poller};
+use crate::sys::socket::{CA_CWR, CA_LOSS, Socket};
+
+/// A connection and its two ends, the near one first.
+#[derive(Debug)]
+pub struct Connection {
+    /// Of the near end.
+    pub port: u16,
+    pub ends: [End; 2],
+}
+
+/// One end, with the flow whose data it sends, if it sends any.
+#[derive(Debug, Default)]
+pub struct End {
+    pub flow: Option<u32>,
+    socket: Option<Socket>,
+    token: u64,
+    interest: Option<Interest>,
+    state: State,
+    /// What it has still to write; all that it was ever asked to.
+    left: u64,
+    asked: u64,
+    /// It closes behind that.
+    closes: bool,
+    /// It has said that nothing more comes.
+    is_finished: bool,
+    /// The other end has said so.
+    has_all: bool,
+    /// It is to tell when all is acknowledged.
+    owes: bool,
+    /// Timeouts of the outstanding segment that have been told.
+    timeouts_seen: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// There is no socket, or none any more.
+    #[default]
+    None,
+    Connects,
+    Open,
+}
+
+impl End {
+    pub fn of(flow: u32) -> End {
+        End { flow: Some(flow), ..End::default() }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// The near end begins to connect with this socket.
+    pub fn connects(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
+        poller.add(&socket, token, Interest::Write)?;
+        (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Write), State::Connects);
+        Ok(())
+    }
+
+    /// The far end has accepted with this socket.
+    pub fn is_accepted(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
+        poller.add(&socket, token, Interest::Read)?;
+        (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Read), State::Open);
+        Ok(())
+    }
+
+    /// Whether the kernel has given up to connect.
+    pub fn has_failed(&self) -> io::Result<bool> {
+        Ok(self.socket.as_ref().map_or(Ok(None), Socket::error)?.is_some())
+    }
+
+    /// The same end before it began to connect.
+    pub fn again(&mut self) -> End {
+        End { flow: self.flow, left: self.asked, asked: self.asked, closes: self.closes, owes: self.owes, ..End::default() }
+    }
+
+    /// The handshake is over; whether it has agreed on ECN.
+    pub fn opens(&mut self, tells: &mut Tells) -> io::Result<bool> {
+        self.state = State::Open;
+        tells.extend(self.flow.map(|flow| (flow, Told::Opened)));
+        self.socket.as_ref().map_or(Ok(false), |socket| Ok(socket.info()?.uses_ecn()))
+    }
+
+    /// It has more to send.
+    pub fn push(&mut self, demand: Demand) {
+        self.left = self.left.saturating_add(demand.bytes);
+        self.asked = self.asked.saturating_add(demand.bytes);
+        self.closes |= demand.closes;
+        self.owes = true;
+    }
+
+    /// Writes what the kernel takes. False if the connection is broken.
+    pub fn write(&mut self, tells: &mut Tells) -> io::Result<bool> {
+        let Some(socket) = &self.socket else { return Ok(true) };
+        while self.left > 0 {
+            let is_last = self.closes;
+            match socket.send(self.left, is_last) {
+                Ok(Some(taken)) => {
+                    let most = self.left.min(1 << 18);
+                    self.left -= if self.asked == u64::MAX { 0 } else { taken };
+                    if taken < most {
+                        return Ok(true);
+                    }
+                }
+                Ok(None) => return Ok(true),
+                Err(why) => return self.breaks(&why),
+            }
+        }
+        if self.closes && !self.is_finished {
+            self.is_finished = true;
+            if let Err(why) = socket.finish() {
+                return self.breaks(&why);
+            }
+        }
+        self.look_for_acknowledgement(tells)?;
+        Ok(true)
+    }
+
+    /// Reads once what there is, and tells it of the flow that has sent it. False if the connection is broken.
+    pub fn read(&mut self, at_most: u32, from: Option<u32>, tells: &mut Tells) -> io::Result<bool> {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.has_all) else { return Ok(true) };
+        match socket.discard(at_most) {
+            Ok(Some(0)) => self.has_all = true,
+            Ok(Some(bytes)) => tells.extend(from.map(|flow| (flow, Told::Delivered { bytes }))),
+            Ok(None) => {}
+            Err(why) => return self.breaks(&why),
+        }
+        Ok(true)
+    }
+
+    /// The connection is gone, unless this is no word of the other side.
+    fn breaks(&mut self, why: &io::Error) -> io::Result<bool> {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
+        if !matches!(why.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut) {
+            return Err(io::Error::new(why.kind(), format!("a host's connection: {why}")));
+        }
+        (self.socket, self.state, self.left) = (None, State::None, 0);
+        Ok(false)
+    }
+
+    /// Closes what is over, and says what to wait for.
+    pub fn settle(&mut self, poller: &Poller) -> io::Result<()> {
+        let Some(socket) = self.socket.as_ref().filter(|_| self.state == State::Open) else { return Ok(()) };
+        if self.has_all && self.left == 0 {
+            (self.socket, self.state) = (None, State::None);
+            return Ok(());
+        }
+        let wanted = match (!self.has_all, self.left > 0) {
+            (true, true) => Interest::Both,
+            (true, false) => Interest::Read,
+            (false, true) => Interest::Write,
+            (false, false) => Interest::Nothing,
+        };
+        if self.interest != Some(wanted) {
+            poller.change(socket, self.token, wanted)?;
+            self.interest = Some(wanted);
+        }
+        Ok(())
+    }
+
+    /// Tells if all is acknowledged that it was asked to send.
+    pub fn look_for_acknowledgement(&mut self, tells: &mut Tells) -> io::Result<()> {
+        let Some(socket) = self.socket.as_ref().filter(|_| self.owes && self.left == 0 && self.state == State::Open) else { return Ok(()) };
+        if socket.unacknowledged()? == 0 {
+            self.owes = false;
+            tells.extend(self.flow.map(|flow| (flow, Told::Acknowledged)));
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel why it sent a retransmission or said that it has reduced its window, and tells it.
+    pub fn has_sent(&mut self, is_retransmission: bool, is_reduced: bool, tells: &mut Tells) -> io::Result<()> {
+        let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
+        let info = socket.info()?;
+        let by_timeout = is_retransmission && (info.ca_state == CA_LOSS || info.retransmits > 0);
+        let new_timeouts = if info.retransmits < self.timeouts_seen { info.retransmits } else { info.retransmits - self.timeouts_seen };
+        self.timeouts_seen = info.retransmits;
+        let counted = SendCounters {
+            sent: 0,
+            retransmitted_fast: u64::from(is_retransmission && !by_timeout),
+            retransmitted_timeout: u64::from(by_timeout),
+            timeouts: u64::from(new_timeouts),
+            ecn_reactions: u64::from(is_reduced && info.ca_state == CA_CWR),
+        };
+        tells.push((flow, Told::Counters(counted)));
+        Ok(())
+    }
+
+    /// Tells the window of a sender that is open.
+    pub fn tell_window(&mut self, tells: &mut Tells) -> io::Result<()> {
+        let (Some(socket), Some(flow), State::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
+        let info = socket.info()?;
+        tells.push((flow, Told::Window(Window { cwnd: f64::from(info.snd_cwnd), ssthresh: threshold(info.snd_ssthresh) })));
+        Ok(())
+    }
+}
+
+/// A kernel's first threshold is the largest number there is.
+fn threshold(segments: u32) -> f64 {
+    if segments >= i32::MAX as u32 { f64::INFINITY } else { f64::from(segments) }
+}

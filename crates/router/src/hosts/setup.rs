@@ -1,0 +1,116 @@
+//! What hosts are made with: settings of the namespace, metrics of its route, options of its sockets.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::address::{Family, Side};
+use crate::host::{Host, HostSpec};
+use crate::mapping::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
+use crate::sys::netlink::metric;
+use crate::sys::socket::{Set, Socket};
+
+/// Where far hosts listen: the port of those that throw away what they get (RFC 863).
+pub const PORT: u16 = 9;
+
+/// Ports that near hosts connect from: those that need no privilege.
+pub const FIRST_PORT: u16 = 1024;
+
+/// IPv4's smallest: a host takes no less.
+const SMALLEST_MTU: u32 = 576;
+/// TCP leaves it smaller segments than a device does.
+const SMALLEST_MTU_OF_TCP: u32 = 128;
+/// IPv6's.
+const SMALLEST_MTU_V6: u32 = 1280;
+
+/// Room for datagrams that have come and are not read yet.
+const RECEIVE_BUFFER: u32 = 1 << 22;
+
+/// A side of a group as it is to be made.
+pub fn spec(family: Family, group: u32, side: Side, host: &HostSettings) -> HostSpec {
+    let smallest = match (family, host.datagrams) {
+        (Family::V6, _) => SMALLEST_MTU_V6,
+        (Family::V4, Some(_)) => SMALLEST_MTU,
+        (Family::V4, None) => SMALLEST_MTU_OF_TCP,
+    };
+    let named = |sysctl: &Sysctl| (format!("net.ipv4.{}", sysctl.name), sysctl.value.clone());
+    let (optional, settings): (Vec<_>, Vec<_>) = host.sysctls.iter().partition(|sysctl| sysctl.may_lack);
+    let ecn = ("net.ipv4.tcp_ecn".to_owned(), host.ecn[side as usize].to_string());
+    let backlog = ("net.core.somaxconn".to_owned(), u16::MAX.to_string());
+    HostSpec {
+        family,
+        group,
+        side,
+        mtu: host.mtu.max(smallest),
+        settings: settings.into_iter().map(named).chain([ecn]).collect(),
+        optional: optional.into_iter().map(named).chain([backlog]).collect(),
+        metrics: metrics(&host.route),
+    }
+}
+
+/// Makes the near and the far host of a group.
+///
+/// # Errors
+/// With what the system refuses.
+pub fn make(family: Family, group: u32, host: &HostSettings) -> io::Result<[Host; 2]> {
+    Ok([Host::make(&spec(family, group, Side::Near, host))?, Host::make(&spec(family, group, Side::Far, host))?])
+}
+
+fn metrics(route: &RouteMetrics) -> Vec<(u16, u32)> {
+    let lock = route.cwnd_limit.map(|_| 1 << metric::CWND);
+    let rto_min = route.rto_min.map(|span| (span.picos() / 1_000_000_000) as u32);
+    let metrics = [
+        (metric::LOCK, lock),
+        (metric::CWND, route.cwnd_limit),
+        (metric::INITCWND, route.initcwnd),
+        (metric::RTO_MIN, rto_min),
+        (metric::QUICKACK, route.quickack.then_some(1)),
+    ];
+    metrics.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
+}
+
+/// The far host's socket, which takes all connections, or all datagrams, of its group.
+pub fn listener(family: Family, host: &HostSettings) -> io::Result<Socket> {
+    let any = match family {
+        Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let is_v6 = family == Family::V6;
+    let Some(tcp) = &host.tcp else {
+        let socket = Socket::datagrams(is_v6)?;
+        socket.set(Set::ReceiveBuffer(RECEIVE_BUFFER))?;
+        socket.bind(SocketAddr::new(any, PORT))?;
+        return Ok(socket);
+    };
+    let socket = Socket::stream(is_v6)?;
+    socket.set(Set::ReuseAddress)?;
+    set_options(&socket, tcp)?;
+    socket.bind(SocketAddr::new(any, PORT))?;
+    socket.listen()?;
+    Ok(socket)
+}
+
+/// What both ends of connections are set to; those that are accepted inherit it.
+pub fn set_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
+    socket.set(Set::CongestionControl(tcp.congestion))?;
+    let options = [
+        tcp.nodelay.then_some(Set::NoDelay),
+        tcp.interactive.then_some(Set::Interactive),
+        tcp.pacing.then_some(Set::Paced),
+        tcp.window_clamp.map(Set::WindowClamp),
+    ];
+    options.into_iter().flatten().try_for_each(|option| socket.set(option))
+}
+
+/// Binds to the next free port behind `last`, and tells which that is.
+pub fn bind_next(socket: &Socket, address: IpAddr, last: u16) -> io::Result<u16> {
+    socket.set(Set::ReuseAddress)?;
+    let mut port = last;
+    for _ in FIRST_PORT..=u16::MAX {
+        port = if port < FIRST_PORT || port == u16::MAX { FIRST_PORT } else { port + 1 };
+        match socket.bind(SocketAddr::new(address, port)) {
+            Err(why) if why.kind() == io::ErrorKind::AddrInUse => {}
+            other => return other.map(|()| port),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address}: all ports are in use")))
+}

@@ -1,0 +1,389 @@
+//! What of a scenario hosts of a kernel can do, and how they get it; or why not, all at once and by name.
+//!
+//! The network itself (links, queues, impairments, changes) is the engine's on every tier. What differs is who sends: in place of a profile's
+//! state machines there is a kernel, whose parameters are what sysctls, socket options and route attributes reach. A parameter that none of
+//! them reaches has to be what the kernel has anyway. The rest is refused, since the same file is to mean the same on every tier.
+//!
+//! Only what is in force is asked for: a parameter that is read with other values of others refuses nothing.
+
+mod network;
+mod tcp;
+
+use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_transport::{Settings, Transport, profile};
+use ecnlab_units::{Ecn, Span, Values};
+use serde_json::Value as Json;
+
+pub use tcp::{Means, ROWS, Row};
+
+/// The profile whose members a kernel of today has.
+const KERNELS: &str = "linux";
+
+/// What a kernel has on offer.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    /// The tier's name, as users write it.
+    pub tier: &'static str,
+    /// The congestion controls that sockets may choose.
+    pub controls: Vec<String>,
+    /// Whether it may run a user's AQM in Python.
+    pub runs_python: bool,
+    /// Whether it has queues of its own to put before links.
+    pub has_queues: bool,
+}
+
+/// A sysctl of a host, below `net.ipv4`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysctl {
+    pub name: &'static str,
+    pub value: String,
+    /// A kernel without it does what the value says, or has no such thing.
+    pub may_lack: bool,
+}
+
+/// Attributes of a host's routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteMetrics {
+    pub initcwnd: Option<u32>,
+    /// The largest congestion window; the attribute `cwnd`, locked.
+    pub cwnd_limit: Option<u32>,
+    pub rto_min: Option<Span>,
+    /// Every segment is acknowledged at once.
+    pub quickack: bool,
+}
+
+/// Options of the sockets at both ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketSettings {
+    pub congestion: &'static str,
+    pub nodelay: bool,
+    /// Acknowledgements wait to ride on an answer.
+    pub interactive: bool,
+    pub pacing: bool,
+    /// Bytes.
+    pub window_clamp: Option<u32>,
+    /// Bytes.
+    pub read_size: u32,
+}
+
+/// Sockets of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramSettings {
+    pub ecn: Ecn,
+    /// Application data in a full packet, in bytes.
+    pub payload: u32,
+}
+
+/// What the two hosts of a group are set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSettings {
+    pub sysctls: Vec<Sysctl>,
+    /// `tcp_ecn` of the host that opens connections and of the one that accepts them.
+    pub ecn: [u8; 2],
+    pub route: RouteMetrics,
+    /// Of both devices, in bytes.
+    pub mtu: u32,
+    pub tcp: Option<SocketSettings>,
+    pub datagrams: Option<DatagramSettings>,
+}
+
+/// What the hosts of each group are set to.
+///
+/// # Errors
+/// All that this kernel cannot do of the scenario, each with its place and a remedy.
+pub fn map(scenario: &Scenario, kernel: &Kernel) -> Result<Vec<HostSettings>, Vec<Problem>> {
+    let mut problems = network::refusals(scenario, kernel);
+    let groups: Vec<Group> = groups(scenario);
+    let hosts: Vec<_> = groups.iter().filter_map(|group| group.hosts(kernel, &mut problems)).collect();
+    if problems.is_empty() { Ok(hosts) } else { Err(problems) }
+}
+
+/// A group of flows as the resolved scenario tells it.
+struct Group<'a> {
+    place: String,
+    described: &'a Json,
+    transport: Option<&'a Transport>,
+}
+
+fn groups(scenario: &Scenario) -> Vec<Group<'_>> {
+    let described = scenario.resolved["flows"].as_array().map_or(&[][..], Vec::as_slice);
+    let group = |(number, described): (u32, _)| Group {
+        place: format!("flows.{}", scenario.groups[number as usize]),
+        described,
+        transport: transport(scenario, number),
+    };
+    (0..).zip(described).map(group).collect()
+}
+
+/// How a group's data is carried: as that of any of its flows, or of the flows that it may have.
+fn transport(scenario: &Scenario, group: u32) -> Option<&Transport> {
+    let flows = scenario.network.flows.iter();
+    let templates = scenario.network.apps.iter().filter_map(|app| app.more.as_ref()).map(|more| &more.flow);
+    flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
+}
+
+impl Group<'_> {
+    fn hosts(&self, kernel: &Kernel, problems: &mut Vec<Problem>) -> Option<HostSettings> {
+        Some(self.carried(self.transport?, kernel, problems))
+    }
+
+    fn carried(&self, transport: &Transport, kernel: &Kernel, problems: &mut Vec<Problem>) -> HostSettings {
+        match transport {
+            Transport::Outside(within) => self.carried(within, kernel, problems),
+            Transport::Tcp(settings) => {
+                self.refuse_tcp(settings, kernel, problems);
+                tcp::hosts(settings)
+            }
+            Transport::Datagrams(settings) => {
+                self.refuse_datagrams(settings, kernel, problems);
+                HostSettings {
+                    sysctls: Vec::new(),
+                    ecn: [0, 0],
+                    route: RouteMetrics::default(),
+                    mtu: settings.packet_size,
+                    tcp: None,
+                    datagrams: Some(DatagramSettings { ecn: settings.ecn.codepoint(), payload: settings.payload() }),
+                }
+            }
+        }
+    }
+
+    fn refuse(&self, key: &str, message: String, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        problems.push(Problem::new(&format!("{}.{key}", self.place), format!("{message} (tier {})", kernel.tier)));
+    }
+
+    fn refuse_tcp(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let described = &self.described["tcp"];
+        let name = described["profile"].as_str().unwrap_or_default();
+        let ours = profile::find(KERNELS).expect("there is such a profile");
+        if name != ours.name {
+            return self.refuse("tcp.profile", of_another_profile(name), kernel, problems);
+        }
+        let values = values_of(described);
+        let profile = ours.values();
+        for row in ROWS.iter().filter(|row| values.unmet(row.name).is_empty()) {
+            if let Some(why) = row.refusal(settings, &values, &profile) {
+                self.refuse(&format!("tcp.{}", row.name), why, kernel, problems);
+            }
+        }
+        self.refuse_control(settings, kernel, problems);
+    }
+
+    /// The congestion control is there in this kernel.
+    fn refuse_control(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let Some(control) = tcp::control(settings) else { return };
+        if kernel.controls.iter().any(|known| known == control) {
+            return;
+        }
+        let known = kernel.controls.join(", ");
+        let remedy = match control {
+            "abe" => "the box has it: --on boxed".to_owned(),
+            _ => format!("load it as root (modprobe tcp_{control}), or run it --on boxed"),
+        };
+        let message = format!("the kernel has no congestion control {control}, only {known}: {remedy}");
+        self.refuse("tcp.congestion", message, kernel, problems);
+    }
+
+    fn refuse_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        if settings.header != 28 {
+            let message = format!("{} bytes: the headers of a real datagram, IPv4 and UDP, are 28 bytes: leave it out", settings.header);
+            self.refuse("udp.header", message, kernel, problems);
+        }
+    }
+}
+
+impl Row {
+    /// Why a kernel cannot do what values in force say, with the remedy.
+    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values) -> Option<String> {
+        let value = values.value(self.name);
+        if let Some(why) = (self.refuses)(settings) {
+            return Some(format!("{value}: {why}"));
+        }
+        match self.means {
+            Means::Only(own, what) => {
+                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
+                let remedy = if own == profile.value(self.name).to_string() { "leave it out".to_owned() } else { format!("give {own}") };
+                (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}: {remedy}, or run it --on sim"))
+            }
+            Means::Follows(from, of) => {
+                let follows = from(settings);
+                let remedy = format!("give {} = \"{follows} B\"", self.name);
+                (value.to_string() != follows.to_string()).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
+            }
+            Means::Sysctl(_) | Means::Socket(_) | Means::Route(_) | Means::Device(_) | Means::Control | Means::Program(_) => None,
+        }
+    }
+}
+
+/// The nearest that a kernel of today can be set to.
+fn of_another_profile(name: &str) -> String {
+    let near = match name {
+        "linux-2.0" => {
+            "variant = \"newreno\", timestamps = false, header = \"40 B\", ack_size = \"40 B\", first_packet_size = \"48 B\", initial_window = 1, \
+             receive_window = \"any\", max_window = 22"
+        }
+        "linux-2.2" => "variant = \"sack\", initial_window = 2, receive_window = \"any\", max_window = 22",
+        _ => "variant = \"reno\"",
+    };
+    let near = match name {
+        "linux-2.0" | "linux-2.2" => format!("the nearest that one can be set to is {{ profile = \"linux\", {near} }}"),
+        _ => "give profile = \"linux\", with a variant and parameters as you need".to_owned(),
+    };
+    format!("\"{name}\": the hosts are a kernel of today, which is no {name}: {near}")
+}
+
+/// The parameters in force, as the resolved scenario tells them.
+fn values_of(described: &Json) -> Values {
+    let mut values = Values::defaults(Settings::PARAMETERS);
+    for parameter in Settings::PARAMETERS {
+        let text = match &described[parameter.name] {
+            Json::String(text) => text.clone(),
+            Json::Null => continue,
+            other => other.to_string(),
+        };
+        values.read(parameter.name, &text).unwrap_or_else(|why| panic!("{}: a resolved scenario reads again: {why}", parameter.name));
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_scenario::{Registry, no_files};
+    use ecnlab_units::parameter::Kind;
+
+    use super::*;
+
+    const BOX: [&str; 4] = ["reno", "cubic", "dctcp", "vegas"];
+
+    fn kernel() -> Kernel {
+        Kernel { tier: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, has_queues: false }
+    }
+
+    fn scenario(tcp: &str) -> Scenario {
+        let text = format!(
+            "name = \"x\"\nduration = \"2 s\"\n[network]\nshape = \"dumbbell\"\nrate = \"10 Mbps\"\ndelay = \"10 ms\"\n\
+             queue = {{ aqm = \"ecn\", limit = 100 }}\n[[flows]]\nname = \"one\"\nfrom = \"left\"\nto = \"right\"\n{tcp}\n"
+        );
+        Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{tcp}: {why:?}"))
+    }
+
+    /// The places of what is refused.
+    fn refused(tcp: &str) -> Vec<String> {
+        let refusals = map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).err().unwrap_or_default();
+        refusals.into_iter().map(|refusal| refusal.place).collect()
+    }
+
+    fn mapped(tcp: &str) -> HostSettings {
+        map(&scenario(&format!("tcp = {{ profile = \"linux\"{tcp} }}")), &kernel()).unwrap_or_else(|why| panic!("{why:?}")).remove(0)
+    }
+
+    #[test]
+    fn every_parameter_stands_in_the_table_once() {
+        let mut declared: Vec<_> = Settings::PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        let mut mapped: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+        declared.sort_unstable();
+        mapped.sort_unstable();
+        assert_eq!(declared, mapped);
+    }
+
+    #[test]
+    fn what_the_table_calls_a_sysctl_is_one_that_hosts_are_set_to() {
+        let set = mapped("");
+        let names: Vec<_> = set.sysctls.iter().map(|sysctl| sysctl.name).chain(["tcp_ecn"]).collect();
+        let called = ROWS.iter().filter_map(|row| if let Means::Sysctl(names) = row.means { Some(names) } else { None });
+        assert!(called.flat_map(|called| called.split(", ")).all(|name| names.contains(&name)), "{names:?}");
+    }
+
+    #[test]
+    fn the_profile_of_a_kernel_is_refused_nothing_with_any_variant_that_one_has() {
+        for variant in ["", ", variant = \"cubic\"", ", variant = \"sack\"", ", variant = \"newreno\"", ", variant = \"dctcp\""] {
+            assert_eq!(Vec::<String>::new(), refused(variant), "{variant}");
+            assert_eq!(Vec::<String>::new(), refused(&format!("{variant}, ecn = true")), "{variant}");
+        }
+    }
+
+    /// A value that is not the profile's, if the parameter has another one.
+    fn another(parameter: &ecnlab_units::Parameter, now: &str) -> Option<String> {
+        let candidates: Vec<String> = match parameter.kind {
+            Kind::Flag => vec!["true".into(), "false".into()],
+            Kind::Choice(words) => words.iter().map(|&word| word.to_owned()).collect(),
+            Kind::Number { min, max, .. } => vec![min.to_string(), max.to_string()],
+            Kind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
+            Kind::Span { .. } => vec!["0.05 s".into(), "0.3 s".into()],
+            _ => Vec::new(),
+        };
+        candidates.into_iter().find(|text| text != now && parameter.read(text).is_ok_and(|value| value.to_string() != now))
+    }
+
+    #[test]
+    fn a_parameter_that_is_changed_and_in_force_is_refused_or_reaches_the_hosts() {
+        let ours = profile::find(KERNELS).unwrap().values();
+        let before = mapped(", ecn = true");
+        // What changes a header has to be given with the header's size.
+        let follows = |place: &String| ROWS.iter().any(|row| place.ends_with(row.name) && matches!(row.means, Means::Follows(..)));
+        for parameter in Settings::PARAMETERS {
+            let mut values = ours.clone();
+            values.read("ecn", "true").unwrap();
+            let now = values.value(parameter.name).to_string();
+            let Some(other) = another(parameter, &now) else { panic!("{}: no other value is tried", parameter.name) };
+            values.read(parameter.name, &other).unwrap();
+            if !values.unmet(parameter.name).is_empty() || parameter.name == "ecn" || !ecnlab_transport::settings::check(&values).is_empty()
+            {
+                continue;
+            }
+            let given = if parameter.name == "ecn" { String::new() } else { format!(", {} = \"{other}\"", parameter.name) };
+            let given = if matches!(parameter.kind, Kind::Flag) { given.replace('"', "") } else { given };
+            let given = format!(", ecn = true{given}");
+            let place = format!("flows.one.tcp.{}", parameter.name);
+            let refusals = refused(&given);
+            if refusals.is_empty() {
+                assert_ne!(before, mapped(&given), "{given} is neither refused nor mapped");
+            } else {
+                assert!(refusals.contains(&place) || refusals.iter().all(follows), "{given}: {refusals:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_is_refused_at_once_and_by_name() {
+        let places = ["flows.one.tcp.max_burst", "flows.one.tcp.rto_max", "flows.one.tcp.tick"];
+        let mut found = refused(", tick = \"1 ms\", max_burst = 4, rto_max = \"60 s\"");
+        found.sort_unstable();
+        assert_eq!(places.map(str::to_owned).to_vec(), found);
+    }
+
+    #[test]
+    fn a_host_of_old_is_refused_with_the_nearest_that_a_kernel_can_be_set_to() {
+        for old in ["linux-2.0", "linux-2.2"] {
+            let refusals = map(&scenario(&format!("tcp = {{ profile = \"{old}\" }}")), &kernel()).unwrap_err();
+            let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+            assert_eq!("flows.one.tcp.profile", refusal.place);
+            let near = &refusal.message[refusal.message.find('{').unwrap()..=refusal.message.find('}').unwrap()];
+            assert!(map(&scenario(&format!("tcp = {near}")), &kernel()).is_ok(), "{near}");
+        }
+        assert_eq!(1, map(&scenario("tcp = { profile = \"ns2\" }"), &kernel()).unwrap_err().len());
+    }
+
+    #[test]
+    fn a_congestion_control_that_the_kernel_has_not_is_refused() {
+        let kernel = Kernel { controls: vec!["reno".into(), "cubic".into()], ..kernel() };
+        let refusals = map(&scenario("tcp = { profile = \"linux\", variant = \"dctcp\" }"), &kernel).unwrap_err();
+        assert_eq!(["flows.one.tcp.congestion"], refusals.iter().map(|refusal| refusal.place.as_str()).collect::<Vec<_>>()[..]);
+        assert!(refusals[0].message.contains("modprobe tcp_dctcp"), "{}", refusals[0].message);
+    }
+
+    #[test]
+    fn ecn_is_asked_for_by_one_host_and_agreed_to_by_the_other() {
+        assert_eq!([1, 2], mapped(", ecn = true").ecn);
+        assert_eq!([1, 0], mapped(", ecn = true, receiver_ecn = false").ecn);
+        assert_eq!([0, 0], mapped("").ecn);
+    }
+
+    #[test]
+    fn datagrams_have_their_codepoint_and_real_headers() {
+        let datagrams = |udp: &str| map(&scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}")), &kernel());
+        let settings = datagrams("packet_size = 1200, ecn = \"ect0\"").unwrap().remove(0).datagrams;
+        assert_eq!(Some(DatagramSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
+        assert_eq!("flows.one.udp.header", datagrams("header = 20").unwrap_err()[0].place);
+    }
+}

@@ -1,0 +1,74 @@
+//! What of links, queues and addresses a kernel tier cannot do. Nearly all of it is the engine's, as in the simulator.
+
+use std::collections::BTreeMap;
+
+use ecnlab_scenario::{Problem, Scenario};
+use serde_json::Value as Json;
+
+use super::Kernel;
+use crate::address::MOST_GROUPS;
+
+/// Sockets of one group's flows; more than that no machine is set up to have open.
+const MOST_FLOWS: usize = 20_000;
+
+pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for link in scenario.resolved["link"].as_array().into_iter().flatten() {
+        let place = format!("link.{}", link["name"].as_str().unwrap_or_default());
+        of_link(&place, link, kernel, &mut problems);
+        of_link(&format!("{place}.reverse"), &link["reverse"], kernel, &mut problems);
+    }
+    for group in scenario.resolved["flows"].as_array().into_iter().flatten() {
+        let place = format!("flows.{}", group["name"].as_str().unwrap_or_default());
+        for end in ["access", "exit"] {
+            of_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
+        }
+    }
+    of_python(scenario, kernel, &mut problems);
+    of_addresses(scenario, &mut problems);
+    problems
+}
+
+fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    let mut refuse = |key: &str, message: String| problems.push(Problem::new(&format!("{place}.{key}"), message));
+    for (number, part) in (0..).zip(link["impair"].as_array().into_iter().flatten()) {
+        let number: u32 = number;
+        if part["kind"] == "script" && part["segments"].as_str() != Some("off") {
+            let message = "a kernel's segments have no numbers: give numbers, times, during or flag, or run it --on sim";
+            refuse(&format!("impair.{number}.segments"), message.to_owned());
+        }
+    }
+    if !kernel.has_queues && link["queue"].get("kernel").is_some() {
+        refuse("queue.kernel", format!("the tier {} puts no kernel's queue before a link: run it --on boxed", kernel.tier));
+    }
+}
+
+fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    if kernel.runs_python {
+        return;
+    }
+    for (name, _) in &scenario.brought {
+        let message = format!("\"{name}\" is an AQM in Python, and the tier {} has no Python: run it --on sim or --on live", kernel.tier);
+        problems.push(Problem::new("link.queue.aqm", message));
+    }
+}
+
+/// Each flow has an address of its own, in the network of its group.
+fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
+    let groups = scenario.groups.len();
+    if groups > MOST_GROUPS as usize {
+        problems.push(Problem::new(
+            "flows",
+            format!("{groups} groups: hosts have addresses for {MOST_GROUPS}: give fewer with a larger count"),
+        ));
+    }
+    let mut members = BTreeMap::<u32, usize>::new();
+    scenario.network.flows.iter().for_each(|flow| *members.entry(flow.group).or_default() += 1);
+    for (group, flows) in members.into_iter().filter(|(_, flows)| *flows > MOST_FLOWS) {
+        let place = format!("flows.{}.count", scenario.groups[group as usize]);
+        problems.push(Problem::new(
+            &place,
+            format!("{flows} flows: a group's hosts have {MOST_FLOWS} at most: give fewer, or run it --on sim"),
+        ));
+    }
+}

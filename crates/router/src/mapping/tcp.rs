@@ -1,0 +1,370 @@
+//! How a kernel gets each parameter of TCP, or why it cannot. The page docs/live.md shows the table.
+
+use ecnlab_transport::Settings;
+use ecnlab_transport::settings::{CongestionName, EchoStyle, IdleRestart, ReceiveWindow, RecoveryName, ResponseName};
+use ecnlab_units::Span;
+
+use super::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
+
+/// How a kernel gets a parameter.
+#[derive(Clone, Copy, Debug)]
+pub enum Means {
+    /// A sysctl of the host, below `net.ipv4`.
+    Sysctl(&'static str),
+    /// An option of each socket.
+    Socket(&'static str),
+    /// An attribute of the host's route.
+    Route(&'static str),
+    /// The device.
+    Device(&'static str),
+    /// Together with others it chooses the socket's congestion control.
+    Control,
+    /// What hosts do with a socket.
+    Program(&'static str),
+    /// It follows from others.
+    Follows(fn(&Settings) -> u64, &'static str),
+    /// It has one value, the profile's unless another one is said; what the kernel has of it.
+    Only(Option<&'static str>, &'static str),
+}
+
+/// A parameter, how a kernel gets it, and which of its values it cannot be given.
+pub struct Row {
+    pub name: &'static str,
+    pub means: Means,
+    /// Of settings that are sound: why a kernel cannot do this, with the remedy.
+    pub refuses: fn(&Settings) -> Option<&'static str>,
+}
+
+const fn row(name: &'static str, means: Means) -> Row {
+    Row { name, means, refuses: |_| None }
+}
+
+const fn only(name: &'static str, why: &'static str) -> Row {
+    row(name, Means::Only(None, why))
+}
+
+const fn only_at(name: &'static str, value: &'static str, why: &'static str) -> Row {
+    row(name, Means::Only(Some(value), why))
+}
+
+const fn follows(name: &'static str, from: fn(&Settings) -> u64, what: &'static str) -> Row {
+    row(name, Means::Follows(from, what))
+}
+
+const BY_BUILD: &str = "a parameter of the kernel's module, which all of its hosts share";
+const BY_CODE: &str = "written into the kernel's code";
+const NEW_RENO: &str = "the kernel's NewReno is as it is";
+
+/// Every parameter of TCP, once.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    Row { refuses: no_such_control, ..row("congestion", Means::Control) },
+    Row { refuses: no_such_recovery, ..row("recovery", Means::Sysctl("tcp_sack, tcp_recovery")) },
+    Row { refuses: no_such_response, ..row("response", Means::Control) },
+    row("ecn", Means::Sysctl("tcp_ecn")),
+    row("receiver_ecn", Means::Sysctl("tcp_ecn")),
+    row("ecn_fallback", Means::Sysctl("tcp_ecn_fallback")),
+    only("codepoint", "it sets ECT(0) alone"),
+    only("ect_on_retransmission", BY_CODE),
+    only("first_packet_offers_ecn", BY_CODE),
+    Row { refuses: no_such_echo, ..row("ecn_echo", Means::Control) },
+    only("echo_on_capable_only", BY_CODE),
+    row("abe_beta", Means::Control),
+    only_at("dctcp_g", "0.0625", BY_BUILD),
+    only("dctcp_ect_on_all", BY_CODE),
+    only("mecn_incipient", "no congestion control of it knows MECN"),
+    only("mecn_moderate", "no congestion control of it knows MECN"),
+    only("aimd_a", "it has no AIMD"),
+    only("aimd_b", "it has no AIMD"),
+    only("cubic_c", BY_BUILD),
+    only("cubic_beta", BY_BUILD),
+    only("cubic_fast_convergence", BY_BUILD),
+    only("cubic_reno_friendly", BY_BUILD),
+    only("hystart", BY_BUILD),
+    only_at("vegas_alpha", "2", BY_BUILD),
+    only_at("vegas_beta", "4", BY_BUILD),
+    only_at("vegas_gamma", "1", BY_BUILD),
+    only("growth", BY_CODE),
+    only("whole_window", BY_CODE),
+    only("window_validation", BY_CODE),
+    Row { refuses: no_such_restart, ..row("idle_restart", Means::Sysctl("tcp_slow_start_after_idle")) },
+    only("cut_from", BY_CODE),
+    only("min_window", BY_CODE),
+    only("threshold_once", BY_CODE),
+    only("mark_after_timeout", BY_CODE),
+    only("mark_spares_later_timeouts", BY_CODE),
+    only("prr", BY_CODE),
+    only("prr_bound", BY_CODE),
+    only("prr_of", BY_CODE),
+    only("mark_reduction", BY_CODE),
+    only("undo", BY_CODE),
+    row("frto", Means::Sysctl("tcp_frto")),
+    row("tlp", Means::Sysctl("tcp_early_retrans")),
+    row("pacing", Means::Socket("SO_MAX_PACING_RATE")),
+    only("partial_ack_timer", NEW_RENO),
+    only("partial_deflation", NEW_RENO),
+    only("exit_to_flight", NEW_RENO),
+    row("max_window", Means::Socket("TCP_WINDOW_CLAMP")),
+    Row { refuses: no_such_size, ..row("packet_size", Means::Device("MTU")) },
+    follows("ack_size", header, "timestamps"),
+    follows("first_packet_size", first_packet, "recovery, timestamps and window_scaling"),
+    follows("header", header, "timestamps"),
+    Row { refuses: no_such_initial_window, ..row("initial_window", Means::Route("initcwnd")) },
+    only("handshake", BY_CODE),
+    only("fin", BY_CODE),
+    only("fin_on_data", BY_CODE),
+    only("join_writes", BY_CODE),
+    row("nagle", Means::Socket("TCP_NODELAY")),
+    only("lost_syn", BY_CODE),
+    only("delay_growth", BY_CODE),
+    only("limited_transmit", BY_CODE),
+    row("duplicate_threshold", Means::Sysctl("tcp_reordering")),
+    only("duplicates_when_idle", BY_CODE),
+    only("max_burst", "it has no such limit"),
+    only("gso", "the router takes packets one by one"),
+    row("cwnd_limit", Means::Route("cwnd lock")),
+    only("halving", BY_CODE),
+    only("single_fast_retransmit", BY_CODE),
+    only("first_packet_loss", BY_CODE),
+    only("strict_inflation", NEW_RENO),
+    only("cwr_on_retransmission", BY_CODE),
+    only("cwr_on_highest", BY_CODE),
+    only("cwr_without_ecn", BY_CODE),
+    only("slow_start_restart", BY_CODE),
+    only("idle_threshold", BY_CODE),
+    only("tick", "CONFIG_HZ, which it was built with"),
+    only("timer_wheel", BY_CODE),
+    Row { refuses: no_such_rto_min, ..row("rto_min", Means::Route("rto_min")) },
+    only("rto_max", "TCP_RTO_MAX, which it was built with"),
+    only("rto_initial", "TCP_TIMEOUT_INIT, which it was built with"),
+    only("rto_order", BY_CODE),
+    only("timer_restart", BY_CODE),
+    only("estimator", BY_CODE),
+    only("handshake_sample", BY_CODE),
+    row("timestamps", Means::Sysctl("tcp_timestamps")),
+    row("delayed_ack", Means::Route("quickack")),
+    only("delayed_ack_rule", BY_CODE),
+    only("delayed_ack_time", "TCP_DELACK_MIN, which it was built with"),
+    only("delay_repeated", BY_CODE),
+    only("quick_acks", "TCP_MAX_QUICKACKS, which it was built with"),
+    only("piggyback", BY_CODE),
+    only("sack_blocks", "as many as the header has room for"),
+    only("sack_option", BY_CODE),
+    row("compressed_sacks", Means::Sysctl("tcp_comp_sack_nr")),
+    row("interactive", Means::Socket("TCP_QUICKACK")),
+    row("receive_window", Means::Sysctl("tcp_moderate_rcvbuf")),
+    row("receive_buffer", Means::Sysctl("tcp_rmem")),
+    row("receive_buffer_max", Means::Sysctl("tcp_rmem")),
+    row("buffer_follows_reading", Means::Sysctl("tcp_moderate_rcvbuf")),
+    row("window_scaling", Means::Sysctl("tcp_window_scaling")),
+    row("read_size", Means::Program("length of each read")),
+    only("reader_stops", "hosts read whenever there is something"),
+    only("reader_resumes", "hosts read whenever there is something"),
+    row("dsack", Means::Sysctl("tcp_dsack")),
+    only("rtt_report", "no round-trip time stands in real packets: the router measures the smallest in passing"),
+];
+
+/// The kernel's congestion control that does what these parameters say together, if there is one.
+pub fn control(settings: &Settings) -> Option<&'static str> {
+    match (settings.congestion, settings.answer()) {
+        (CongestionName::Reno, ResponseName::Halve) => Some("reno"),
+        (CongestionName::Cubic, ResponseName::Halve) => Some("cubic"),
+        (CongestionName::Vegas, ResponseName::Halve) => Some("vegas"),
+        (CongestionName::Reno, ResponseName::Dctcp) => Some("dctcp"),
+        (CongestionName::Reno | CongestionName::Cubic, ResponseName::Abe) => Some("abe"),
+        _ => None,
+    }
+}
+
+/// The response in force: without ECN there are no marks to respond to.
+trait Answer {
+    fn answer(&self) -> ResponseName;
+}
+
+impl Answer for Settings {
+    fn answer(&self) -> ResponseName {
+        if self.ecn { self.response } else { ResponseName::Halve }
+    }
+}
+
+fn no_such_control(settings: &Settings) -> Option<&'static str> {
+    match (settings.congestion, settings.answer()) {
+        (CongestionName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
+        (CongestionName::Cubic, ResponseName::Dctcp) => Some("the kernel's DCTCP grows as reno does: give congestion = \"reno\""),
+        (CongestionName::Vegas, ResponseName::Dctcp | ResponseName::Abe) => {
+            Some("the kernel's Vegas takes a mark for a loss: give response = \"halve\"")
+        }
+        _ => None,
+    }
+}
+
+fn no_such_recovery(settings: &Settings) -> Option<&'static str> {
+    match settings.recovery {
+        RecoveryName::Rack | RecoveryName::Sack | RecoveryName::NewReno => None,
+        RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does: give recovery = \"newreno\""),
+        RecoveryName::Sack1 => Some("is ns-2's: give recovery = \"sack\", which is tcp_recovery = 0, or \"rack\""),
+        RecoveryName::Fack => Some("left Linux with 4.15: give recovery = \"sack\" or \"rack\""),
+        RecoveryName::Vegas => {
+            Some("is ns-2's: give congestion = \"vegas\" with recovery = \"rack\", \"sack\" or \"newreno\" in place of the variant")
+        }
+    }
+}
+
+fn no_such_response(settings: &Settings) -> Option<&'static str> {
+    match settings.answer() {
+        ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp => None,
+        ResponseName::None => Some("a kernel that has agreed to ECN answers marks: give ecn = false, or response = \"halve\""),
+        ResponseName::Mecn => Some("kernels echo one bit and know no levels: give response = \"halve\""),
+    }
+}
+
+fn no_such_echo(settings: &Settings) -> Option<&'static str> {
+    match (settings.ecn, settings.ecn_echo, settings.response) {
+        (true, EchoStyle::Mecn, _) => Some("kernels echo one bit and know no levels: give ecn_echo = \"classic\""),
+        (true, EchoStyle::Dctcp, ResponseName::Halve | ResponseName::Abe | ResponseName::None) => {
+            Some("a kernel echoes each packet's own mark with its congestion control dctcp alone: give response = \"dctcp\"")
+        }
+        _ => None,
+    }
+}
+
+fn no_such_restart(settings: &Settings) -> Option<&'static str> {
+    (settings.idle_restart == IdleRestart::Initial)
+        .then_some("a kernel halves the window once for each idle timeout: give idle_restart = \"halve\", or \"off\"")
+}
+
+fn no_such_size(settings: &Settings) -> Option<&'static str> {
+    (settings.packet_size < 128).then_some("is too small for a kernel's segments: give packet_size = \"128 B\" or more")
+}
+
+fn no_such_initial_window(settings: &Settings) -> Option<&'static str> {
+    (settings.initial_window > 255).then_some("is more than a kernel's receivers allow at the start: give 255 or less")
+}
+
+fn no_such_rto_min(settings: &Settings) -> Option<&'static str> {
+    (settings.rto_min < Span::from_millis(1) || settings.rto_min.picos() % Span::from_millis(1).picos() != 0)
+        .then_some("a route's rto_min is whole milliseconds: give 1 ms or more")
+}
+
+/// Headers of a segment that carries nothing but data: IPv4, TCP, and timestamps where they are in use.
+pub fn header(settings: &Settings) -> u64 {
+    if settings.timestamps { 52 } else { 40 }
+}
+
+/// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
+fn first_packet(settings: &Settings) -> u64 {
+    let sack = settings.recovery.wants_sack();
+    let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
+    40 + 4 + options + 4 * u64::from(settings.window_scaling)
+}
+
+/// What each host has beside what a scenario asks for, so that no default of the machine shows in results. Not all kernels have all of them.
+const ALWAYS: &[(&str, &str)] = &[
+    ("tcp_no_metrics_save", "1"),
+    ("tcp_no_ssthresh_metrics_save", "1"),
+    ("tcp_fastopen", "0"),
+    ("tcp_syncookies", "0"),
+    ("tcp_max_syn_backlog", "16384"),
+    ("tcp_mtu_probing", "0"),
+    ("tcp_min_snd_mss", "48"),
+    ("tcp_tw_reuse", "0"),
+    ("tcp_rfc1337", "0"),
+    ("tcp_thin_linear_timeouts", "0"),
+    ("tcp_autocorking", "1"),
+    ("tcp_app_win", "31"),
+    ("tcp_adv_win_scale", "1"),
+    ("tcp_shrink_window", "0"),
+    ("tcp_min_rtt_wlen", "300"),
+    ("tcp_max_reordering", "300"),
+    ("tcp_pacing_ss_ratio", "200"),
+    ("tcp_pacing_ca_ratio", "120"),
+    ("tcp_wmem", "4096 16384 4194304"),
+    ("tcp_limit_output_bytes", "1048576"),
+    ("tcp_reflect_tos", "0"),
+    ("tcp_retries2", "15"),
+    ("tcp_syn_retries", "6"),
+    ("tcp_synack_retries", "5"),
+    ("ip_no_pmtu_disc", "0"),
+];
+
+/// What a group's hosts are set to, of settings that no row refuses.
+pub fn hosts(settings: &Settings) -> HostSettings {
+    let always = ALWAYS.iter().map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true });
+    let asked = sysctls(settings).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
+    HostSettings {
+        sysctls: always.chain(asked).collect(),
+        ecn: ecn(settings),
+        route: RouteMetrics {
+            initcwnd: Some(settings.initial_window as u32),
+            cwnd_limit: (settings.cwnd_limit > 0).then_some(settings.cwnd_limit as u32),
+            rto_min: Some(settings.rto_min),
+            quickack: !settings.delayed_ack,
+        },
+        mtu: settings.packet_size,
+        tcp: Some(sockets(settings)),
+        datagrams: None,
+    }
+}
+
+/// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 asks and agrees, 2 agrees, 0 does neither.
+fn ecn(settings: &Settings) -> [u8; 2] {
+    match (settings.ecn, settings.receiver_ecn) {
+        (true, true) => [1, 2],
+        (true, false) => [1, 0],
+        (false, _) => [0, 0],
+    }
+}
+
+fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
+    let flag = |on: bool| u8::from(on).to_string();
+    let is_rack = settings.recovery == RecoveryName::Rack;
+    let (start, most, is_tuned) = receive_buffer(settings);
+    vec![
+        ("tcp_ecn_fallback", flag(settings.ecn_fallback)),
+        ("tcp_sack", flag(settings.recovery.wants_sack())),
+        ("tcp_dsack", flag(settings.recovery.wants_sack() && settings.dsack)),
+        ("tcp_recovery", flag(is_rack)),
+        ("tcp_early_retrans", if is_rack && settings.tlp { "3" } else { "0" }.to_owned()),
+        ("tcp_frto", if is_rack && settings.frto { "2" } else { "0" }.to_owned()),
+        ("tcp_reordering", settings.duplicate_threshold.to_string()),
+        ("tcp_timestamps", flag(settings.timestamps)),
+        ("tcp_window_scaling", flag(settings.window_scaling)),
+        ("tcp_slow_start_after_idle", flag(settings.idle_restart != IdleRestart::Off)),
+        ("tcp_comp_sack_nr", if is_rack && settings.compressed_sacks { "44" } else { "0" }.to_owned()),
+        ("tcp_moderate_rcvbuf", flag(is_tuned)),
+        ("tcp_rmem", format!("4096 {start} {most}")),
+    ]
+}
+
+/// The window that a receiver's buffer does not give by itself, in bytes: where acknowledgements say nothing of a buffer, or where the largest
+/// window is smaller than what the buffer may grow to. Such a buffer is not autotuned, since a kernel that tunes it forgets the clamp.
+fn window_clamp(settings: &Settings) -> Option<u64> {
+    let payload = u64::from(settings.packet_size) - header(settings);
+    let window = settings.max_window.saturating_mul(payload).min(1 << 28);
+    let most = match settings.receive_window {
+        ReceiveWindow::Any => u64::MAX,
+        ReceiveWindow::Fixed => settings.receive_buffer / 2,
+        ReceiveWindow::Autotuned => settings.receive_buffer_max / 2,
+    };
+    (window + payload <= most).then_some(window)
+}
+
+/// The buffer of receivers: at the start, at most, and whether it is autotuned. Half of it is window.
+fn receive_buffer(settings: &Settings) -> (u64, u64, bool) {
+    match (window_clamp(settings), settings.receive_window) {
+        (Some(window), _) => (4 * window, 4 * window, false),
+        (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.buffer_follows_reading),
+        (None, ReceiveWindow::Fixed | ReceiveWindow::Any) => (settings.receive_buffer, settings.receive_buffer, false),
+    }
+}
+
+fn sockets(settings: &Settings) -> SocketSettings {
+    SocketSettings {
+        congestion: control(settings).unwrap_or("reno"),
+        nodelay: !settings.nagle,
+        interactive: settings.interactive,
+        pacing: settings.pacing,
+        window_clamp: window_clamp(settings).map(|window| window as u32),
+        read_size: settings.read_size,
+    }
+}

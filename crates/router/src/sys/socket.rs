@@ -1,0 +1,410 @@
+//! Sockets of the namespace that the calling thread is in. None of these calls waits.
+//!
+//! Data is all zeros, and what is received is thrown away unread (`MSG_TRUNC`): only how much there is matters.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use ecnlab_units::Ecn;
+
+use super::call::{at_once, call};
+
+/// As much is written at once.
+const MOST: usize = 1 << 18;
+static ZEROS: [u8; MOST] = [0; MOST];
+
+/// Datagrams that are received at once.
+const AT_ONCE: usize = 32;
+
+/// A socket of TCP or of UDP.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+/// What a kernel tells of a connection: the head of its `struct tcp_info` (`linux/tcp.h`), in its units, as far as somebody reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TcpInfo {
+    pub state: u8,
+    /// Open, disorder, CWR, recovery, loss: 0 to 4.
+    pub ca_state: u8,
+    /// Timeouts of the segment that is outstanding.
+    pub retransmits: u8,
+    pub probes: u8,
+    pub backoff: u8,
+    /// Which options the handshake has agreed on; [`TcpInfo::uses_ecn`] and others.
+    pub options: u8,
+    pub scales: u8,
+    pub flags: u8,
+    pub rto_us: u32,
+    pub ato_us: u32,
+    pub snd_mss: u32,
+    pub rcv_mss: u32,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retrans: u32,
+    pub fackets: u32,
+    pub last_data_sent_ms: u32,
+    pub last_ack_sent_ms: u32,
+    pub last_data_recv_ms: u32,
+    pub last_ack_recv_ms: u32,
+    pub pmtu: u32,
+    pub rcv_ssthresh: u32,
+    pub rtt_us: u32,
+    pub rttvar_us: u32,
+    pub snd_ssthresh: u32,
+    pub snd_cwnd: u32,
+    pub advmss: u32,
+    pub reordering: u32,
+    pub rcv_rtt_us: u32,
+    pub rcv_space: u32,
+    pub total_retrans: u32,
+    pub pacing_rate: u64,
+    pub max_pacing_rate: u64,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub segs_out: u32,
+    pub segs_in: u32,
+    pub notsent_bytes: u32,
+    pub min_rtt_us: u32,
+    pub data_segs_in: u32,
+    pub data_segs_out: u32,
+    pub delivery_rate: u64,
+    pub busy_time_us: u64,
+    pub rwnd_limited_us: u64,
+    pub sndbuf_limited_us: u64,
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub dsack_dups: u32,
+    pub reord_seen: u32,
+    pub rcv_ooopack: u32,
+    pub snd_wnd: u32,
+}
+
+/// The states of a sender as [`TcpInfo::ca_state`] tells them.
+pub const CA_CWR: u8 = 2;
+pub const CA_LOSS: u8 = 4;
+
+impl TcpInfo {
+    pub fn uses_timestamps(&self) -> bool {
+        self.options & 1 != 0
+    }
+
+    pub fn uses_sack(&self) -> bool {
+        self.options & 2 != 0
+    }
+
+    pub fn uses_ecn(&self) -> bool {
+        self.options & 8 != 0
+    }
+}
+
+/// What a socket is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set<'a> {
+    /// An address that a connection which is over has used may be used again.
+    ReuseAddress,
+    CongestionControl(&'a str),
+    /// Short segments do not wait.
+    NoDelay,
+    /// Acknowledgements wait to ride on an answer.
+    Interactive,
+    /// Segments are spread over the round trip.
+    Paced,
+    /// The largest window that is offered, in bytes.
+    WindowClamp(u32),
+    /// Codepoint of datagrams.
+    Codepoint(Ecn),
+    /// Room for what is to be received, as far as the machine permits, in bytes.
+    ReceiveBuffer(u32),
+}
+
+impl Socket {
+    /// A socket of TCP.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn stream(is_v6: bool) -> io::Result<Socket> {
+        Socket::new(is_v6, libc::SOCK_STREAM)
+    }
+
+    /// A socket of UDP.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn datagrams(is_v6: bool) -> io::Result<Socket> {
+        Socket::new(is_v6, libc::SOCK_DGRAM)
+    }
+
+    fn new(is_v6: bool, kind: libc::c_int) -> io::Result<Socket> {
+        let family = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
+        // Safety: the descriptor is new and has no other owner.
+        Ok(Socket(unsafe { OwnedFd::from_raw_fd(call(libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0))?) }))
+    }
+
+    fn raw(&self) -> libc::c_int {
+        self.0.as_raw_fd()
+    }
+
+    /// # Errors
+    /// With the option, if the kernel refuses it.
+    pub fn set(&self, option: Set) -> io::Result<()> {
+        let done = match option {
+            Set::ReuseAddress => self.set_number(libc::SOL_SOCKET, libc::SO_REUSEADDR, 1),
+            Set::CongestionControl(name) => self.set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()),
+            Set::NoDelay => self.set_number(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
+            Set::Interactive => self.set_number(libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0),
+            // Any rate but the largest number has the kernel pace; this one limits nothing.
+            Set::Paced => self.set_number(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, -2),
+            Set::WindowClamp(bytes) => self.set_number(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
+            Set::Codepoint(ecn) => self.set_codepoint(ecn),
+            Set::ReceiveBuffer(bytes) => self.set_number(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes as i32),
+        };
+        done.map_err(|why| io::Error::new(why.kind(), format!("set a socket to {option:?}: {why}")))
+    }
+
+    fn set_codepoint(&self, ecn: Ecn) -> io::Result<()> {
+        let bits = match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+        match self.set_number(libc::IPPROTO_IP, libc::IP_TOS, bits) {
+            Ok(()) => Ok(()),
+            Err(_) => self.set_number(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, bits),
+        }
+    }
+
+    fn set_number(&self, level: libc::c_int, option: libc::c_int, value: i32) -> io::Result<()> {
+        self.set_bytes(level, option, &value.to_ne_bytes())
+    }
+
+    fn set_bytes(&self, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
+        // Safety: the value outlives the call and is as long as is said.
+        call(unsafe { libc::setsockopt(self.raw(), level, option, value.as_ptr().cast(), value.len() as libc::socklen_t) })?;
+        Ok(())
+    }
+
+    /// # Errors
+    /// If the address is taken, or not one of the namespace.
+    pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        let (bytes, length) = encode(address);
+        // Safety: the address outlives the call and is as long as is said.
+        call(unsafe { libc::bind(self.raw(), bytes.as_ptr().cast(), length) })?;
+        Ok(())
+    }
+
+    /// Begins to connect; of datagrams it is done with this.
+    ///
+    /// # Errors
+    /// If no route leads there.
+    pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        let (bytes, length) = encode(address);
+        // Safety: the address outlives the call and is as long as is said.
+        match call(unsafe { libc::connect(self.raw(), bytes.as_ptr().cast(), length) }) {
+            Err(why) if why.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// # Errors
+    /// If another socket listens there.
+    pub fn listen(&self) -> io::Result<()> {
+        // Safety: takes numbers alone. The kernel takes the backlog down to `net.core.somaxconn`.
+        call(unsafe { libc::listen(self.raw(), i32::from(u16::MAX)) })?;
+        Ok(())
+    }
+
+    /// A connection that has come, and from where.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
+        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // Safety: the kernel writes an address of at most that length.
+        let accepted = at_once(call(unsafe { libc::accept4(self.raw(), address.as_mut_ptr().cast(), &raw mut length, flags) }))?;
+        // Safety: all zeros are an address of no family; the kernel has written over them. The descriptor is new.
+        Ok(accepted.map(|accepted| unsafe { (Socket(OwnedFd::from_raw_fd(accepted)), decode(&address.assume_init())) }))
+    }
+
+    /// Sends up to so many zeros; with `more` the last short segment waits for what comes behind it. How many the kernel has taken; `None`
+    /// if it has no room.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub fn send(&self, bytes: u64, more: bool) -> io::Result<Option<u64>> {
+        let length = bytes.min(MOST as u64) as usize;
+        let flags = libc::MSG_NOSIGNAL | if more && length as u64 == bytes { libc::MSG_MORE } else { 0 };
+        // Safety: so many zeros are there.
+        let sent = at_once(call(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, flags) }))?;
+        Ok(sent.map(|sent| sent as u64))
+    }
+
+    /// Throws away up to so many received bytes. How many there were, 0 if the other side has sent all; `None` if there is nothing yet.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub fn discard(&self, at_most: u32) -> io::Result<Option<u64>> {
+        let (nowhere, length) = (std::ptr::null_mut(), at_most as usize);
+        // Safety: with MSG_TRUNC a stream's bytes are written nowhere (tcp(7)).
+        let read = at_once(call(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
+        Ok(read.map(|read| read as u64))
+    }
+
+    /// Throws away datagrams that have come; tells `each` where they came from and how much data they carried. Whether there may be more.
+    ///
+    /// # Errors
+    /// If the kernel has no memory.
+    pub fn discard_datagrams(&self, mut each: impl FnMut(SocketAddr, u64)) -> io::Result<bool> {
+        let mut addresses = [const { MaybeUninit::<libc::sockaddr_storage>::zeroed() }; AT_ONCE];
+        // Safety: all zeros are a header of no message.
+        let mut messages: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
+        for (message, address) in messages.iter_mut().zip(&mut addresses) {
+            message.msg_hdr.msg_name = address.as_mut_ptr().cast();
+            message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        }
+        let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
+        // Safety: there are so many headers, each with room for an address and none for data.
+        let came = call(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit) });
+        let came = at_once(came)?.unwrap_or(0) as usize;
+        for (message, address) in messages.iter().zip(&addresses).take(came) {
+            // Safety: all zeros are an address of no family; the kernel has written over them.
+            each(decode(unsafe { address.assume_init_ref() }), u64::from(message.msg_len));
+        }
+        Ok(came == AT_ONCE)
+    }
+
+    /// Says that nothing more is sent: a FIN goes behind all data.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub fn finish(&self) -> io::Result<()> {
+        // Safety: takes numbers alone.
+        call(unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) })?;
+        Ok(())
+    }
+
+    /// Bytes that the other side has not acknowledged, a FIN among them.
+    ///
+    /// # Errors
+    /// If it is no socket of TCP that has been connected.
+    pub fn unacknowledged(&self) -> io::Result<u32> {
+        let mut bytes: libc::c_int = 0;
+        // Safety: the call writes one number, which outlives it.
+        call(unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        Ok(bytes as u32)
+    }
+
+    /// The error that the socket has met since this was asked last, if any.
+    ///
+    /// # Errors
+    /// If it is no socket.
+    pub fn error(&self) -> io::Result<Option<io::Error>> {
+        let code = self.get::<libc::c_int>(libc::SOL_SOCKET, libc::SO_ERROR)?;
+        Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+    }
+
+    /// What the kernel tells of the connection; what an older kernel does not tell is zero.
+    ///
+    /// # Errors
+    /// If it is no socket of TCP.
+    pub fn info(&self) -> io::Result<TcpInfo> {
+        self.get(libc::IPPROTO_TCP, libc::TCP_INFO)
+    }
+
+    /// The congestion control in use.
+    ///
+    /// # Errors
+    /// If it is no socket of TCP.
+    pub fn congestion_control(&self) -> io::Result<String> {
+        let name: [u8; 16] = self.get(libc::IPPROTO_TCP, libc::TCP_CONGESTION)?;
+        Ok(String::from_utf8_lossy(name.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned())
+    }
+
+    fn get<T: Plain>(&self, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
+        let mut value = T::ZERO;
+        let mut length = size_of::<T>() as libc::socklen_t;
+        // Safety: the kernel writes at most `length` bytes, and any bytes are a `T`.
+        call(unsafe { libc::getsockopt(self.raw(), level, option, (&raw mut value).cast(), &raw mut length) })?;
+        Ok(value)
+    }
+}
+
+/// What any bytes are a value of.
+trait Plain: Copy {
+    const ZERO: Self;
+}
+
+impl Plain for libc::c_int {
+    const ZERO: Self = 0;
+}
+
+impl Plain for [u8; 16] {
+    const ZERO: Self = [0; 16];
+}
+
+impl Plain for TcpInfo {
+    // Safety: a structure of numbers.
+    const ZERO: Self = unsafe { std::mem::zeroed() };
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// An address as the kernel reads it, with its length.
+fn encode(address: SocketAddr) -> ([u8; 28], libc::socklen_t) {
+    let mut bytes = [0; 28];
+    bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            bytes[4..8].copy_from_slice(&ip.octets());
+            (bytes, 16)
+        }
+        IpAddr::V6(ip) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            bytes[8..24].copy_from_slice(&ip.octets());
+            (bytes, 28)
+        }
+    }
+}
+
+/// An address that the kernel has written.
+fn decode(storage: &libc::sockaddr_storage) -> SocketAddr {
+    // Safety: the storage is at least as long, all of it is initialised, and any bytes are bytes.
+    let bytes: &[u8; 28] = unsafe { &*std::ptr::from_ref(storage).cast() };
+    let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+    let ip = if storage.ss_family == libc::AF_INET6 as libc::sa_family_t {
+        IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[8..24]).expect("sixteen bytes")))
+    } else {
+        IpAddr::V4(Ipv4Addr::new(bytes[4], bytes[5], bytes[6], bytes[7]))
+    };
+    SocketAddr::new(ip, port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_the_same_on_the_way_back() {
+        for text in ["10.128.0.1:7000", "[fd00:8002::101]:65535"] {
+            let address: SocketAddr = text.parse().unwrap();
+            let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+            let (bytes, length) = encode(address);
+            let to: &mut [u8; 28] = unsafe { &mut *(&raw mut storage).cast() };
+            to[..length as usize].copy_from_slice(&bytes[..length as usize]);
+            assert_eq!(address, decode(&storage));
+        }
+    }
+}
