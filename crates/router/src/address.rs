@@ -14,6 +14,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ecnlab_sim::Toward;
+
 /// The side of a group that opens connections, or the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
@@ -36,7 +38,7 @@ pub enum Family {
 }
 
 /// A flow's place in its group: it has an address on each side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seat {
     pub group: u32,
     /// From 0.
@@ -99,18 +101,11 @@ pub fn seat(address: IpAddr) -> Option<(Seat, Side)> {
     (group < MOST_GROUPS && (1..=MOST_SEATS).contains(&number)).then(|| (Seat { group, number: number - 1 }, side))
 }
 
-/// The end of a flow that takes a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taker {
-    Sink,
-    Source,
-}
-
 /// The flow that a packet belongs to, and which of its ends takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whose {
     pub flow: u32,
-    pub taker: Taker,
+    pub toward: Toward,
 }
 
 /// The flows of a seat: of each direction of its connection.
@@ -190,8 +185,8 @@ impl Seats {
         }
         let flows = self.groups.get(from.group as usize)?.get(from.number as usize)?;
         let (mine, other) = if side == Side::Near { (flows.opened, flows.answers) } else { (flows.answers, flows.opened) };
-        let sent = mine.map(|flow| Whose { flow, taker: Taker::Sink });
-        let acknowledged = other.map(|flow| Whose { flow, taker: Taker::Source });
+        let sent = mine.map(|flow| Whose { flow, toward: Toward::Sink });
+        let acknowledged = other.map(|flow| Whose { flow, toward: Toward::Source });
         if carries { sent.or(acknowledged) } else { acknowledged.or(sent) }
     }
 }
@@ -228,8 +223,8 @@ mod tests {
         let mut seats = Seats::default();
         let here = seats.open(7, 3).unwrap();
         let [near, far] = [Side::Near, Side::Far].map(|side| Family::V4.address(here, side));
-        let sink = Some(Whose { flow: 7, taker: Taker::Sink });
-        let source = Some(Whose { flow: 7, taker: Taker::Source });
+        let sink = Some(Whose { flow: 7, toward: Toward::Sink });
+        let source = Some(Whose { flow: 7, toward: Toward::Source });
         assert_eq!([sink, sink], [true, false].map(|carries| seats.whose(near, far, carries)));
         assert_eq!([source, source], [true, false].map(|carries| seats.whose(far, near, carries)));
         assert_eq!([None, None], [seats.whose(near, near, true), seats.whose(far, far, true)]);
@@ -241,10 +236,10 @@ mod tests {
         let here = seats.open(4, 0).unwrap();
         assert_eq!(here, seats.answer(5, 4));
         let [near, far] = [Side::Near, Side::Far].map(|side| Family::V6.address(here, side));
-        assert_eq!(Some(Whose { flow: 4, taker: Taker::Sink }), seats.whose(near, far, true));
-        assert_eq!(Some(Whose { flow: 5, taker: Taker::Source }), seats.whose(near, far, false));
-        assert_eq!(Some(Whose { flow: 5, taker: Taker::Sink }), seats.whose(far, near, true));
-        assert_eq!(Some(Whose { flow: 4, taker: Taker::Source }), seats.whose(far, near, false));
+        assert_eq!(Some(Whose { flow: 4, toward: Toward::Sink }), seats.whose(near, far, true));
+        assert_eq!(Some(Whose { flow: 5, toward: Toward::Source }), seats.whose(near, far, false));
+        assert_eq!(Some(Whose { flow: 5, toward: Toward::Sink }), seats.whose(far, near, true));
+        assert_eq!(Some(Whose { flow: 4, toward: Toward::Source }), seats.whose(far, near, false));
     }
 
     #[test]

@@ -9,9 +9,14 @@
 #![deny(unsafe_code)]
 
 pub mod address;
+pub mod capture;
+pub mod clock;
+pub mod connection;
+pub mod drive;
 pub mod host;
 pub mod hosts;
 pub mod lateness;
 pub mod mapping;
 pub mod packet;
+pub mod slab;
 pub mod sys;

@@ -1,4 +1,4 @@
-//! A run that is recorded and traced at once.
+//! A run that is recorded and watched packet by packet at once.
 
 use ecnlab_transport::{Ack, Window};
 use ecnlab_units::{Span, Time};
@@ -10,14 +10,14 @@ use crate::probe::{AckDrop, Bin, Made, Probe, TimesOf, Touch};
 use crate::record::{Recorder, RecordingFull};
 use crate::trace::Tracer;
 
-/// A recorder and a tracer, each told what it listens to.
-pub struct Recorded {
+/// A recorder, and a probe that hears of links and packets, such as a tracer; each is told what it listens to.
+pub struct Recorded<T = Tracer> {
     pub recorder: Recorder,
-    pub tracer: Tracer,
+    pub tracer: T,
 }
 
-impl Probe for Recorded {
-    const LINKS: bool = true;
+impl<T: Probe> Probe for Recorded<T> {
+    const LINKS: bool = T::LINKS;
 
     fn link_added(&mut self, link: u32, spec: &LinkSpec) {
         self.tracer.link_added(link, spec);

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use ecnlab_units::Ecn;
 
-pub use ecn::write_ecn;
+pub use ecn::{write_echo, write_ecn};
 pub use transport::{Flags, Tcp, Upper};
 
 /// What a packet's headers say.
@@ -23,6 +23,8 @@ pub struct View {
     pub ecn: Ecn,
     /// Bytes of the whole packet.
     pub size: u32,
+    /// Where the header behind IP's begins.
+    pub upper_at: u32,
     /// Bytes behind all headers: of TCP and UDP what applications have written, of other packets all that IP carries.
     pub payload: u32,
     pub upper: Upper,
@@ -82,7 +84,7 @@ impl View {
         let carried = &bytes[ip.header..];
         let (upper, header) = if ip.later_fragment { (Upper::Fragment, 0) } else { transport::read(ip.protocol, carried, ip.fragment)? };
         let payload = (carried.len() - header) as u32;
-        Ok(View { from: ip.from, to: ip.to, ecn: ip.ecn, size: bytes.len() as u32, payload, upper })
+        Ok(View { from: ip.from, to: ip.to, ecn: ip.ecn, size: bytes.len() as u32, upper_at: ip.header as u32, payload, upper })
     }
 
     /// TCP's ports or UDP's, the sender's first.
@@ -141,6 +143,32 @@ mod tests {
                 assert_eq!(Ok(ecn), View::of(&bytes).map(|view| view.ecn));
             }
             assert!(segments().contains(&bytes), "and back to what it was");
+        }
+    }
+
+    #[test]
+    fn echoes_of_marks_are_written_and_tcp_s_checksum_follows() {
+        for mut bytes in segments() {
+            let before = bytes.clone();
+            let at = View::of(&bytes).unwrap().upper_at as usize;
+            let flags = |bytes: &[u8]| match View::of(bytes).unwrap().upper {
+                Upper::Tcp(tcp) => (tcp.flags.ece(), tcp.flags.cwr(), tcp.flags.ack()),
+                other => panic!("{other:?}"),
+            };
+            for (ece, cwr) in [(true, false), (true, true), (false, true)] {
+                write_echo(&mut bytes, at, ece, cwr);
+                assert_eq!((ece, cwr, true), flags(&bytes));
+                let packet = etherparse::PacketHeaders::from_ip_slice(&bytes).unwrap();
+                let tcp = packet.transport.unwrap().tcp().unwrap();
+                let sum = match packet.net.unwrap() {
+                    etherparse::NetHeaders::Ipv4(ip, _) => tcp.calc_checksum_ipv4(&ip, packet.payload.slice()),
+                    etherparse::NetHeaders::Ipv6(ip, _) => tcp.calc_checksum_ipv6(&ip, packet.payload.slice()),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(Ok(tcp.checksum), sum);
+            }
+            write_echo(&mut bytes, at, false, false);
+            assert_eq!(before, bytes);
         }
     }
 

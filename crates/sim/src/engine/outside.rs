@@ -18,6 +18,14 @@ impl<P: Probe> Simulation<P> {
         self.deadlines.next()
     }
 
+    /// Index into [`Network::groups`](crate::Network::groups) of a flow.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn group_of(&self, flow: u32) -> u32 {
+        self.flows[flow as usize].group
+    }
+
     /// A host's packet enters its route, now.
     ///
     /// # Panics

@@ -42,6 +42,17 @@ pub struct TraceSpec {
     pub links: Vec<String>,
 }
 
+impl TraceSpec {
+    /// Whether a link is to be traced.
+    pub fn chooses(&self, link: &LinkSpec) -> bool {
+        match (&self.links[..], self.format) {
+            ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, Buffer::Queue(_)),
+            ([], _) => true,
+            (names, _) => names.contains(&link.name.shown()) || names.contains(&link.name.label()),
+        }
+    }
+}
+
 /// A form of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
@@ -104,15 +115,6 @@ impl Tracer {
         self.catch_up(now);
     }
 
-    /// Whether a link is to be traced.
-    fn chooses(&self, link: &LinkSpec) -> bool {
-        match (&self.spec.links[..], self.spec.format) {
-            ([], TraceFormat::Pcapng { .. }) => matches!(link.buffer, Buffer::Queue(_)),
-            ([], _) => true,
-            (names, _) => names.contains(&link.name.shown()) || names.contains(&link.name.label()),
-        }
-    }
-
     /// Writes all transmissions that have begun meanwhile.
     #[inline]
     fn catch_up(&mut self, now: Time) {
@@ -134,7 +136,7 @@ impl Probe for Tracer {
     const LINKS: bool = true;
 
     fn link_added(&mut self, _link: u32, spec: &LinkSpec) {
-        let chosen = self.chooses(spec);
+        let chosen = self.spec.chooses(spec);
         self.traced.push(chosen);
         self.nodes.add_link(&spec.name);
         self.output.add_link(&spec.name, chosen);

@@ -66,14 +66,26 @@ impl PcapngWriter {
     /// Appends a packet by its headers, which may have been written before.
     #[inline]
     pub fn headers(&self, interface: u32, time: Time, headers: &Headers, out: &mut Vec<u8>) {
+        self.block(interface, time, headers.total(), out, |out| headers.write(self.keep, out));
+    }
+
+    /// Appends a packet as it is, from its IP header on.
+    pub fn bytes(&self, interface: u32, time: Time, packet: &[u8], out: &mut Vec<u8>) {
+        let kept = packet.len().min(self.keep as usize);
+        self.block(interface, time, packet.len() as u32, out, |out| out.extend_from_slice(&packet[..kept]));
+    }
+
+    /// Appends a packet of so many bytes, of which `write` appends those that are kept.
+    #[inline]
+    fn block(&self, interface: u32, time: Time, total: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let nanos = time.picos() / PICOS_PER_NANO;
-        let kept = self.keep.min(headers.total());
+        let kept = self.keep.min(total);
         let length = BEFORE_PACKET as u32 + kept.next_multiple_of(4) + 4;
-        let before = [block::ENHANCED_PACKET, length, interface, (nanos >> 32) as u32, nanos as u32, kept, headers.total()];
+        let before = [block::ENHANCED_PACKET, length, interface, (nanos >> 32) as u32, nanos as u32, kept, total];
         out.reserve(length as usize);
         out.extend_from_slice(before.map(u32::to_le_bytes).as_flattened());
         let start = out.len();
-        headers.write(self.keep, out);
+        write(out);
         pad(out, start);
         out.extend_from_slice(&length.to_le_bytes());
     }

@@ -1,0 +1,260 @@
+//! What the router knows of connections by watching them: round-trip times, and which segments are sent again.
+//!
+//! A round-trip time is measured as `pping` does (Nichols 2018), from TCP's timestamps (RFC 7323): a host's clock (TSval) on a packet
+//! with data, or a SYN or FIN, to the first echo of it (TSecr) that comes back. A router inside of a network sees a leg to either side and
+//! adds them up; ours has the hosts' own doors, so both legs, from the door into the network and back to the same door, are one
+//! measurement. Where a host has no timestamps, the handshake alone is measured: from its SYN to the answer, from that to the first
+//! acknowledgement.
+//!
+//! What queues are to see is the smallest of the last 10 to 20 seconds: waits in queues, those of the asking queue before all, and
+//! acknowledgements that were delayed are not part of it then.
+//!
+//! State is bounded: of each direction of a connection at most [`MOST_CLOCKS`] clocks wait for their echo, none longer than a minute.
+
+use ecnlab_units::{Span, Time};
+
+use crate::address::{Seat, Side};
+use crate::packet::Tcp;
+
+/// Clocks of a direction that wait for their echo.
+pub const MOST_CLOCKS: usize = 16;
+/// What has not come back by then does not come.
+const LONGEST: Span = Span::from_secs(60);
+/// Half of the longest time over which the smallest is taken.
+const WINDOW: Span = Span::from_secs(10);
+
+/// Connections by the seats of their flows.
+#[derive(Debug, Default)]
+pub struct Connections {
+    groups: Vec<Vec<Connection>>,
+}
+
+/// The connection of a seat: a new one takes the place of the one before.
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    ports: (u16, u16),
+    /// What each side has sent.
+    sides: [Sent; 2],
+}
+
+/// What a side has sent, and what came back of it.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    /// The sequence number behind all that was sent.
+    next: Option<u32>,
+    /// Clocks that wait for their echo, oldest first.
+    waiting: Vec<(u32, Time)>,
+    newest: Option<u32>,
+    /// When the SYN was sent that is not answered yet.
+    opened: Option<Time>,
+    smallest: Smallest,
+}
+
+/// The smallest of the last one or two windows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Smallest {
+    began: Time,
+    before: Option<Span>,
+    now: Option<Span>,
+}
+
+/// Whether a number comes before another, around zero.
+fn precedes(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Connections {
+    /// A packet comes from a host into the network; whether it brings data that was sent before.
+    pub fn entered(&mut self, seat: Seat, side: Side, tcp: &Tcp, payload: u32, now: Time) -> bool {
+        let connection = self.at(seat);
+        let ports = if side == Side::Near { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
+        if connection.ports != ports {
+            // What is known of the path outlives the connection.
+            let smallest = connection.sides.each_ref().map(|sent| sent.smallest);
+            *connection = Connection { ports, sides: smallest.map(|smallest| Sent { smallest, ..Sent::default() }) };
+        }
+        connection.sides[side as usize].send(tcp, payload, now)
+    }
+
+    /// A packet has come to the host at a side.
+    pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) {
+        let connection = self.at(seat);
+        let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
+        if connection.ports == ports {
+            connection.sides[side as usize].hear(tcp, now);
+        }
+    }
+
+    /// The round-trip time that a side's packets show to queues.
+    pub fn rtt(&self, seat: Seat, side: Side) -> Option<Span> {
+        let connection = self.groups.get(seat.group as usize)?.get(seat.number as usize)?;
+        let [near, far] = connection.sides.each_ref().map(|sent| sent.smallest.smallest());
+        if side == Side::Near { near.or(far) } else { far.or(near) }
+    }
+
+    fn at(&mut self, seat: Seat) -> &mut Connection {
+        let (group, number) = (seat.group as usize, seat.number as usize);
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, Vec::new);
+        }
+        let seats = &mut self.groups[group];
+        if seats.len() <= number {
+            seats.resize_with(number + 1, Connection::default);
+        }
+        &mut seats[number]
+    }
+}
+
+impl Sent {
+    fn send(&mut self, tcp: &Tcp, payload: u32, now: Time) -> bool {
+        let takes = payload + u32::from(tcp.flags.syn()) + u32::from(tcp.flags.fin());
+        if takes == 0 {
+            return false;
+        }
+        let end = tcp.seq.wrapping_add(takes);
+        let again = !tcp.flags.syn() && self.next.is_some_and(|next| precedes(tcp.seq, next));
+        if tcp.flags.syn() {
+            // The answer to a SYN that was sent twice may be to either (RFC 6298, section 3).
+            self.opened = (self.next != Some(end)).then_some(now);
+        }
+        self.next = Some(self.next.filter(|next| !tcp.flags.syn() && precedes(end, *next)).unwrap_or(end));
+        if let Some((clock, _)) = tcp.timestamps {
+            self.wait_for(clock, now);
+        }
+        again
+    }
+
+    fn wait_for(&mut self, clock: u32, now: Time) {
+        self.waiting.retain(|(_, since)| now.since(*since) < LONGEST);
+        let is_new = self.newest.is_none_or(|newest| precedes(newest, clock));
+        if is_new && self.waiting.len() < MOST_CLOCKS {
+            self.waiting.push((clock, now));
+            self.newest = Some(clock);
+        }
+    }
+
+    fn hear(&mut self, tcp: &Tcp, now: Time) {
+        let opened = self.opened.take();
+        let Some((_, echo)) = tcp.timestamps else {
+            if let Some(opened) = opened.filter(|_| tcp.flags.ack()) {
+                self.smallest.add(now.since(opened), now);
+            }
+            return;
+        };
+        if let Some(at) = self.waiting.iter().position(|(clock, _)| *clock == echo) {
+            let (_, since) = self.waiting[at];
+            // Those before it were not echoed, and will not be.
+            self.waiting.drain(..=at);
+            self.smallest.add(now.since(since), now);
+        }
+    }
+}
+
+impl Smallest {
+    fn add(&mut self, rtt: Span, now: Time) {
+        let since = now.since(self.began);
+        if since >= WINDOW {
+            self.before = self.now.filter(|_| since < WINDOW + WINDOW);
+            (self.now, self.began) = (None, now);
+        }
+        self.now = Some(self.now.map_or(rtt, |smallest| smallest.min(rtt)));
+    }
+
+    fn smallest(&self) -> Option<Span> {
+        self.before.into_iter().chain(self.now).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Flags;
+
+    const SEAT: Seat = Seat { group: 0, number: 3 };
+    const SYN: u16 = 2;
+    const ACK: u16 = 16;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn near(seq: u32, flags: u16, timestamps: Option<(u32, u32)>) -> Tcp {
+        Tcp { ports: (50_000, 80), seq, ack: 0, flags: Flags(flags), timestamps }
+    }
+
+    fn far(flags: u16, timestamps: Option<(u32, u32)>) -> Tcp {
+        Tcp { ports: (80, 50_000), seq: 0, ack: 0, flags: Flags(flags), timestamps }
+    }
+
+    #[test]
+    fn the_first_echo_of_a_clock_ends_a_round_trip() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(1, ACK, Some((100, 0))), 1448, ms(10));
+        connections.entered(SEAT, Side::Near, &near(1449, ACK, Some((100, 0))), 1448, ms(11));
+        connections.left(SEAT, Side::Near, &far(ACK, Some((7, 100))), ms(50));
+        connections.left(SEAT, Side::Near, &far(ACK, Some((8, 100))), ms(90));
+        assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Near));
+        assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Far), "whose own is not known");
+    }
+
+    #[test]
+    fn acknowledgements_alone_are_never_echoed_in_time() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Far, &far(ACK, Some((7, 0))), 0, ms(0));
+        connections.left(SEAT, Side::Far, &near(1, ACK, Some((9, 7))), ms(5000));
+        assert_eq!(None, connections.rtt(SEAT, Side::Far));
+    }
+
+    #[test]
+    fn without_timestamps_the_handshake_counts() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(1, SYN, None), 0, ms(0));
+        connections.entered(SEAT, Side::Far, &far(SYN | ACK, None), 0, ms(20));
+        connections.left(SEAT, Side::Near, &far(SYN | ACK, None), ms(41));
+        connections.entered(SEAT, Side::Near, &near(2, ACK, None), 1448, ms(41));
+        connections.left(SEAT, Side::Far, &near(2, ACK, None), ms(62));
+        connections.left(SEAT, Side::Near, &far(ACK, None), ms(90));
+        assert_eq!(Some(Span::from_millis(41)), connections.rtt(SEAT, Side::Near));
+        assert_eq!(Some(Span::from_millis(42)), connections.rtt(SEAT, Side::Far));
+    }
+
+    #[test]
+    fn the_smallest_is_forgotten_after_two_windows() {
+        let mut smallest = Smallest::default();
+        smallest.add(Span::from_millis(40), ms(1000));
+        smallest.add(Span::from_millis(90), ms(11_000));
+        assert_eq!(Some(Span::from_millis(40)), smallest.smallest());
+        smallest.add(Span::from_millis(80), ms(21_500));
+        assert_eq!(Some(Span::from_millis(80)), smallest.smallest());
+    }
+
+    #[test]
+    fn the_state_of_a_direction_is_bounded_and_aged() {
+        let mut sent = Sent::default();
+        (0..1000).for_each(|clock| sent.wait_for(clock, ms(u64::from(clock))));
+        assert_eq!(MOST_CLOCKS, sent.waiting.len());
+        sent.wait_for(2000, ms(120_000));
+        assert_eq!(vec![(2000, ms(120_000))], sent.waiting);
+    }
+
+    #[test]
+    fn what_lies_before_the_highest_number_is_sent_again() {
+        let mut connections = Connections::default();
+        let mut sends = |seq: u32, payload| connections.entered(SEAT, Side::Near, &near(seq, ACK, None), payload, ms(0));
+        let start = u32::MAX - 1000;
+        assert_eq!([false, false, true], [start, start.wrapping_add(1448), start].map(|seq| sends(seq, 1448)));
+        assert!(!sends(start.wrapping_add(2896), 0), "an acknowledgement is no data");
+        assert!(!sends(start.wrapping_add(2896), 1448));
+    }
+
+    #[test]
+    fn a_new_connection_of_the_seat_starts_anew_but_for_the_path() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(9000, SYN, Some((100, 0))), 0, ms(0));
+        connections.left(SEAT, Side::Near, &far(SYN | ACK, Some((1, 100))), ms(30));
+        let other = Tcp { ports: (50_001, 80), ..near(5, SYN, Some((90, 0))) };
+        assert!(!connections.entered(SEAT, Side::Near, &other, 0, ms(40)));
+        assert!(!connections.entered(SEAT, Side::Near, &Tcp { flags: Flags(ACK), seq: 6, ..other }, 100, ms(41)));
+        assert_eq!(Some(Span::from_millis(30)), connections.rtt(SEAT, Side::Near));
+    }
+}

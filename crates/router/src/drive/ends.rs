@@ -1,0 +1,93 @@
+//! What stands at the ends of flows: sockets, or whatever else does what applications ask for.
+
+use std::io;
+
+use ecnlab_sim::Told;
+use ecnlab_transport::Demand;
+use ecnlab_units::Time;
+
+use crate::address::Seat;
+use crate::host::Host;
+use crate::sys::{Poller, Ready};
+
+/// Tokens below this are the router's own, one for each host.
+pub const FIRST_TOKEN: u64 = 1 << 32;
+
+/// What an application asks its hosts for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wish {
+    /// A new connection from the near to the far side of the seat, or datagrams, and this to be sent over it. What was there before is
+    /// forgotten. `connection` counts those of the flow from 0.
+    Open { flow: u32, seat: Seat, connection: u32, demand: Demand },
+    /// This is to be sent from the far to the near side over the connection that flow `to` has opened.
+    Answer { flow: u32, seat: Seat, to: u32, demand: Demand },
+    /// This is to be sent too, over the flow's connection or as datagrams.
+    Produce { flow: u32, demand: Demand },
+}
+
+/// What stands at the ends of flows. It is asked in the router's thread and never waits.
+///
+/// An error ends the run; what befalls one connection is no error, but is counted.
+pub trait Ends {
+    /// # Errors
+    /// If the system refuses what a run cannot go on without.
+    fn wish(&mut self, wish: Wish, with: &mut With) -> io::Result<()>;
+
+    /// Something has come of a descriptor that was added with a token from [`FIRST_TOKEN`] on.
+    ///
+    /// # Errors
+    /// As above.
+    fn ready(&mut self, ready: Ready, with: &mut With) -> io::Result<()>;
+
+    /// When [`Ends::expire`] is to be called next.
+    fn due(&self) -> Option<Time> {
+        None
+    }
+
+    /// That time has come.
+    ///
+    /// # Errors
+    /// As above.
+    fn expire(&mut self, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The run is over: what is still to be told is told now.
+    ///
+    /// # Errors
+    /// As above.
+    fn finish(&mut self, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What ends work with.
+#[derive(Debug)]
+pub struct With<'a> {
+    /// The time of this turn of the loop, by which all in it happens.
+    pub now: Time,
+    pub poller: &'a Poller,
+    pub hosts: &'a [Host],
+    pub(super) told: &'a mut Vec<(u32, Told)>,
+}
+
+impl With<'_> {
+    /// Tells the engine something of a flow's hosts, at [`With::now`].
+    pub fn tell(&mut self, flow: u32, told: Told) {
+        self.told.push((flow, told));
+    }
+}
+
+/// Nothing at all: packets come from elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Ends for Nobody {
+    fn wish(&mut self, _wish: Wish, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn ready(&mut self, _ready: Ready, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! The loop: one thread that carries packets between hosts and the engine, and says what time it is.
+//!
+//! ```text
+//!     each turn   now = the clock, read once when the wait ends
+//!                 the engine goes on to now; what has arrived by then is written to its hosts, what applications ask for is done
+//!                 of every device that is ready packets are read, and enter the network at now
+//!                 sockets that are ready are served
+//!                 wait for a device, a socket, or the engine's next deadline
+//! ```
+//!
+//! **Which time a packet has.** All that a turn finds has the time at which the turn began, and everything of the engine's that was due by
+//! then has happened before it. So a packet that comes at the very time at which another leaves a queue finds that one gone, and two that
+//! come in one turn are at one time, in the order of their devices' readiness, and of each device in the order in which they were sent.
+//! Departures keep the engine's own times: a turn that is late delivers late and delays nothing behind it.
+//!
+//! A packet costs three calls to the system, one to wait, one to read, one to write, less where several are waiting.
+
+mod counts;
+mod ends;
+
+use std::io;
+use std::time::Duration;
+
+use ecnlab_sim::{Foreign, Happened, Probe, Simulation, Told, Toward};
+use ecnlab_transport::Role;
+use ecnlab_units::{Ecn, Span, Time};
+
+pub use self::counts::Counts;
+pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Wish, With};
+use crate::address::{Seats, Side, seat};
+use crate::capture::Tapped;
+use crate::clock::{Clock, nanos_until};
+use crate::connection::Connections;
+use crate::host::Host;
+use crate::lateness::Lateness;
+use crate::packet::{Upper, View, write_echo, write_ecn};
+use crate::slab::{About, Slab};
+use crate::sys::poll::Interest;
+use crate::sys::{Poller, Ready};
+
+/// Packets that are read of a device in one turn, at most.
+const BATCH: u32 = 32;
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As it does. Reading the clock is cheap, work takes time.
+    Real,
+    /// In a machine whose clock stands still while it works: each call to the system is dear, and the clock is read once a turn.
+    Virtual,
+}
+
+/// A network with hosts at its ends.
+pub struct Router<P: Probe, E> {
+    simulation: Simulation<P>,
+    ends: E,
+    carrier: Carrier,
+    poller: Poller,
+    pace: Pace,
+    clock: Clock,
+    told: Vec<(u32, Told)>,
+    /// What has happened, while it is dealt with; kept for its memory.
+    happened: Vec<Happened>,
+    ready: Vec<Ready>,
+}
+
+/// What carries packets between the engine and devices.
+struct Carrier {
+    hosts: Vec<Host>,
+    /// Of each group the hosts of both sides.
+    doors: Vec<[Option<u32>; 2]>,
+    /// Packets to read of each device in one turn: more where the last turn has not emptied it.
+    batches: Vec<u32>,
+    seats: Seats,
+    slab: Slab,
+    connections: Connections,
+    counts: Counts,
+    lateness: Lateness,
+}
+
+/// What a run leaves.
+pub struct Driven<P: Probe, E> {
+    pub simulation: Simulation<P>,
+    pub ends: E,
+    pub counts: Counts,
+    pub lateness: Lateness,
+}
+
+impl<P: Probe + Tapped, E: Ends> Router<P, E> {
+    /// With the hosts of all groups, whose largest packet has `largest` bytes.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn new(simulation: Simulation<P>, hosts: Vec<Host>, ends: E, largest: u32, pace: Pace) -> io::Result<Router<P, E>> {
+        let poller = Poller::new()?;
+        for (token, host) in (0..).zip(&hosts) {
+            poller.add(&host.tun, token, Interest::Read)?;
+        }
+        let carrier = Carrier::new(hosts, largest);
+        let (told, happened, ready) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Router { simulation, ends, carrier, poller, pace, clock: Clock::start(), told, happened, ready })
+    }
+
+    /// Goes on from time zero, which is now, to a time. `watch` is asked now and then, `every` so often at most, whether to.
+    ///
+    /// # Errors
+    /// What a device, the poller or the ends could not go on after.
+    pub fn run(&mut self, until: Time, every: Span, watch: &mut dyn FnMut(&mut Simulation<P>, &Counts) -> bool) -> io::Result<()> {
+        self.clock = Clock::start();
+        let (mut now, mut look) = (Time::ZERO, Time::ZERO + every);
+        loop {
+            self.turn(now)?;
+            if now >= look {
+                look = now + every;
+                if !watch(&mut self.simulation, &self.carrier.counts) {
+                    return Ok(());
+                }
+            }
+            if now >= until {
+                return Ok(());
+            }
+            self.wait(until.min(look), now)?;
+            now = self.clock.now();
+        }
+    }
+
+    /// Ends the run: hears what the ends have left to tell, and asks devices what they have dropped.
+    ///
+    /// # Errors
+    /// What the ends could not do, or if `/proc` cannot be read.
+    pub fn finish(mut self) -> io::Result<Driven<P, E>> {
+        let now = self.simulation.now();
+        self.ends.finish(&mut With { now, poller: &self.poller, hosts: &self.carrier.hosts, told: &mut self.told })?;
+        for (flow, told) in self.told.drain(..) {
+            self.simulation.tell(flow, told);
+        }
+        let Carrier { hosts, mut counts, lateness, .. } = self.carrier;
+        counts.overrun = hosts.iter().map(Host::dropped).sum::<io::Result<u64>>()?;
+        Ok(Driven { simulation: self.simulation, ends: self.ends, counts, lateness })
+    }
+
+    /// All that is to be done at a time.
+    fn turn(&mut self, now: Time) -> io::Result<()> {
+        self.carrier.counts.turns += 1;
+        self.simulation.advance_to(now);
+        self.settle(now)?;
+        let mut ready = std::mem::take(&mut self.ready);
+        for ready in ready.drain(..) {
+            if ready.token < FIRST_TOKEN {
+                self.carrier.read(ready.token as usize, &mut self.simulation, now)?;
+            } else {
+                self.ends.ready(ready, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+            }
+        }
+        self.ready = ready;
+        if self.ends.due().is_some_and(|due| due <= now) {
+            self.ends.expire(&mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+        }
+        self.settle(now)
+    }
+
+    /// Deals with what the engine has told and with what it has been told since, until neither has more to say.
+    fn settle(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            for (flow, told) in self.told.drain(..) {
+                self.simulation.tell(flow, told);
+            }
+            if let Some(tap) = self.simulation.probe_mut().tap() {
+                tap.write(now, &mut self.carrier.slab)?;
+            }
+            self.happened.extend(self.simulation.happened());
+            if self.happened.is_empty() {
+                return Ok(());
+            }
+            let mut happened = std::mem::take(&mut self.happened);
+            for happened in happened.drain(..) {
+                self.deal_with(happened, now)?;
+            }
+            self.happened = happened;
+        }
+    }
+
+    fn deal_with(&mut self, happened: Happened, now: Time) -> io::Result<()> {
+        let wish = match happened {
+            Happened::Arrived { ticket, at, ecn, ece, cwr, .. } => {
+                let written = if self.pace == Pace::Real { self.clock.now() } else { now };
+                self.carrier.lateness.add(written.since(at).picos() / 1_000);
+                return self.carrier.write(ticket, ecn, (ece, cwr), now);
+            }
+            Happened::Lost { ticket, .. } => {
+                self.carrier.slab.release(ticket);
+                return Ok(());
+            }
+            Happened::Copied { ticket } => {
+                self.carrier.slab.copied(ticket);
+                return Ok(());
+            }
+            Happened::Offered { link, .. } => return Err(io::Error::other(format!("link {link} waits in a queue that nobody serves"))),
+            Happened::Open { flow, connection, demand, .. } => {
+                let group = self.simulation.group_of(flow);
+                let seat = self.carrier.seats.open(flow, group).ok_or_else(|| io::Error::other(NO_SEAT))?;
+                Wish::Open { flow, seat, connection, demand }
+            }
+            Happened::Answer { flow, to, demand, .. } => Wish::Answer { flow, seat: self.carrier.seats.answer(flow, to), to, demand },
+            Happened::Produce { flow, demand, .. } => Wish::Produce { flow, demand },
+        };
+        self.ends.wish(wish, &mut with(now, &self.poller, &self.carrier, &mut self.told))
+    }
+
+    /// Waits for a device or a socket, until a time or the next deadline at most.
+    fn wait(&mut self, until: Time, now: Time) -> io::Result<()> {
+        let inside = self.simulation.next_deadline().map_or(until, |deadline| deadline.min(until));
+        let due = self.ends.due().map_or(inside, |due| due.min(inside));
+        let now = if self.pace == Pace::Real { self.clock.now() } else { now };
+        self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
+        self.ready.extend(self.poller.ready());
+        Ok(())
+    }
+}
+
+const NO_SEAT: &str = "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
+
+fn with<'a>(now: Time, poller: &'a Poller, carrier: &'a Carrier, told: &'a mut Vec<(u32, Told)>) -> With<'a> {
+    With { now, poller, hosts: &carrier.hosts, told }
+}
+
+impl Carrier {
+    fn new(hosts: Vec<Host>, largest: u32) -> Carrier {
+        let mut doors = Vec::new();
+        for (number, host) in (0..).zip(&hosts) {
+            let group = host.group as usize;
+            if doors.len() <= group {
+                doors.resize(group + 1, [None; 2]);
+            }
+            doors[group][host.side as usize] = Some(number);
+        }
+        Carrier {
+            batches: vec![1; hosts.len()],
+            hosts,
+            doors,
+            seats: Seats::default(),
+            // A packet that is longer than it may be is cut, which its own length then contradicts.
+            slab: Slab::new(largest as usize + 1),
+            connections: Connections::default(),
+            counts: Counts::default(),
+            lateness: Lateness::default(),
+        }
+    }
+
+    /// Reads packets of a host, which enter the network.
+    fn read<P: Probe>(&mut self, host: usize, simulation: &mut Simulation<P>, now: Time) -> io::Result<()> {
+        for _ in 0..self.batches[host] {
+            let (ticket, room) = self.slab.room();
+            let Some(length) = self.hosts[host].tun.read(room)? else {
+                self.batches[host] = 1;
+                return Ok(());
+            };
+            self.counts.read += 1;
+            let view = View::of(&room[..length]);
+            match view {
+                Ok(view) => self.enter(host, &view, ticket, simulation, now),
+                Err(why) => self.counts.count(why),
+            }
+        }
+        self.batches[host] = (2 * self.batches[host]).min(BATCH);
+        Ok(())
+    }
+
+    /// A packet that has been read enters the network, if it is a flow's.
+    fn enter<P: Probe>(&mut self, host: usize, view: &View, ticket: u32, simulation: &mut Simulation<P>, now: Time) {
+        let Some((foreign, about)) = self.foreign(host, view, ticket, now) else {
+            self.counts.stray += 1;
+            return;
+        };
+        self.slab.take(view.size as usize, about);
+        simulation.inject(&foreign);
+    }
+
+    fn foreign(&mut self, host: usize, view: &View, ticket: u32, now: Time) -> Option<(Foreign, About)> {
+        let (here, side) = seat(view.from)?;
+        let Host { group, side: from, .. } = self.hosts[host];
+        let whose = self.seats.whose(view.from, view.to, view.carries()).filter(|_| (group, from) == (here.group, side))?;
+        let to = self.doors[group as usize][side.other() as usize]?;
+        let ports = view.ports().unwrap_or_default();
+        let near_port = if side == Side::Near { ports.0 } else { ports.1 };
+        let tcp = match view.upper {
+            Upper::Tcp(tcp) => Some(tcp),
+            _ => None,
+        };
+        let retransmission = tcp.is_some_and(|tcp| self.connections.entered(here, side, &tcp, view.payload, now));
+        let flags = tcp.map(|tcp| tcp.flags).unwrap_or_default();
+        let role = match (flags.syn(), flags.fin(), view.carries() || whose.toward == Toward::Source) {
+            (true, ..) => Role::Syn,
+            (_, true, _) => Role::Fin,
+            (.., true) => Role::Plain,
+            _ => Role::Pure,
+        };
+        let foreign = Foreign {
+            flow: whose.flow,
+            toward: whose.toward,
+            size: view.size,
+            payload: if tcp.is_some() || view.ports().is_some() { view.payload } else { 0 },
+            retransmission,
+            ecn: view.ecn,
+            rtt: self.connections.rtt(here, side),
+            label: (near_port ^ near_port >> 8) as u8,
+            role,
+            ece: flags.ece(),
+            cwr: flags.cwr(),
+            ticket,
+        };
+        Some((foreign, About { to, upper: view.upper_at, tcp, seat: here }))
+    }
+
+    /// Gives a packet that has arrived to its host, as the path has left it.
+    fn write(&mut self, ticket: u32, ecn: Ecn, echo: (bool, bool), now: Time) -> io::Result<()> {
+        let About { to, upper, tcp, seat } = self.slab.about(ticket);
+        let host = &self.hosts[to as usize];
+        if let Some(tcp) = &tcp {
+            self.connections.left(seat, host.side, tcp, now);
+        }
+        let bytes = self.slab.bytes(ticket);
+        write_ecn(bytes, ecn);
+        if tcp.is_some() {
+            write_echo(bytes, upper as usize, echo.0, echo.1);
+        }
+        match host.tun.write(bytes) {
+            Ok(true) => self.counts.written += 1,
+            Ok(false) => self.counts.refused += 1,
+            Err(why) if why.kind() == io::ErrorKind::InvalidInput => self.counts.refused += 1,
+            Err(why) => return Err(why),
+        }
+        self.slab.release(ticket);
+        Ok(())
+    }
+}
