@@ -6,7 +6,7 @@ use ecnlab_sim::Told;
 use ecnlab_transport::Demand;
 use ecnlab_units::Time;
 
-use crate::address::Seat;
+use crate::address::{Seat, Side};
 use crate::host::Host;
 use crate::sys::{Poller, Ready};
 
@@ -21,8 +21,8 @@ pub enum Wish {
     Open { flow: u32, seat: Seat, connection: u32, demand: Demand },
     /// This is to be sent from the far to the near side over the connection that flow `to` has opened.
     Answer { flow: u32, seat: Seat, to: u32, demand: Demand },
-    /// This is to be sent too, over the flow's connection or as datagrams.
-    Produce { flow: u32, demand: Demand },
+    /// This is to be sent too, from a side of the seat, over its connection or as datagrams.
+    Produce { flow: u32, seat: Seat, side: Side, demand: Demand },
 }
 
 /// What stands at the ends of flows. It is asked in the router's thread and never waits.
@@ -38,6 +38,23 @@ pub trait Ends {
     /// # Errors
     /// As above.
     fn ready(&mut self, ready: Ready, with: &mut With) -> io::Result<()>;
+
+    /// A packet of TCP has been given to the host at a side of a seat.
+    ///
+    /// # Errors
+    /// As above.
+    fn received(&mut self, _seat: Seat, _side: Side, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The host at a side of a seat has sent data again, or has said that it has reduced its window (CWR), which is when its kernel knows
+    /// why it did.
+    ///
+    /// # Errors
+    /// As above.
+    fn sent(&mut self, _seat: Seat, _side: Side, _sent: Sent, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
 
     /// When [`Ends::expire`] is to be called next.
     fn due(&self) -> Option<Time> {
@@ -61,6 +78,15 @@ pub trait Ends {
     }
 }
 
+/// What a packet says of its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Its data, or some of it, was sent before.
+    pub again: bool,
+    /// CWR, on a packet that opens no connection.
+    pub reduced: bool,
+}
+
 /// What ends work with.
 #[derive(Debug)]
 pub struct With<'a> {
@@ -68,7 +94,8 @@ pub struct With<'a> {
     pub now: Time,
     pub poller: &'a Poller,
     pub hosts: &'a [Host],
-    pub(super) told: &'a mut Vec<(u32, Told)>,
+    /// What is told to the engine, at [`With::now`], in order.
+    pub told: &'a mut Vec<(u32, Told)>,
 }
 
 impl With<'_> {

@@ -26,7 +26,7 @@ use ecnlab_transport::Role;
 use ecnlab_units::{Ecn, Span, Time};
 
 pub use self::counts::Counts;
-pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Wish, With};
+pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Sent, Wish, With};
 use crate::address::{Seats, Side, seat};
 use crate::capture::Tapped;
 use crate::clock::{Clock, nanos_until};
@@ -76,6 +76,14 @@ struct Carrier {
     connections: Connections,
     counts: Counts,
     lateness: Lateness,
+}
+
+/// What came of reading a device.
+enum Read {
+    Enters(Foreign),
+    /// A packet that nobody can carry; it is counted.
+    Dropped,
+    Nothing,
 }
 
 /// What a run leaves.
@@ -147,7 +155,7 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
         let mut ready = std::mem::take(&mut self.ready);
         for ready in ready.drain(..) {
             if ready.token < FIRST_TOKEN {
-                self.carrier.read(ready.token as usize, &mut self.simulation, now)?;
+                self.read(ready.token as usize, now)?;
             } else {
                 self.ends.ready(ready, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
             }
@@ -157,6 +165,28 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
             self.ends.expire(&mut with(now, &self.poller, &self.carrier, &mut self.told))?;
         }
         self.settle(now)
+    }
+
+    /// Reads packets of a host, which enter the network.
+    fn read(&mut self, host: usize, now: Time) -> io::Result<()> {
+        for _ in 0..self.carrier.batches[host] {
+            let foreign = match self.carrier.read(host, now)? {
+                Read::Enters(foreign) => foreign,
+                Read::Dropped => continue,
+                Read::Nothing => {
+                    self.carrier.batches[host] = 1;
+                    return Ok(());
+                }
+            };
+            self.simulation.inject(&foreign);
+            let sent = Sent { again: foreign.retransmission, reduced: foreign.cwr && foreign.role != Role::Syn };
+            if sent != Sent::default() {
+                let (seat, side) = (self.carrier.slab.about(foreign.ticket).seat, self.carrier.hosts[host].side);
+                self.ends.sent(seat, side, sent, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+            }
+        }
+        self.carrier.batches[host] = (2 * self.carrier.batches[host]).min(BATCH);
+        Ok(())
     }
 
     /// Deals with what the engine has told and with what it has been told since, until neither has more to say.
@@ -185,7 +215,13 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
             Happened::Arrived { ticket, at, ecn, ece, cwr, .. } => {
                 let written = if self.pace == Pace::Real { self.clock.now() } else { now };
                 self.carrier.lateness.add(written.since(at).picos() / 1_000);
-                return self.carrier.write(ticket, ecn, (ece, cwr), now);
+                let About { to, tcp, seat, .. } = self.carrier.slab.about(ticket);
+                self.carrier.write(ticket, ecn, (ece, cwr), now)?;
+                let side = self.carrier.hosts[to as usize].side;
+                return match tcp {
+                    Some(_) => self.ends.received(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told)),
+                    None => Ok(()),
+                };
             }
             Happened::Lost { ticket, .. } => {
                 self.carrier.slab.release(ticket);
@@ -202,7 +238,10 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
                 Wish::Open { flow, seat, connection, demand }
             }
             Happened::Answer { flow, to, demand, .. } => Wish::Answer { flow, seat: self.carrier.seats.answer(flow, to), to, demand },
-            Happened::Produce { flow, demand, .. } => Wish::Produce { flow, demand },
+            Happened::Produce { flow, demand, .. } => {
+                let (seat, side) = self.carrier.seats.of(flow).expect("a flow sends more once it has opened a connection or answered one");
+                Wish::Produce { flow, seat, side, demand }
+            }
         };
         self.ends.wish(wish, &mut with(now, &self.poller, &self.carrier, &mut self.told))
     }
@@ -247,33 +286,24 @@ impl Carrier {
         }
     }
 
-    /// Reads packets of a host, which enter the network.
-    fn read<P: Probe>(&mut self, host: usize, simulation: &mut Simulation<P>, now: Time) -> io::Result<()> {
-        for _ in 0..self.batches[host] {
-            let (ticket, room) = self.slab.room();
-            let Some(length) = self.hosts[host].tun.read(room)? else {
-                self.batches[host] = 1;
-                return Ok(());
-            };
-            self.counts.read += 1;
-            let view = View::of(&room[..length]);
-            match view {
-                Ok(view) => self.enter(host, &view, ticket, simulation, now),
-                Err(why) => self.counts.count(why),
+    /// What a host has sent next.
+    fn read(&mut self, host: usize, now: Time) -> io::Result<Read> {
+        let (ticket, room) = self.slab.room();
+        let Some(length) = self.hosts[host].tun.read(room)? else { return Ok(Read::Nothing) };
+        self.counts.read += 1;
+        let view = match View::of(&room[..length]) {
+            Ok(view) => view,
+            Err(why) => {
+                self.counts.count(why);
+                return Ok(Read::Dropped);
             }
-        }
-        self.batches[host] = (2 * self.batches[host]).min(BATCH);
-        Ok(())
-    }
-
-    /// A packet that has been read enters the network, if it is a flow's.
-    fn enter<P: Probe>(&mut self, host: usize, view: &View, ticket: u32, simulation: &mut Simulation<P>, now: Time) {
-        let Some((foreign, about)) = self.foreign(host, view, ticket, now) else {
+        };
+        let Some((foreign, about)) = self.foreign(host, &view, ticket, now) else {
             self.counts.stray += 1;
-            return;
+            return Ok(Read::Dropped);
         };
         self.slab.take(view.size as usize, about);
-        simulation.inject(&foreign);
+        Ok(Read::Enters(foreign))
     }
 
     fn foreign(&mut self, host: usize, view: &View, ticket: u32, now: Time) -> Option<(Foreign, About)> {
