@@ -88,6 +88,7 @@ fn limit(of: &Composition) -> Limit {
     match &of.inside {
         Inside::Aqm { limit, .. } | Inside::Law { limit } => *limit,
         Inside::Queue(inner) => limit(inner),
+        Inside::Kernel(_) => panic!("a kernel's queue is none of the engine's"),
     }
 }
 

@@ -146,6 +146,10 @@ impl Scenario {
     #[pyo3(signature = (seed, watch = None, trace = None))]
     fn run(&self, py: Python<'_>, seed: i64, watch: Option<Py<PyAny>>, trace: Option<TraceTo>) -> PyResult<RunResult> {
         let seed = u64::try_from(seed).map_err(|_| PyValueError::new_err(format!("seed {seed} must not be negative")))?;
+        let needs_kernel = self.0.needs_kernel();
+        if !needs_kernel.is_empty() {
+            return Err(scenario_error(py, needs_kernel));
+        }
         let mut watch = Watch::new(watch);
         let (outcome, cpu_s) = py.detach(|| {
             let began = ThreadTime::now();

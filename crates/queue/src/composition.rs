@@ -1,8 +1,12 @@
 //! What a queue is made of: a discipline with its values, and what stands inside it.
 
+use std::sync::Arc;
+
 use ecnlab_units::{Level, Rate, Values};
 
-use crate::discipline::{Cbq, DualPi2, Fifo, FlowQueues, Frame, Limit, Queue, TokenBucket, cbq, dual, token_bucket};
+use crate::discipline::{
+    Cbq, DualPi2, Fifo, FlowQueues, Frame, KernelQueue, Limit, Outside, Queue, TokenBucket, cbq, dual, outside, token_bucket,
+};
 use crate::registry::{AqmEntry, DisciplineEntry, DisciplineKind, Line};
 
 /// A discipline with its values, and what stands inside it. The same composition makes any number of equal queues.
@@ -33,6 +37,8 @@ pub enum Inside {
     },
     /// Another queue.
     Queue(Box<Composition>),
+    /// A queue of a kernel, in which the packets wait.
+    Kernel(Arc<KernelQueue>),
 }
 
 /// An AQM with its values.
@@ -55,6 +61,20 @@ impl Composition {
         }
     }
 
+    /// A queue of a kernel.
+    pub fn of_kernel(queue: KernelQueue) -> Composition {
+        let discipline = &outside::ENTRY;
+        Composition { discipline, values: Values::defaults(discipline.parameters), inside: Inside::Kernel(Arc::new(queue)) }
+    }
+
+    /// The kernel's queue that it is, if it is one.
+    pub fn kernel(&self) -> Option<&KernelQueue> {
+        match &self.inside {
+            Inside::Kernel(queue) => Some(queue),
+            Inside::Aqm { .. } | Inside::Law { .. } | Inside::Queue(_) => None,
+        }
+    }
+
     /// The queue, for a link of this rate.
     ///
     /// # Panics
@@ -72,6 +92,7 @@ impl Composition {
             (DisciplineKind::FlowQueues(scheme), Inside::Aqm { aqm, limit }) => {
                 FlowQueues::new(scheme.plan(&self.values), *limit, || aqm.make(rate, *limit)).into()
             }
+            (DisciplineKind::Outside, Inside::Kernel(_)) => Outside::default().into(),
             _ => panic!("{} does not hold what stands inside it", self.discipline.name),
         }
     }
@@ -90,7 +111,7 @@ impl Composition {
     pub fn bands(&self) -> &'static [&'static str] {
         match &self.inside {
             Inside::Queue(inner) => inner.bands(),
-            Inside::Aqm { .. } | Inside::Law { .. } => self.discipline.bands,
+            Inside::Aqm { .. } | Inside::Law { .. } | Inside::Kernel(_) => self.discipline.bands,
         }
     }
 
@@ -98,7 +119,7 @@ impl Composition {
     pub fn aqm(&self) -> Option<&AqmChoice> {
         match &self.inside {
             Inside::Aqm { aqm, .. } => Some(aqm),
-            Inside::Law { .. } => None,
+            Inside::Law { .. } | Inside::Kernel(_) => None,
             Inside::Queue(inner) => inner.aqm(),
         }
     }
@@ -107,7 +128,7 @@ impl Composition {
     pub fn serves_l4s(&self) -> bool {
         match &self.inside {
             Inside::Queue(inner) => inner.serves_l4s(),
-            Inside::Aqm { .. } | Inside::Law { .. } => self.discipline.kind == DisciplineKind::Dual,
+            Inside::Aqm { .. } | Inside::Law { .. } | Inside::Kernel(_) => self.discipline.kind == DisciplineKind::Dual,
         }
     }
 
@@ -115,7 +136,7 @@ impl Composition {
     pub fn gauges(&self) -> usize {
         let inside = match &self.inside {
             Inside::Aqm { aqm, .. } => aqm.entry.gauges.len(),
-            Inside::Law { .. } => 0,
+            Inside::Law { .. } | Inside::Kernel(_) => 0,
             Inside::Queue(inner) => inner.gauges(),
         };
         self.discipline.gauges.len() + inside
@@ -130,7 +151,7 @@ impl Composition {
     pub fn marks(&self) -> Option<Level> {
         match &self.inside {
             Inside::Aqm { aqm, .. } => (aqm.entry.marks)(&aqm.values),
-            Inside::Law { .. } => (self.discipline.marks)(&self.values),
+            Inside::Law { .. } | Inside::Kernel(_) => (self.discipline.marks)(&self.values),
             Inside::Queue(inner) => inner.marks(),
         }
     }
@@ -146,6 +167,7 @@ impl AqmChoice {
 impl std::fmt::Debug for Composition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.discipline.name)?;
-        self.aqm().map_or(Ok(()), |aqm| write!(f, " {}", aqm.entry.name))
+        let inside = self.aqm().map(|aqm| aqm.entry.name).or(self.kernel().map(|queue| queue.name.as_str()));
+        inside.map_or(Ok(()), |name| write!(f, " {name}"))
     }
 }

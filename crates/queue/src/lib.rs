@@ -94,5 +94,5 @@ pub mod registry;
 
 pub use aqm::{Aqm, Arrival, Backlog, Cause, Departure, Expiry, Fate, Glimpse, Needs, Target, Victim, Wish};
 pub use composition::{AqmChoice, Composition, Inside};
-pub use discipline::{ByCause, Counters, Deed, Discipline, DualPi2, Fifo, FlowQueues, Frame, Limit, Queue, Take};
+pub use discipline::{ByCause, Counters, Deed, Discipline, DualPi2, Fifo, FlowQueues, Frame, KernelQueue, Limit, Outside, Queue, Take};
 pub use registry::Registry;

@@ -122,6 +122,8 @@ pub enum DisciplineKind {
     TokenBucket,
     /// A queue for each flow.
     FlowQueues(discipline::flow_queues::Scheme),
+    /// Packets that wait somewhere else.
+    Outside,
 }
 
 /// What a scenario may name.

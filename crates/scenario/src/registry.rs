@@ -219,7 +219,11 @@ fn queue_schema(known: &Registry) -> Json {
         }
     };
     let unnamed = table(&[("aqm", json!({ "oneOf": tables }), true)], queue::QUEUE.keys);
-    json!({ "anyOf": flat.chain(known.disciplines().iter().copied().map(discipline)).chain([unnamed]).collect::<Vec<_>>() })
+    let word = json!({ "type": "string", "minLength": 1 });
+    let free = json!({ "type": ["string", "number", "boolean"] });
+    let kernel = json!({ "type": "object", "additionalProperties": free, "properties": { "kernel": word }, "required": ["kernel"] });
+    let disciplines = known.disciplines().iter().copied().map(discipline);
+    json!({ "anyOf": flat.chain(disciplines).chain([unnamed, kernel]).collect::<Vec<_>>() })
 }
 
 /// Where the schema of a queue stands, which may stand inside another.

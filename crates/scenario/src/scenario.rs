@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecnlab_sim::{Counted, FlowSpec, Network, Template};
+use ecnlab_sim::{Buffer, Counted, FlowSpec, Network, Template};
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
@@ -82,6 +82,16 @@ impl Scenario {
             brought,
             warnings: reader.warnings,
         })
+    }
+
+    /// What of it needs a kernel, which the simulator has not: each with its place and the remedy.
+    pub fn needs_kernel(&self) -> Vec<Problem> {
+        let queues = self.network.links.iter().filter_map(|link| match &link.buffer {
+            Buffer::Queue(queue) if queue.of.kernel().is_some() => Some(link.name.shown()),
+            _ => None,
+        });
+        let say = "the simulator has no kernel: run it --on boxed, or give the queue an aqm";
+        queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned())).collect()
     }
 
     /// A key of what results depend on: the engine's sources, those of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.

@@ -216,3 +216,38 @@ fn an_override_reaches_the_aqm_in_its_table_and_a_flat_one_beside_the_buffer() {
     assert_eq!("link.l.queue.aqm.max_p", place);
     assert!(message.contains("link.l.queue.max_p"), "{message}");
 }
+
+#[test]
+fn a_queue_of_a_kernel_keeps_what_is_written_and_reads_back() {
+    let scenario = sound(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = true }"#);
+    let queue = serde_json::json!({ "kernel": "fq_pie", "limit": 1000, "target": "15ms", "ecn": true });
+    assert_eq!(queue, in_force(&scenario));
+    let again = Scenario::from_json(&scenario.resolved.to_string(), &[], &Registry::builtin(), &no_files).unwrap();
+    assert_eq!((scenario.hash(), &scenario.resolved), (again.hash(), &again.resolved));
+    let other = sound(r#"{ kernel = "fq_pie", limit = 1_000, target = "15ms", ecn = false }"#);
+    assert_ne!(scenario.hash(), other.hash());
+    let needs = scenario.needs_kernel();
+    assert_eq!((1, "link.l.queue.kernel"), (needs.len(), needs[0].place.as_str()));
+    assert!(needs[0].message.contains("--on boxed"));
+    assert!(sound(r#"{ aqm = "red", limit = 80 }"#).needs_kernel().is_empty());
+}
+
+#[test]
+fn what_no_kernel_s_queue_can_be_is_refused() {
+    let cases = [
+        (r#"{ kernel = "red", aqm = "red" }"#, "link.l.queue.aqm", "leave one of the two out"),
+        (r#"{ kernel = "red; reboot" }"#, "link.l.queue.kernel", "must be a kernel's name"),
+        (r#"{ kernel = 3 }"#, "link.l.queue.kernel", "must be a kernel's name"),
+        (r#"{ kernel = "red", limit = [1, 2] }"#, "link.l.queue.limit", "a word, a number, true or false"),
+        (r#"{ kernel = "red", "a-b" = 2 }"#, "link.l.queue.a-b", "letters, digits and underscores"),
+        (
+            r#"{ discipline = "tbf", rate = "1 Mbps", burst = "10 KB", queue = { kernel = "red" } }"#,
+            "link.l.queue.queue.kernel",
+            "in place of",
+        ),
+    ];
+    for (queue, place, part) in cases {
+        let (told, message) = only_problem(queue, &[]);
+        assert!(told == place && message.contains(part), "{queue}: {told}: {message}");
+    }
+}

@@ -116,6 +116,11 @@ impl Link {
         (begins, self.free_at)
     }
 
+    /// How long a packet of this size takes to send.
+    pub fn transmission_of(&self, size: u32) -> Span {
+        self.rate.transmission(size)
+    }
+
     /// Transmissions that begin from now on go at this rate.
     pub fn set_rate(&mut self, rate: Rate) {
         let fraction = u128::from(self.fraction) * u128::from(rate.bps()) / u128::from(self.rate.bps());

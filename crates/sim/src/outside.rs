@@ -48,7 +48,8 @@ pub struct Foreign {
     pub rtt: Option<Span>,
     /// Tells connections of one flow apart to queues.
     pub label: u8,
-    /// What it does to the connection, and its flags, for impairments that look at them.
+    /// What it does to the connection, and its flags, for impairments that look at them. One towards the sink that does nothing and carries
+    /// nothing is an acknowledgement of its sender, and no data.
     pub role: Role,
     pub ece: bool,
     pub cwr: bool,
@@ -65,8 +66,8 @@ pub enum Happened {
     Lost { ticket: u32, at: Time },
     /// A link has made a copy of a packet: one more `Arrived` or `Lost` comes for this ticket.
     Copied { ticket: u32 },
-    /// A packet has come to a queue that is outside too, and waits there until [`Simulation::released`](crate::Simulation::released) or
-    /// [`Simulation::dropped`](crate::Simulation::dropped).
+    /// A packet has come to a queue that is outside too ([`KernelQueue`](ecnlab_queue::KernelQueue)), and waits there until
+    /// [`Simulation::released`](crate::Simulation::released) or [`Simulation::dropped`](crate::Simulation::dropped).
     Offered { ticket: u32, at: Time, link: u32, ecn: Ecn },
     /// A new connection is to be opened in the flow's place, or datagrams begin, and this is to be sent over it. A connection that was there
     /// is forgotten. `connection` counts those of the flow from 0.

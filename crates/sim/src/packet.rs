@@ -174,7 +174,9 @@ impl Packet {
 
     /// A host's packet that enters the network. Its number is the ticket, below the bytes that it carries.
     pub fn of_foreign(foreign: &Foreign, origin: Origin, now: Time) -> Packet {
-        let bits = Bits::new(foreign.role, foreign.cwr, foreign.ece, foreign.retransmission).with(Bits::FOREIGN);
+        let is_bare = foreign.toward == Toward::Sink && foreign.role == Role::Plain && foreign.payload == 0;
+        let role = if is_bare { Role::Pure } else { foreign.role };
+        let bits = Bits::new(role, foreign.cwr, foreign.ece, foreign.retransmission).with(Bits::FOREIGN);
         let rtt_us = foreign.rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(NONE - 1)) as u32;
         let (bits, note) = match foreign.toward {
             Toward::Sink => (bits.with(origin.bits.0), rtt_us),

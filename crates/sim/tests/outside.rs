@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use common::told::{Act, Told as App, at, host, network, template};
 use common::{options, pipe};
-use ecnlab_sim::{FlowSpec, Foreign, Happened, Network, Off, Simulation, Told, Toward};
+use ecnlab_queue::{Composition, KernelQueue};
+use ecnlab_sim::{Buffer, FlowSpec, Foreign, Happened, ImpairmentSpec, Network, Off, Part, QueueSpec, Simulation, Told, Toward};
 use ecnlab_transport::application::{Event, Heading, Transfer};
 use ecnlab_transport::{Demand, SendCounters, Window};
 use ecnlab_units::{Ecn, Span, Time};
+use proptest::prelude::*;
 
 fn bulk(start: Time) -> Network {
     let flow = FlowSpec { opens: Some(Demand::ENDLESS), start, ..template(host(true)).flow };
@@ -93,7 +95,7 @@ fn an_application_s_wishes_go_to_hosts_outside_and_it_hears_of_them() {
     let heard: Arc<Mutex<Vec<(Time, Event)>>> = Arc::default();
     let app = App { members: vec![Heading::Against, Heading::Along], grows: false, act: exchange, heard: heard.clone() };
     let mut simulation = simulation(&network(&template(host(true)), Arc::new(app)).with_ends_outside());
-    let mut happened = |simulation: &mut Simulation<Off>| simulation.happened().collect::<Vec<_>>();
+    let happened = |simulation: &mut Simulation<Off>| simulation.happened().collect::<Vec<_>>();
     simulation.advance_to(at(150));
     // The flow with a row is number 0, and the one that carries requests comes after.
     assert_eq!(vec![Happened::Open { flow: 1, connection: 0, demand: Demand::open(100), at: at(100) }], happened(&mut simulation));
@@ -114,4 +116,127 @@ fn an_application_s_wishes_go_to_hosts_outside_and_it_hears_of_them() {
     let opened = [Event::Start, Event::Opened(0), Event::Delivered(0, 100), Event::Opened(1)];
     assert_eq!([&opened[..], &[Event::Acknowledged(1), Event::Delivered(1, 300)]].concat(), events);
     assert_eq!(vec![0.15], run.report.reals("flows", "transaction_mean_s"));
+}
+
+/// What a driver does.
+#[derive(Clone, Debug)]
+enum Step {
+    Advance(u64),
+    Inject {
+        against: bool,
+        toward: Toward,
+        size: u32,
+        payload: u32,
+        ecn: Ecn,
+        label: u8,
+    },
+    Tell {
+        against: bool,
+        told: Told,
+    },
+    /// Of the packets that wait in the kernel, by place.
+    Release(usize, Ecn),
+    Drop(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ecn = || prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    let toward = prop_oneof![Just(Toward::Sink), Just(Toward::Source)];
+    let told = prop_oneof![
+        Just(Told::Opened),
+        (0..3_000u64).prop_map(|bytes| Told::Delivered { bytes }),
+        Just(Told::Acknowledged),
+        (1..100u64).prop_map(|millis| Told::RoundTrip(Span::from_millis(millis))),
+        Just(Told::Window(Window { cwnd: 3.5, ssthresh: f64::INFINITY })),
+        Just(Told::Counters(SendCounters { sent: 7, timeouts: 1, ..SendCounters::default() })),
+    ];
+    let inject = (any::<bool>(), toward, 0..70_000u32, 0..70_000u32, ecn(), any::<u8>())
+        .prop_map(|(against, toward, size, payload, ecn, label)| Step::Inject { against, toward, size, payload, ecn, label });
+    let step = prop_oneof![
+        2 => (0..40_000u64).prop_map(Step::Advance),
+        4 => inject,
+        2 => (any::<bool>(), told).prop_map(|(against, told)| Step::Tell { against, told }),
+        2 => (any::<usize>(), ecn()).prop_map(|(place, ecn)| Step::Release(place, ecn)),
+        1 => any::<usize>().prop_map(Step::Drop),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// Exchanges over a lossy link with a kernel's queue.
+fn any_order() -> Network {
+    let act: Act = |event, now, calls| {
+        match event {
+            Event::Start | Event::Timer | Event::Delivered(1, _) => calls.open(0, Demand::open(100)),
+            Event::Delivered(0, _) => calls.answer(1, 0, Demand::closing(300)),
+            Event::Acknowledged(member) => calls.produce(member, Demand::open(50)),
+            _ => {}
+        }
+        matches!(event, Event::Start | Event::Timer).then(|| now + Span::from_millis(300))
+    };
+    let app = App { members: vec![Heading::Against, Heading::Along], grows: false, act, heard: Arc::default() };
+    let mut network = network(&template(host(true)), Arc::new(app));
+    let of = Composition::of_kernel(KernelQueue { name: "red".to_owned(), arguments: Vec::new() });
+    network.links[0].buffer = Buffer::Queue(Box::new(QueueSpec::new("l", of)));
+    network.links[1] = pipe(1_000, 5_000, 2);
+    network.links[1].impairment = ImpairmentSpec::of([Part::random_losses(0.2), Part::periodic_losses(5)]);
+    network.with_ends_outside()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_driver_does_and_in_whichever_order_every_packet_comes_back_once(steps in steps()) {
+        let network = any_order();
+        let mut simulation = simulation(&network);
+        let (mut injected, mut back, mut waiting) = (0u32, Vec::new(), Vec::new());
+        for step in steps {
+            match step {
+                Step::Advance(micros) => simulation.advance_to(simulation.now() + Span::from_micros(micros)),
+                Step::Inject { against, toward, size, payload, ecn, label } => {
+                    let foreign = Foreign { flow: u32::from(against), toward, size, payload, ecn, label, ticket: injected, ..Foreign::default() };
+                    simulation.inject(&foreign);
+                    injected += 1;
+                }
+                Step::Tell { against, told } => simulation.tell(u32::from(against), told),
+                Step::Release(..) | Step::Drop(_) if waiting.is_empty() => {}
+                Step::Release(place, ecn) => {
+                    let ticket = waiting.remove(place % waiting.len());
+                    prop_assert!(simulation.released(0, ticket, ecn) && !simulation.released(1, ticket, ecn));
+                }
+                Step::Drop(place) => {
+                    let ticket = waiting.remove(place % waiting.len());
+                    prop_assert!(simulation.dropped(0, ticket) && !simulation.dropped(0, ticket));
+                }
+            }
+            prop_assert!(simulation.next_deadline().is_none_or(|due| due >= simulation.now()));
+            for happened in simulation.happened() {
+                match happened {
+                    Happened::Arrived { ticket, .. } | Happened::Lost { ticket, .. } => back.push(ticket),
+                    Happened::Offered { ticket, link: 0, .. } => waiting.push(ticket),
+                    other => prop_assert!(matches!(other, Happened::Open { .. } | Happened::Answer { .. } | Happened::Produce { .. }), "{other:?}"),
+                }
+            }
+        }
+        // What is left in the kernel leaves; then all that is under way arrives before the end, but for what the slow pipe still has.
+        waiting.drain(..).for_each(|ticket| assert!(simulation.released(0, ticket, Ecn::NotEct)));
+        let before = simulation.now();
+        simulation.advance_to(before + Span::from_millis(1_500));
+        let (mut offered, mut left) = (Vec::new(), Vec::new());
+        for happened in simulation.happened() {
+            match happened {
+                Happened::Arrived { ticket, .. } | Happened::Lost { ticket, .. } => left.push(ticket),
+                Happened::Offered { ticket, .. } => offered.push(ticket),
+                _ => {}
+            }
+        }
+        back.extend(left);
+        back.sort_unstable();
+        let mut once = back.clone();
+        once.dedup();
+        prop_assert_eq!(&once, &back, "none comes back twice");
+        prop_assert!(offered.is_empty() && back.iter().all(|&ticket| ticket < injected));
+        // The end checks that none is lost or made.
+        simulation.finish();
+    }
 }

@@ -7,6 +7,7 @@ pub mod cbq;
 pub mod dual;
 pub mod fifo;
 pub mod flow_queues;
+pub mod outside;
 pub mod token_bucket;
 
 use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
@@ -15,6 +16,7 @@ pub use cbq::Cbq;
 pub use dual::DualPi2;
 pub use fifo::Fifo;
 pub use flow_queues::FlowQueues;
+pub use outside::{KernelQueue, Outside};
 pub use token_bucket::TokenBucket;
 
 use crate::aqm::{Cause, Glimpse};
@@ -175,6 +177,8 @@ queues! {
     TokenBucket(TokenBucket),
     /// A FIFO for each flow, in turns.
     FlowQueues(FlowQueues),
+    /// Packets that wait somewhere else.
+    Outside(Outside),
 }
 
 /// Asks a FIFO in place, since nearly every queue is one, and any other discipline by a call: shapers hold queues, so these calls recurse.

@@ -105,6 +105,12 @@ fn changing(reader: &mut Reader, given: &Given, keys: &ChangeKeys, name: &str, e
         );
         return None;
     }
+    if edge.queue.as_ref().is_some_and(|queue| queue.kernel().is_some()) && (keys.rate.is_some() || keys.state.is_some()) {
+        let key = if keys.rate.is_some() { "rate" } else { "state" };
+        let message = format!("link \"{name}\" has a kernel's queue, which goes on at the link's rate: leave {key} out, or give it an AQM");
+        reader.report(given, key, message);
+        return None;
+    }
     if keys.rate.is_some() && edge.given.gives("deliveries") {
         let message = format!("link \"{name}\" follows a trace of deliveries and has no rate to change: leave rate out");
         reader.report(given, "rate", message);

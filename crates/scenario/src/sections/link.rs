@@ -223,6 +223,10 @@ fn way<'a>(reader: &mut Reader, given: Given<'a>, mut reading: Reading) -> Way<'
     let keys = impairment::Settings::of(&reading.values);
     let impairments = impair::read(reader, &given, Some(keys));
     let deliveries = deliveries(reader, &given, &mut reading);
+    if deliveries.is_some() && queue.as_ref().is_some_and(|queue| queue.of.kernel().is_some()) {
+        let message = "stand beside a queue of a kernel, which lets packets go at the link's rate: leave one of the two out".to_owned();
+        reader.report(&given, DELIVERIES.key, message);
+    }
     Way { values: reading.values, given, queue, impairments, deliveries }
 }
 

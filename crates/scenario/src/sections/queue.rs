@@ -8,9 +8,15 @@
 //! queue = { discipline = "NAME", limit = 1000, aqm = { name = "red", min_th = 10, max_th = 30 } }
 //! queue = { discipline = "NAME", queue = { aqm = "red", limit = 120 } }
 //! ```
+//!
+//! A queue of a kernel is named as there, and all that stands beside its name is that kernel's to understand:
+//!
+//! ```toml
+//! queue = { kernel = "red", limit = 120000, min = 10000, max = 30000, avpkt = 1000, ecn = true }
+//! ```
 
 use ecnlab_queue::registry::{AqmEntry, DisciplineEntry, Holds};
-use ecnlab_queue::{AqmChoice, Composition, Inside, Limit, Registry};
+use ecnlab_queue::{AqmChoice, Composition, Inside, KernelQueue, Limit, Registry};
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Parameter, Values, parameters};
 use serde_json::{Map, Value as Json, json};
@@ -19,11 +25,14 @@ use super::Section;
 use super::link::MAX_PACKETS;
 use super::stray::{self, Home, belongs};
 use crate::read::{self, Given, Reader};
+use crate::tree::{Form, Node, Scalar, Tree};
 
 /// The table of the queue inside another, and how it is written.
 const INNER: &str = "queue";
 const INNER_EXAMPLE: &str = "{ aqm = \"droptail\", limit = 100 }";
 const LIMIT_EXAMPLE: &str = "limit = 120";
+/// The key that names a queue of a kernel.
+const KERNEL: &str = "kernel";
 /// What an unknown AQM may be.
 const BRING: &str = "; an AQM of your own comes with --aqm FILE:CLASS or load(..., aqms=[CLASS])";
 const MAX_BYTES: f64 = 1e13;
@@ -41,7 +50,7 @@ parameters! {
 pub const QUEUE: Section = Section {
     name: "link.queue",
     title: "The queue of a link",
-    doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }.",
+    doc: "An AQM, aqm = NAME, with its parameters and the buffer; or a discipline, discipline = NAME, with its parameters and an AQM inside, aqm = { name = NAME }; or a queue of the kernel that --on boxed runs, kernel = NAME, with that kernel's parameters.",
     keys: Buffering::PARAMETERS,
     tables: &[],
 };
@@ -90,6 +99,9 @@ fn required(parameters: &[Parameter]) -> String {
 
 /// Reads a queue's table.
 pub fn read(reader: &mut Reader, given: &Given) -> Option<Queue> {
+    if given.gives(KERNEL) {
+        return of_kernel(reader, given);
+    }
     let discipline = discipline(reader, given)?;
     match discipline.holds {
         Holds::Aqm(_) if is_flat(reader, given, discipline) => flat(reader, given, discipline),
@@ -194,12 +206,58 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
         }
         return None;
     };
+    if within.gives(KERNEL) {
+        let message = format!("a kernel's queue has the link for itself: write it in place of \"{}\"", discipline.name);
+        reader.report(&within, KERNEL, message);
+        return None;
+    }
     let inner = read(reader, &within);
     let (values, inner) = (values?, inner?);
     let mut described = super::described(&values);
     described.insert("discipline".to_owned(), json!(discipline.name));
     described.insert(INNER.to_owned(), Json::Object(inner.described));
     Some(Queue { of: Composition { discipline, values, inside: Inside::Queue(Box::new(inner.of)) }, described })
+}
+
+/// A queue of a kernel. Its parameters are words, numbers and flags, kept by name.
+fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
+    let before = reader.problems.len();
+    let name = given.node.text(KERNEL).filter(|name| is_name(name));
+    if name.is_none() {
+        reader.report(given, KERNEL, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
+    }
+    let mut parameters: Vec<(&str, &Scalar)> = Vec::new();
+    for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL) {
+        match written(key, node) {
+            Ok(scalar) => parameters.push((key, scalar)),
+            Err(message) => reader.report(given, key, message),
+        }
+    }
+    parameters.sort_by_key(|(key, _)| *key);
+    let name = name.filter(|_| reader.problems.len() == before)?;
+    let arguments = parameters.iter().map(|(key, scalar)| ((*key).to_owned(), scalar.text.clone())).collect();
+    let mut described: Map<String, Json> = parameters.iter().map(|(key, scalar)| ((*key).to_owned(), json_of_scalar(scalar))).collect();
+    described.insert(KERNEL.to_owned(), json!(name));
+    Some(Queue { of: Composition::of_kernel(KernelQueue { name: name.to_owned(), arguments }), described })
+}
+
+/// A parameter as a kernel may have it.
+fn written<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
+    match &node.value {
+        _ if matches!(key, "aqm" | "discipline" | INNER) => Err("stands beside kernel: leave one of the two out".to_owned()),
+        _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
+        Tree::Scalar(scalar) if scalar.form != Form::Other => Ok(scalar),
+        _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn json_of_scalar(scalar: &Scalar) -> Json {
+    let parsed = serde_json::from_str(&scalar.text).ok().filter(|_| scalar.form != Form::Text);
+    parsed.unwrap_or_else(|| json!(scalar.text))
 }
 
 /// The AQM inside a discipline and where its parameters stand: a table, a name alone, or the default.

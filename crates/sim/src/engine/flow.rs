@@ -139,7 +139,8 @@ impl Flow {
         if let (Endpoint::Outside(sender), Endpoint::Outside(before)) = (&mut sender, &self.sender) {
             sender.follow(before);
         }
-        if self.started {
+        // A host outside may have sent before anything was asked of it.
+        if self.started || self.is_outside() {
             self.past = Some(Box::new(Past { sent: self.counters(), min_rtt: self.min_rtt() }));
             self.connection = self.connection.wrapping_add(1);
         }

@@ -1,15 +1,18 @@
 //! Hosts outside: their packets come in and go out, and what applications ask for goes to them.
 
-use ecnlab_transport::Demand;
+use ecnlab_queue::{Cause, Discipline, Frame, Queue};
 use ecnlab_transport::application::Event;
-use ecnlab_units::Time;
+use ecnlab_transport::{Demand, Role};
+use ecnlab_units::{Ecn, Time};
 
 use super::Simulation;
+use super::path::launch;
+use crate::link::Waiting;
 use crate::measures::Delivery;
 use crate::network::Counted;
 use crate::outside::{Foreign, Happened, Told, Toward};
 use crate::packet::{NONE, Origin, Packet, PacketId};
-use crate::probe::Probe;
+use crate::probe::{MarkOrDrop, Probe};
 
 /// What a driver does.
 impl<P: Probe> Simulation<P> {
@@ -101,6 +104,60 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
+/// Queues that are outside too, such as a kernel's.
+impl<P: Probe> Simulation<P> {
+    /// A queue outside has been left by a packet, which goes over the link from now on; `ecn` is what the queue has made of its ECN field.
+    /// Says whether the packet waited there.
+    pub fn released(&mut self, link: u32, ticket: u32, ecn: Ecn) -> bool {
+        let Some(at) = self.queue_outside(link) else { return false };
+        let (now, queue, mut witness) = self.at_queue(at);
+        queue.measures.held(queue.discipline.len(), now);
+        let Queue::Outside(outside) = &mut queue.discipline else { return false };
+        let is_marked = |frame: &Waiting| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
+        let found = outside.release(|frame| witness.ticket(frame.packet) == ticket, is_marked, now);
+        let Some((frame, waited)) = found else { return false };
+        witness.release(&frame, ecn);
+        let transmission = self.links[link as usize].transmission_of(frame.size());
+        self.queues[at as usize].measures.departure(waited, 0, transmission);
+        self.at_link(link).tell_of_beginning(frame.packet, now);
+        launch(&mut self.links[link as usize], &mut self.packets, &mut self.deadlines, frame.packet, now, now);
+        true
+    }
+
+    /// A queue outside has dropped a packet. Says whether it waited there.
+    pub fn dropped(&mut self, link: u32, ticket: u32) -> bool {
+        let Some(at) = self.queue_outside(link) else { return false };
+        let (now, queue, mut witness) = self.at_queue(at);
+        queue.measures.held(queue.discipline.len(), now);
+        let Queue::Outside(outside) = &mut queue.discipline else { return false };
+        let Some(frame) = outside.lose(|frame| witness.ticket(frame.packet) == ticket) else { return false };
+        witness.lose(frame.packet, MarkOrDrop::Dropped(Cause::Early));
+        true
+    }
+
+    /// The number of a link's queue, if that is outside.
+    fn queue_outside(&self, link: u32) -> Option<u32> {
+        let at = self.links.get(link as usize)?.queue;
+        let queue = self.queues.get(at as usize)?;
+        matches!(queue.discipline, Queue::Outside(_)).then_some(at)
+    }
+
+    /// A queue has nothing to send; one that is outside is told of the packets that have come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn offer_outside(&mut self, at: u32) {
+        let Simulation { now, queues, packets, happened, .. } = self;
+        let queue = &mut queues[at as usize];
+        let (at, link) = (*now, queue.link);
+        if let Queue::Outside(outside) = &mut queue.discipline {
+            happened.extend(outside.newcomers().map(|frame| {
+                let packet = &packets[frame.packet];
+                Happened::Offered { ticket: packet.ticket(), at, link, ecn: packet.ecn }
+            }));
+        }
+    }
+}
+
 /// What becomes of packets, and what flows ask of their hosts.
 impl<P: Probe> Simulation<P> {
     /// A host's packet has reached the end of its route.
@@ -113,10 +170,12 @@ impl<P: Probe> Simulation<P> {
         if toward == Toward::Sink {
             let flow = &mut self.flows[packet.flow as usize];
             flow.received += 1;
-            let delay = self.now.since(packet.sent);
-            flow.measures.arrived(&Delivery { size: packet.size, new_bytes: 0, first_bytes: packet.first_bytes(), delay });
-            if flow.counted != Counted::Nowhere {
-                self.groups[flow.group as usize].delay.record(delay);
+            if packet.role() != Role::Pure {
+                let delay = self.now.since(packet.sent);
+                flow.measures.arrived(&Delivery { size: packet.size, new_bytes: 0, first_bytes: packet.first_bytes(), delay });
+                if flow.counted != Counted::Nowhere {
+                    self.groups[flow.group as usize].delay.record(delay);
+                }
             }
         }
         let (ece, cwr) = (bits.ece(), bits.cwr());

@@ -1,7 +1,7 @@
 //! A packet's way over links: through a pipe at once, through a measured queue by its AQM and its transmitter.
 
 use ecnlab_queue::{Cause, Deed, Discipline, Frame, Take};
-use ecnlab_units::Time;
+use ecnlab_units::{Ecn, Time};
 
 use super::flow::Flow;
 use super::{END, GroupCounts, Simulation};
@@ -115,6 +115,7 @@ impl<P: Probe> Simulation<P> {
             Take::Later(time) => {
                 deadlines.set(queue.deadline, now, later_than(time, now));
             }
+            Take::Empty if matches!(queue.discipline, ecnlab_queue::Queue::Outside(_)) => self.offer_outside(at),
             Take::Empty => {}
         }
     }
@@ -222,6 +223,20 @@ impl<P: Probe> Witness<'_, P> {
             self.touch(id, what);
             self.packets.take_ride(id);
             self.packets.release(id);
+        }
+    }
+
+    /// By what a host tells a packet of its own.
+    pub(super) fn ticket(&self, id: PacketId) -> u32 {
+        self.packets[id].ticket()
+    }
+
+    /// A packet leaves a queue outside, with this in its ECN field.
+    pub(super) fn release(&mut self, frame: &Waiting, ecn: Ecn) {
+        let packet = &mut self.packets[frame.packet];
+        packet.ecn = ecn;
+        if ecn == Ecn::Ce && frame.ecn() != Ecn::Ce && !packet.is_ack() {
+            self.touch(frame.packet, MarkOrDrop::Marked(Cause::Early));
         }
     }
 
