@@ -25,8 +25,7 @@ pub const PERIOD: u64 = 512;
 #[derive(Clone, Copy, Debug)]
 pub struct HostClock {
     tick: Span,
-    /// 2^64 / tick: a sender counts ticks many times for each acknowledgement, and a product costs less than a quotient.
-    ticks_in_2_64: u64,
+    quotient: Quotient,
     /// How far the clock has gone at time zero.
     phase: Span,
     wheel: bool,
@@ -34,11 +33,45 @@ pub struct HostClock {
     serves: bool,
 }
 
+/// What divides by the tick: a sender counts ticks many times for each acknowledgement, and a product costs less than a quotient.
+///
+/// ```text
+/// n / tick = n m / 2^(64 + s),  s the largest with 2^s < tick,  m = 2^(64 + s) / tick rounded up
+/// ```
+///
+/// The product is too large by less than n tick / 2^(64 + s), which is below one for n < 2^63, so that the quotient is exact
+/// (Granlund and Montgomery 1994, theorem 4.2).
+#[derive(Clone, Copy, Debug)]
+struct Quotient {
+    factor: u64,
+    shift: u8,
+    /// Numbers of no more than so many bits are divided by a product.
+    bits: u8,
+}
+
+impl Quotient {
+    fn of(tick: u64) -> Quotient {
+        if tick < 2 {
+            return Quotient { factor: 0, shift: 0, bits: 0 };
+        }
+        let shift = (tick - 1).ilog2();
+        let factor = (1u128 << (64 + shift)).div_ceil(u128::from(tick)) as u64;
+        Quotient { factor, shift: shift as u8, bits: 63 }
+    }
+
+    /// The quotient by what it was made of, unless the number has too many bits.
+    #[inline(always)]
+    fn divide(&self, number: u64) -> Option<u64> {
+        let product = (u128::from(number) * u128::from(self.factor)) >> 64;
+        (number >> self.bits == 0).then_some(product as u64 >> self.shift)
+    }
+}
+
 impl HostClock {
     /// A clock that has gone for `phase` at time zero, below [`PERIOD`] ticks.
     pub fn new(settings: &Settings, phase: Span) -> HostClock {
         let tick = settings.tick;
-        HostClock { tick, ticks_in_2_64: u64::MAX / tick.picos().max(1), phase, wheel: settings.timer_wheel, serves: false }
+        HostClock { tick, quotient: Quotient::of(tick.picos()), phase, wheel: settings.timer_wheel, serves: false }
     }
 
     /// A timer begins to be served, or has been (Linux __run_timers, which moves the wheel on before it calls).
@@ -52,26 +85,26 @@ impl HostClock {
     }
 
     /// Ticks that the clock has counted.
+    #[inline]
     pub fn ticks(&self, at: Time) -> u64 {
-        self.whole_ticks(at.picos() + self.phase.picos()).0
+        let picos = at.picos() + self.phase.picos();
+        self.quotient.divide(picos).unwrap_or_else(|| self.ticks_of_many(picos))
     }
 
     /// A span in ticks, rounded up.
+    #[inline]
     pub fn ticks_of(&self, span: Span) -> u64 {
-        let (ticks, left) = self.whole_ticks(span.picos());
-        ticks + u64::from(left > 0)
+        let rounded_up = span.picos().saturating_add(self.tick.picos() - 1);
+        self.quotient
+            .divide(rounded_up)
+            .unwrap_or_else(|| self.ticks_of_many(span.picos()) + u64::from(span.picos() % self.tick.picos() > 0))
     }
 
-    /// So many picoseconds in ticks, and what is left of them.
-    fn whole_ticks(&self, picos: u64) -> (u64, u64) {
-        let tick = self.tick.picos();
-        // Rounded down twice: at most two too few.
-        let mut ticks = ((u128::from(picos) * u128::from(self.ticks_in_2_64)) >> 64) as u64;
-        let mut left = picos - ticks * tick;
-        while left >= tick {
-            (ticks, left) = (ticks + 1, left - tick);
-        }
-        (ticks, left)
+    /// So many picoseconds in ticks, rounded down.
+    #[cold]
+    #[inline(never)]
+    fn ticks_of_many(&self, picos: u64) -> u64 {
+        picos / self.tick.picos()
     }
 
     /// Milliseconds that the clock has counted: what timestamps show (RFC 7323, section 5.4).

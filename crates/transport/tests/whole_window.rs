@@ -89,7 +89,10 @@ impl Host {
             self.response.observe(next, segments, row.echo, high);
         }
         if row.rtt.is_some() {
-            self.control.sampled(&mut self.window, rtt, &acked);
+            let micros = rtt.picos() / Span::from_micros(1).picos();
+            if self.control.counts(&self.window, micros, acked.now) {
+                self.control.look_for_end(&mut self.window, micros, &acked);
+            }
         }
         match row.event {
             Event::Grow => self.control.acknowledged(&mut self.window, &acked),

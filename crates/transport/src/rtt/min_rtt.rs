@@ -18,61 +18,67 @@ const WINDOW: Span = Span::from_secs(300);
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct MinRtt {
+    best: [Sample; 3],
     /// [`WINDOW`] in ticks.
     window: u64,
-    best: [Sample; 3],
+    /// For so long after the best one nothing is done about a sample above the third: it is not a quarter of the window in ticks.
+    calm: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// In ticks.
-    at: u64,
+    at: Time,
     /// In microseconds.
     rtt: u64,
 }
 
 impl MinRtt {
     pub fn new(clock: HostClock) -> MinRtt {
-        MinRtt { window: clock.ticks_of(WINDOW), best: [Sample { at: 0, rtt: u64::MAX }; 3] }
+        let window = clock.ticks_of(WINDOW);
+        let calm = clock.tick() * (window / 4).saturating_sub(1);
+        MinRtt { best: [Sample { at: Time::ZERO, rtt: u64::MAX }; 3], window, calm }
     }
 
-    /// The smallest, once there is a sample.
-    pub fn get(&self) -> Option<Span> {
-        let smallest = self.best[0].rtt;
-        (smallest < u64::MAX).then(|| Span::from_micros(smallest))
-    }
-
-    /// The same in whole microseconds; more than any before the first sample.
+    /// The smallest in whole microseconds; more than any before the first sample.
+    #[inline]
     pub fn micros(&self) -> u64 {
         self.best[0].rtt
     }
 
-    /// Takes a sample; one below a microsecond counts as a tick.
-    pub fn sample(&mut self, rtt: Span, now: Time, clock: &HostClock) {
-        let micros = Span::from_micros(1).picos();
-        let rtt = if rtt.picos() < micros { clock.tick() } else { rtt };
-        self.take(Sample { at: clock.ticks(now), rtt: rtt.picos() / micros });
+    /// Takes a sample in microseconds; one below a microsecond counts as a tick.
+    #[inline]
+    pub fn sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
+        if rtt <= self.best[2].rtt || now.since(self.best[0].at) >= self.calm {
+            self.take(rtt, now, clock);
+        }
     }
 
-    fn take(&mut self, new: Sample) {
-        let window = self.window;
-        let nothing_left = new.at - self.best[2].at > window;
+    #[inline(never)]
+    fn take(&mut self, rtt: u64, now: Time, clock: &HostClock) {
+        let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
+        let new = Sample { at: now, rtt };
+        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > self.window;
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],
             Some(0) => self.best = [new; 3],
             Some(place) => self.best[place..].fill(new),
             None => {}
         }
-        self.age(new, window);
+        self.age(new, clock);
+    }
+
+    /// Ticks from one sample to another.
+    fn ticks_to(&self, new: &Sample, known: &Sample, clock: &HostClock) -> u64 {
+        clock.ticks(new.at) - clock.ticks(known.at)
     }
 
     /// Samples that count no more make way, and later ones are kept in reserve.
-    fn age(&mut self, new: Sample, window: u64) {
-        let [best, second, third] = self.best.map(|known| known.at);
-        let since = new.at - best;
+    fn age(&mut self, new: Sample, clock: &HostClock) {
+        let [best, second, third] = self.best.map(|known| clock.ticks(known.at));
+        let (since, window) = (clock.ticks(new.at) - best, self.window);
         if since > window {
             self.move_up(new);
-            if new.at - self.best[0].at > window {
+            if self.ticks_to(&new, &self.best[0], clock) > window {
                 self.move_up(new);
             }
         } else if second == best && since > window / 4 {
@@ -101,9 +107,9 @@ mod tests {
     fn after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
         let (clock, mut min) = (clock(), MinRtt::new(clock()));
         for (second, millis) in samples {
-            min.sample(Span::from_millis(millis), Time::ZERO + Span::from_secs(second), &clock);
+            min.sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
         }
-        min.get()
+        (min.micros() < u64::MAX).then(|| Span::from_micros(min.micros()))
     }
 
     #[test]

@@ -118,6 +118,26 @@ impl Estimator {
         };
     }
 
+    /// The same of a round-trip time in microseconds of the host's clock.
+    pub fn sample_micros(&mut self, rtt: u64, now: Time, point: Point, settings: &Settings) {
+        let Arithmetic::Linux(linux) = &mut self.arithmetic else {
+            let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
+            return self.sample(Time::from_picos(sent), now, point, settings);
+        };
+        let rto = linux.sample(rtt, point.una, point.high, settings.rto_min);
+        self.rto = settings.tick * self.clock.ticks_of(rto);
+    }
+
+    /// So many smoothed round-trip times in whole microseconds, after the first sample.
+    #[inline]
+    pub fn round_trips_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
+        if let Arithmetic::Linux(linux) = &self.arithmetic {
+            let eighths = linux.smoothed_eighths();
+            return (eighths > 0).then_some(eighths * trips / 8);
+        }
+        self.smoothed(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
+    }
+
     /// The smoothed round-trip time, after the first sample.
     pub fn smoothed(&self, settings: &Settings) -> Option<Span> {
         let picos = match &self.arithmetic {

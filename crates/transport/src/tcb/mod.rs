@@ -500,7 +500,10 @@ impl Tcb {
     fn sample_control(&mut self, ack: &Ack, newly: u64, now: Time) {
         let acked = self.acked(ack, newly, now);
         if let Some(rtt) = acked.rtt {
-            self.control.sampled(&mut self.window, rtt, &acked);
+            let rtt = rtt.picos() / Span::from_micros(1).picos();
+            if self.control.counts(&self.window, rtt, now) {
+                self.control.look_for_end(&mut self.window, rtt, &acked);
+            }
         }
     }
 

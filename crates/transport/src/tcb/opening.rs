@@ -67,7 +67,7 @@ impl Tcb {
             _ => timestamps.then(|| Span::from_millis((self.millis(now) - echo).max(1))),
         };
         match sample.filter(|_| self.settings.handshake_sample) {
-            Some(sample) => self.take_round_trip(sample, sample, false, now),
+            Some(sample) => self.take_round_trip(sample, now),
             None => self.estimator.restart_at(RTO_AFTER_LOST_SYN),
         }
         if sent_again == 0 {

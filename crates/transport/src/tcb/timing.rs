@@ -23,6 +23,11 @@ impl Tcb {
         micros / MICROS_IN_A_MILLI
     }
 
+    /// Milliseconds in microseconds.
+    pub fn micros_in(&self, millis: u64) -> u64 {
+        millis * MICROS_IN_A_MILLI
+    }
+
     /// When the timer goes off that is set now.
     pub fn expiry(&self, now: Time, delay: Span) -> Time {
         self.estimator.clock().expiry(now, delay)
@@ -43,6 +48,12 @@ impl Tcb {
         self.estimator.timeout(&self.settings)
     }
 
+    /// So many smoothed round-trip times in whole microseconds, after the first sample.
+    #[inline]
+    pub fn round_trips_micros(&self, trips: u64) -> Option<u64> {
+        self.estimator.round_trips_micros(trips, &self.settings)
+    }
+
     /// The smoothed round-trip time, after the first sample.
     pub fn smoothed(&self) -> Option<Span> {
         self.estimator.smoothed(&self.settings)
@@ -53,24 +64,44 @@ impl Tcb {
         self.min_rtt.as_ref().map_or(u64::MAX, |min_rtt| min_rtt.micros())
     }
 
-    /// Takes a round-trip time into the estimate, and that of the last segment into the smallest unless its acknowledgement may have been
-    /// `delayed`. The back-off ends.
-    pub fn take_round_trip(&mut self, sample: Span, latest: Span, delayed: bool, now: Time) {
-        if let Some(min_rtt) = &mut self.min_rtt
-            && (!delayed || min_rtt.get().is_none_or(|smallest| latest <= smallest))
-        {
-            min_rtt.sample(latest, now, self.estimator.clock());
-        }
+    /// Takes a round-trip time into the estimate and the smallest one. The back-off ends.
+    pub fn take_round_trip(&mut self, sample: Span, now: Time) {
+        self.take_smallest(sample.picos() / Span::from_micros(1).picos(), false, now);
         let sent = Time::from_picos(now.picos().saturating_sub(sample.picos()));
         self.estimator.sample(sent, now, self.point(), &self.settings);
         self.estimator.end_backoff();
     }
 
-    /// Shows congestion control a round-trip time, with what is newly acknowledged.
-    pub fn show_round_trip(&mut self, ack: &Ack, rtt: Span, newly: u64, now: Time, out: &mut impl Output) {
+    /// Takes a round-trip time in microseconds, no longer than the host's clock has gone since the start, into the estimate, and that of the last
+    /// segment into the smallest unless its acknowledgement may have been `delayed`. The back-off ends.
+    pub fn take_round_trip_micros(&mut self, sample: u64, latest: u64, delayed: bool, now: Time) {
+        self.take_smallest(latest, delayed, now);
+        self.estimator.sample_micros(sample, now, self.point(), &self.settings);
+        self.estimator.end_backoff();
+    }
+
+    #[inline]
+    fn take_smallest(&mut self, latest: u64, delayed: bool, now: Time) {
+        if let Some(min_rtt) = &mut self.min_rtt
+            && (!delayed || latest <= min_rtt.micros())
+        {
+            min_rtt.sample(latest, now, self.estimator.clock());
+        }
+    }
+
+    /// Shows congestion control a round-trip time in microseconds, with what is newly acknowledged.
+    #[inline]
+    pub fn show_round_trip(&mut self, ack: &Ack, rtt: u64, newly: u64, now: Time, out: &mut impl Output) {
+        if self.control.counts(&self.window, rtt, now) {
+            self.show_slow_start(ack, rtt, newly, now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn show_slow_start(&mut self, ack: &Ack, rtt: u64, newly: u64, now: Time, out: &mut impl Output) {
         let acked = self.acked(ack, newly, now);
         let before = self.window;
-        self.control.sampled(&mut self.window, rtt, &acked);
+        self.control.look_for_end(&mut self.window, rtt, &acked);
         if self.window != before {
             out.window(&self.window);
         }

@@ -25,8 +25,8 @@ pub struct Usage {
     ends: u64,
     /// Most segments outstanding since the window was known to be in use.
     since_used: u64,
-    /// Until which tick of the clock it was.
-    used: u64,
+    /// Until when it was.
+    used: Time,
 }
 
 impl Usage {
@@ -57,17 +57,25 @@ impl Tcb {
         let Some(usage) = &mut self.usage else { return };
         let first = usage.ends == 0;
         usage.sent(outstanding, limited, una, high);
-        let ticks = self.estimator.clock().ticks(now);
         if first || usage.allows_growth(&self.window) {
-            (usage.since_used, usage.used) = (0, ticks);
+            (usage.since_used, usage.used) = (0, now);
             return;
         }
         usage.since_used = usage.since_used.max(outstanding);
-        let timeout = self.estimator.clock().ticks_of(self.estimator.timeout(&self.settings));
-        if self.settings.idle_restart != IdleRestart::Halve || ticks - usage.used < timeout {
+        if self.settings.idle_restart == IdleRestart::Halve {
+            self.come_down(open, least, now, out);
+        }
+    }
+
+    /// The window is not in use: after a whole timeout of that it comes down.
+    #[inline(never)]
+    fn come_down(&mut self, open: bool, least: u64, now: Time, out: &mut impl Output) {
+        let Some(usage) = &mut self.usage else { return };
+        let clock = self.estimator.clock();
+        if clock.ticks(now) - clock.ticks(usage.used) < clock.ticks_of(self.estimator.timeout(&self.settings)) {
             return;
         }
-        usage.used = ticks;
+        usage.used = now;
         if open {
             let needed = std::mem::take(&mut usage.since_used).max(least);
             let cwnd = self.window.cwnd as u64;
@@ -100,7 +108,7 @@ impl Tcb {
         if self.settings.window_validation == WindowValidation::LargestFlight
             && let Some(usage) = &mut self.usage
         {
-            usage.used = self.estimator.clock().ticks(now);
+            usage.used = now;
         }
     }
 
@@ -131,7 +139,7 @@ impl Tcb {
         }
         self.set_cwnd(cwnd.max(least), out);
         if let Some(usage) = &mut self.usage {
-            (usage.since_used, usage.used) = (0, self.estimator.clock().ticks(now));
+            (usage.since_used, usage.used) = (0, now);
         }
     }
 

@@ -97,8 +97,9 @@ pub trait CongestionControl {
         cwnd * self.loss_share()
     }
 
-    /// An acknowledgement brings a round-trip time, whether the window may grow or not: whether it counts, for HyStart too.
-    fn takes_sample(&mut self, _rtt: Span, _now: Time) -> bool {
+    /// An acknowledgement brings a round-trip time in microseconds, at least one, whether the window may grow or not: whether it counts, for
+    /// HyStart too.
+    fn takes_sample(&mut self, _rtt: u64, _now: Time) -> bool {
         true
     }
 
@@ -172,12 +173,20 @@ impl Control {
         self.hystart.is_some() || matches!(self.algorithm, Algorithm::WholeCubic(_))
     }
 
-    /// An acknowledgement brings a round-trip time, with `acked.segments` newly acknowledged, perhaps none: asked before the window grows, and
-    /// whether it may grow or not; not for the answer to a SYN. Slow start may end here by the threshold.
-    pub fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
-        let counts = each!(&mut self.algorithm, algorithm => algorithm.takes_sample(rtt, acked.now));
-        if let (true, Some(hystart)) = (counts, &mut self.hystart) {
-            hystart.sampled(window, rtt, acked);
+    /// An acknowledgement brings a round-trip time in microseconds: asked before the window grows, and whether it may grow or not; not for the
+    /// answer to a SYN. Returns whether HyStart is to look at it.
+    #[inline]
+    pub fn counts(&mut self, window: &Window, rtt: u64, now: Time) -> bool {
+        let rtt = rtt.max(1);
+        let counts = each!(&mut self.algorithm, algorithm => algorithm.takes_sample(rtt, now));
+        counts && self.hystart.as_mut().is_some_and(|hystart| hystart.counts(window, rtt))
+    }
+
+    /// HyStart looks at a round-trip time that counts, with `acked.segments` newly acknowledged, perhaps none. Slow start may end here by the
+    /// threshold.
+    pub fn look_for_end(&mut self, window: &mut Window, rtt: u64, acked: &Acked) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.look(window, rtt.max(1), acked);
         }
     }
 }
@@ -226,11 +235,6 @@ impl CongestionControl for Control {
     fn resumed(&mut self, now: Time, last_sent: Time) {
         each!(&mut self.algorithm, algorithm => algorithm.resumed(now, last_sent));
     }
-}
-
-/// A round-trip time in whole microseconds, at least one.
-fn micros_of(rtt: Span) -> u64 {
-    (rtt.picos() / Span::from_micros(1).picos()).max(1)
 }
 
 #[cfg(test)]

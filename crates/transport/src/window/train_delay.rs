@@ -16,7 +16,7 @@
 
 use ecnlab_units::{Span, Time};
 
-use super::{Acked, Window, micros_of};
+use super::{Acked, Window};
 use crate::clock::HostClock;
 use crate::settings::Settings;
 
@@ -69,13 +69,15 @@ impl TrainDelay {
         TrainDelay { clock, paced: settings.pacing, payload, base: u64::MAX, found: false, round: Round::new(0, 0) }
     }
 
-    /// Takes a round-trip time; may end slow start.
-    pub fn sampled(&mut self, window: &mut Window, rtt: Span, acked: &Acked) {
-        let rtt = micros_of(rtt);
+    /// Takes a round-trip time in microseconds; returns whether it is to be looked at.
+    #[inline]
+    pub fn counts(&mut self, window: &Window, rtt: u64) -> bool {
         self.base = self.base.min(rtt);
-        if self.found || !window.in_slow_start() {
-            return;
-        }
+        !self.found && window.in_slow_start()
+    }
+
+    /// Looks at a round-trip time; may end slow start.
+    pub fn look(&mut self, window: &mut Window, rtt: u64, acked: &Acked) {
         let now = self.clock.micros(acked.now);
         if acked.una > self.round.ends {
             self.round = Round::new(acked.high, now);
@@ -154,7 +156,9 @@ mod tests {
             self.now += Span::from_micros(after_micros);
             let (now, rtt) = (self.now, Span::from_millis(rtt_millis));
             let acked = Acked { segments: 1, now, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, una: self.una, high: 1000 };
-            self.hystart.sampled(&mut self.window, rtt, &acked);
+            if self.hystart.counts(&self.window, 1000 * rtt_millis) {
+                self.hystart.look(&mut self.window, 1000 * rtt_millis, &acked);
+            }
             self.window.in_slow_start()
         }
 

@@ -67,8 +67,8 @@ pub struct Rack {
     delivered: u64,
     /// Of these the response to marks has been shown so many.
     observed: u64,
-    /// What the acknowledgement at hand echoes, in milliseconds of the host's clock.
-    echoed: u64,
+    /// When what the acknowledgement at hand echoes was sent.
+    echoed: Time,
     probe: Probe,
     reordering: Reordering,
     board: Board,
@@ -132,7 +132,7 @@ impl Rack {
             timeouts: 0,
             pending: None,
             probe_is_due: false,
-            echoed: 0,
+            echoed: Time::ZERO,
             // The handshake counts.
             delivered: u64::from(settings.syn()),
             observed: u64::from(settings.syn()),

@@ -1,6 +1,6 @@
 //! What an acknowledgement brings: what is sacked, acknowledged and reported to have come twice, and the round-trip times that it shows.
 
-use ecnlab_units::{Span, Time};
+use ecnlab_units::Time;
 
 use super::Rack;
 use super::board::Record;
@@ -66,6 +66,17 @@ impl News {
     }
 }
 
+/// Sorts a few blocks, the lowest first.
+fn sort(blocks: &mut [(u64, u64, bool)]) {
+    for at in 1..blocks.len() {
+        let mut place = at;
+        while place > 0 && blocks[place] < blocks[place - 1] {
+            blocks.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
 impl Rack {
     /// Before anything of an acknowledgement is looked at.
     #[inline(always)]
@@ -101,7 +112,7 @@ impl Rack {
     /// Takes in what stands on an acknowledgement, up to what is sacked.
     #[inline(always)]
     pub(super) fn look_at(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time) {
-        self.echoed = tcb.millis(ack.echo);
+        self.echoed = ack.echo;
         if ack.next >= tcb.una() {
             news.window_update = tcb.is_window_update(ack);
             tcb.advance_partly(ack.next);
@@ -135,7 +146,7 @@ impl Rack {
             }
         }
         let blocks = &mut blocks[..count];
-        blocks.sort_unstable();
+        sort(blocks);
         let known = self.board.know(blocks);
         let min_rtt = tcb.min_rtt_micros();
         for &mut (from, to, report) in blocks {
@@ -215,7 +226,6 @@ impl Rack {
     /// Takes all before `ack.next` off the board, with the round-trip times that this shows.
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
         let micros = tcb.micros(now);
-        let echo = self.echoed;
         let min_rtt = tcb.min_rtt_micros();
         while self.board.base() < ack.next {
             let end = self.board.base() + 1;
@@ -234,7 +244,7 @@ impl Rack {
             news.arrived(end, &record);
             if self.rules.sack {
                 self.delivered += 1;
-                let spurious = self.rules.timestamps && record.ever_resent && echo < tcb.millis_of(record.sent);
+                let spurious = self.rules.timestamps && record.ever_resent && tcb.millis(self.echoed) < tcb.millis_of(record.sent);
                 if !spurious {
                     self.reordering.arrived(end, &record, micros, min_rtt);
                 }
@@ -246,7 +256,7 @@ impl Rack {
         // Nothing else has arrived since it was sent: its acknowledgement may have waited for more (Linux FLAG_ACK_MAYBE_DELAYED).
         let since = news.newest.map(|(_, _, delivered)| self.delivered - delivered);
         let delayed = news.short && news.acked == 1 && news.sacked_before == 0 && since == Some(1);
-        let sampled = self.take_sample(tcb, ack, news, delayed, now, out);
+        let sampled = self.take_sample(tcb, ack, news, delayed, (now, micros), out);
         if news.acked > 0 {
             news.sets_timer = true;
             if self.rules.sack {
@@ -270,29 +280,40 @@ impl Rack {
 
     /// Takes the round-trip time that an acknowledgement shows, if it shows one: of what was sent once by when that was, of what was sent again by
     /// its timestamp (Linux tcp_ack_update_rtt). Congestion control hears of the last segment's.
-    fn take_sample(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, delayed: bool, now: Time, out: &mut impl Output) -> bool {
+    fn take_sample(
+        &mut self,
+        tcb: &mut Tcb,
+        ack: &Ack,
+        news: &News,
+        delayed: bool,
+        (now, micros): (Time, u64),
+        out: &mut impl Output,
+    ) -> bool {
         let of_acked = news.acked_sent.filter(|_| !news.resent_acked);
-        let micros = tcb.micros(now);
-        let span = |sent: u64| Span::from_micros(micros - sent);
-        let last = news.sacked_sent.or(of_acked).map(|(_, last)| span(last));
-        let first = of_acked.or(news.sacked_sent).map(|(first, _)| span(first));
+        let last = news.sacked_sent.or(of_acked).map(|(_, last)| micros - last);
+        let first = of_acked.or(news.sacked_sent).map(|(first, _)| micros - first);
         let (sample, latest) = match (first, last) {
             (Some(first), Some(last)) => (first, last),
-            _ if self.rules.timestamps && news.acked > 0 => {
-                let shown = Span::from_millis((tcb.millis(now) - tcb.millis(ack.echo)).max(1));
-                (shown, shown)
-            }
+            _ if self.rules.timestamps && news.acked > 0 => self.round_trip_shown(tcb, ack, now),
             _ => return false,
         };
-        tcb.take_round_trip(sample, latest, delayed, now);
+        tcb.take_round_trip_micros(sample, latest, delayed, now);
         tcb.show_round_trip(ack, latest, news.acked, now, out);
         true
+    }
+
+    /// The round-trip time that the timestamp shows, in microseconds: as an estimate takes it, from no earlier than the start, and as it is.
+    #[inline(never)]
+    fn round_trip_shown(&self, tcb: &Tcb, ack: &Ack, now: Time) -> (u64, u64) {
+        let shown = tcb.micros_in((tcb.millis(now) - tcb.millis(ack.echo)).max(1));
+        (shown.min(tcb.micros(now) - tcb.micros(Time::ZERO)), shown)
     }
 }
 
 /// Without SACK blocks.
 impl Rack {
     /// A duplicate stands for a segment that has arrived.
+    #[inline(never)]
     pub(super) fn count_duplicate(&mut self, duplicates: u64) {
         if duplicates == 0 {
             return;

@@ -55,7 +55,7 @@ impl Rack {
     /// Sends new segments as far as the window allows.
     pub(super) fn push(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (most, cwnd) = (tcb.most_burst(), tcb.window().cwnd as u64);
-        let restarts = self.sending_restarts();
+        let (restarts, micros) = (self.sending_restarts(), tcb.micros(now));
         let (mut sent, mut bundle, mut size, mut waits) = (0, most, 0, false);
         while sent < most && self.may_send_new(cwnd, tcb, now) {
             if self.rules.gso && (sent == 0 || bundle == 0) {
@@ -69,16 +69,17 @@ impl Rack {
             if bundle == 1 && size > 1 {
                 tcb.push_next();
             }
-            self.emit_new(tcb, now, out);
+            self.emit_new(tcb, (now, micros), out);
             (sent, bundle) = (sent + 1, bundle - 1);
         }
         self.pushed(sent, waits || self.board.in_flight() >= cwnd, tcb, now, out);
-        if sent > 0 && !self.schedule_probe_after_sending(tcb, now) && restarts {
+        if sent > 0 && !self.schedule_probe_after_sending(tcb, (now, micros)) && restarts {
             self.restart(tcb, now);
         }
     }
 
     /// Sends one new segment whatever the window, if there is one and the receiver has room for it; returns whether.
+    #[inline(never)]
     pub(super) fn push_one(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
         let may = tcb.has_new();
         if may {
@@ -111,9 +112,10 @@ impl Rack {
         !waits && tcb.may_go(tcb.high()) && tcb.may_pace(now)
     }
 
+    #[inline(never)]
     pub(super) fn transmit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let restarts = self.sending_restarts();
-        self.emit_new(tcb, now, out);
+        self.emit_new(tcb, (now, tcb.micros(now)), out);
         if restarts {
             self.restart(tcb, now);
         }
@@ -125,14 +127,15 @@ impl Rack {
     }
 
     /// Sends a new segment and leaves the timer to the caller.
-    #[inline]
-    fn emit_new(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    // Every segment goes through `push`, and hardly any comes from elsewhere.
+    #[inline(always)]
+    fn emit_new(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64), out: &mut impl Output) {
         if self.board.in_flight() == 0 {
             tcb.begin_sending(now);
         }
         tcb.emit(tcb.high(), now, out);
         tcb.go_on_at_high();
-        self.board.sent(tcb.micros(now), self.delivered);
+        self.board.sent(micros, self.delivered);
     }
 
     /// Sends a segment again, for a loss or to draw an acknowledgement.

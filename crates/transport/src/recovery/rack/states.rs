@@ -32,6 +32,7 @@ impl Rack {
     }
 
     /// All that the state covers is acknowledged; returns whether nothing more is to be done.
+    #[inline(never)]
     fn end_state(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
         match self.state {
             // Until more is acknowledged the CWR may not have reached the receiver.
@@ -61,6 +62,7 @@ impl Rack {
         tcb.set_cwnd(if reduced { window.ssthresh } else { window.cwnd.min(window.ssthresh) }, out);
     }
 
+    #[inline(never)]
     fn go_on_recovering(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
         if news.advanced {
             if self.undo_in_part(tcb, news.una_before, now, out) {
@@ -82,6 +84,7 @@ impl Rack {
         Resend::Lost
     }
 
+    #[inline(never)]
     fn go_on_after_timeout(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
         let resend = self.process_timeout(tcb, news, duplicates, now, out);
         self.identify(tcb, news, now);
@@ -163,6 +166,7 @@ impl Rack {
     }
 
     /// Without SACK the first segment is lost after enough duplicates, and in recovery with every acknowledgement of a part (RFC 6582).
+    #[inline(never)]
     fn find_first_lost(&mut self, tcb: &Tcb, advanced: bool) {
         let by_duplicates = self.state < State::Recovery && self.board.sacked >= self.reordering.degree;
         let lost = self.board.first().is_some_and(|record| record.lost);
@@ -191,6 +195,7 @@ impl Rack {
     }
 
     /// An echo of a mark: the window comes down, unless it does already.
+    #[inline(never)]
     fn enter_reduction_for_mark(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         self.undo.threshold = None;
         if self.state < State::Cwr {
@@ -200,6 +205,7 @@ impl Rack {
         }
     }
 
+    #[inline(never)]
     pub(super) fn enter_recovery(&mut self, echo: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         self.forget_resent();
         self.undo.threshold = None;
@@ -228,6 +234,7 @@ impl Rack {
     }
 
     /// Cuts the threshold; the window follows as acknowledgements come, or at once where there is no proportional rate reduction.
+    #[inline(never)]
     pub(super) fn begin_reduction(&mut self, cause: CutCause, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         self.ends = tcb.high();
         self.probe.ends = None;

@@ -59,7 +59,7 @@ impl Rack {
         if self.board.outstanding() == 0 {
             return tcb.set_timer(None);
         }
-        let timeout = if instead { self.left(tcb, now).max(Span::from_micros(1)) } else { tcb.timeout() };
+        let timeout = if instead { self.left(tcb, tcb.micros(now)).max(Span::from_micros(1)) } else { tcb.timeout() };
         tcb.set_timer(Some(tcb.expiry(now, timeout)));
     }
 
@@ -70,10 +70,10 @@ impl Rack {
     }
 
     /// What is left of the retransmission timeout of the first segment.
-    fn left(&self, tcb: &Tcb, now: Time) -> Span {
+    fn left(&self, tcb: &Tcb, micros: u64) -> Span {
         let sent = self.board.first().map_or(0, |record| record.sent);
         let at = Span::from_micros(sent) + tcb.timeout();
-        Span::from_picos(at.picos().saturating_sub(Span::from_micros(tcb.micros(now)).picos()))
+        Span::from_picos(at.picos().saturating_sub(Span::from_micros(micros).picos()))
     }
 
     /// Whether a probe may go when nothing is heard: something is outstanding, and nothing of it is known to be missing.
@@ -87,13 +87,9 @@ impl Rack {
         if !self.may_probe() {
             return false;
         }
-        let wait = match tcb.smoothed() {
+        let wait = match tcb.round_trips_micros(2) {
             None => UNKNOWN_RTT,
-            // Two round trips in whole microseconds.
-            Some(srtt) => {
-                Span::from_micros((srtt * 2).picos() / Span::from_micros(1).picos())
-                    + if self.board.outstanding() == 1 { tcb.settings().rto_min } else { SHORTEST }
-            }
+            Some(two) => Span::from_micros(two) + if self.board.outstanding() == 1 { tcb.settings().rto_min } else { SHORTEST },
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };
         let at = tcb.expiry(now, wait);
@@ -102,8 +98,8 @@ impl Rack {
     }
 
     /// The same after something was sent, which does not move the retransmission timeout.
-    pub(super) fn schedule_probe_after_sending(&mut self, tcb: &mut Tcb, now: Time) -> bool {
-        let left = self.left(tcb, now);
+    pub(super) fn schedule_probe_after_sending(&mut self, tcb: &mut Tcb, (now, micros): (Time, u64)) -> bool {
+        let left = self.left(tcb, micros);
         self.schedule_probe(left, tcb, now)
     }
 
@@ -121,8 +117,15 @@ impl Rack {
     }
 
     /// What an acknowledgement says of the probe (section 7.4): one that repaired a loss which nothing else showed is answered as a loss.
+    #[inline]
     pub(super) fn answer_probe(&mut self, tcb: &mut Tcb, ack: &Ack, news: &News, now: Time, out: &mut impl Output) {
-        let Some(ends) = self.probe.ends.filter(|&ends| ack.next >= ends) else { return };
+        if let Some(ends) = self.probe.ends.filter(|&ends| ack.next >= ends) {
+            self.end_probe(ends, tcb, ack, news, now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn end_probe(&mut self, ends: u64, tcb: &mut Tcb, ack: &Ack, news: &News, now: Time, out: &mut impl Output) {
         let duplicate = !news.advanced && !news.is_new() && !news.sacked;
         if !self.probe.resent || news.twice_probe {
             self.probe.ends = None;
@@ -149,7 +152,7 @@ impl Rack {
 
     fn detect(&mut self, tcb: &Tcb, now: Time) -> Option<Span> {
         let recovering = self.state >= State::Recovery;
-        let srtt = tcb.smoothed().map_or(0, |srtt| srtt.picos() / Span::from_micros(1).picos());
+        let srtt = tcb.round_trips_micros(1).unwrap_or(0);
         self.reordering.detect(&mut self.board, recovering, tcb.min_rtt_micros(), srtt, tcb.micros(now))
     }
 

@@ -66,7 +66,7 @@ impl Rack {
     /// Whether what an acknowledgement answers was sent before anything was sent again.
     fn is_delayed(&self, tcb: &Tcb) -> bool {
         match self.undo.first_resent {
-            Some(first) => self.rules.timestamps && self.echoed < first,
+            Some(first) => self.rules.timestamps && tcb.millis(self.echoed) < first,
             None => self.rules.sack || tcb.una() < self.ends,
         }
     }
@@ -88,6 +88,7 @@ impl Rack {
     }
 
     /// Takes the last cut back, with the losses that it was made for if they are `none`.
+    #[inline(never)]
     fn take_back(&mut self, none: bool, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         if none {
             self.board.unmark_lost();

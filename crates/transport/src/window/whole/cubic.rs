@@ -20,7 +20,7 @@ use super::cube_root::cube_root;
 use super::{Credit, GRID, cut_to, on_grid, slow_start};
 use crate::clock::HostClock;
 use crate::settings::Settings;
-use crate::window::{Acked, CongestionControl, CutCause, Window, micros_of};
+use crate::window::{Acked, CongestionControl, CutCause, Window};
 
 /// The count where the curve is not above the window, as a multiple of the window.
 const HARDLY_ANY: u64 = 100;
@@ -55,47 +55,84 @@ impl Constants {
     }
 }
 
+/// What every acknowledgement reads stands first, in one cache line.
+#[repr(C, align(64))]
 pub struct WholeCubic {
-    constants: Constants,
-    clock: HostClock,
     credit: Credit,
     state: State,
+    /// [`HOLDS`] in whole ticks, and a second rounded up to them.
+    holds: u64,
+    second: u64,
+    clock: HostClock,
+    constants: Constants,
 }
 
 /// What a timeout forgets. Times are in ticks; zero is none of a window.
-#[derive(Default)]
+#[repr(C)]
 struct State {
-    w_max: u64,
-    /// Smallest round-trip time in microseconds.
-    base: Option<u64>,
-    /// When the epoch began; nothing after a cut.
-    began: Option<u64>,
-    k: u64,
-    origin: u64,
-    /// How many segments are acknowledged for one more.
-    count: u64,
+    /// When the epoch began; [`NOT_YET`] after a cut.
+    began: u64,
+    /// Smallest round-trip time in microseconds; [`NOT_YET`] before the first.
+    base: u64,
+    /// Segments that Reno's window has not yet grown for.
+    for_reno: u64,
     /// The window that the count was last computed for, and when.
     computed_for: u64,
     computed_at: u64,
-    /// Reno's window, and the segments that it has not yet grown for.
+    /// How many segments are acknowledged for one more.
+    count: u64,
+    w_max: u64,
+    k: u64,
+    origin: u64,
+    /// Reno's window.
     w_reno: u64,
-    for_reno: u64,
+}
+
+const NOT_YET: u64 = u64::MAX;
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            began: NOT_YET,
+            base: NOT_YET,
+            for_reno: 0,
+            computed_for: 0,
+            computed_at: 0,
+            count: 0,
+            w_max: 0,
+            k: 0,
+            origin: 0,
+            w_reno: 0,
+        }
+    }
 }
 
 impl WholeCubic {
     pub fn new(settings: &Settings, clock: HostClock) -> WholeCubic {
-        WholeCubic { constants: Constants::of(settings), clock, credit: Credit::default(), state: State::default() }
+        WholeCubic {
+            credit: Credit::default(),
+            state: State::default(),
+            holds: HOLDS.picos() / clock.tick().picos(),
+            second: clock.ticks_of(Span::from_secs(1)),
+            clock,
+            constants: Constants::of(settings),
+        }
     }
 
     /// Settles how many segments are acknowledged for one more.
+    #[inline]
     fn settle_count(&mut self, cwnd: u64, segments: u64, now: u64) {
-        let holds = HOLDS.picos() / self.clock.tick().picos();
         let state = &mut self.state;
         state.for_reno += segments;
-        if state.computed_for == cwnd && now - state.computed_at <= holds {
-            return;
+        if state.computed_for != cwnd || now - state.computed_at > self.holds {
+            self.compute_count(cwnd, segments, now);
         }
-        if state.began.is_none() || now != state.computed_at {
+    }
+
+    #[inline(never)]
+    fn compute_count(&mut self, cwnd: u64, segments: u64, now: u64) {
+        let state = &mut self.state;
+        if state.began == NOT_YET || now != state.computed_at {
             (state.computed_for, state.computed_at) = (cwnd, now);
             let began = self.epoch(cwnd, segments, now);
             self.follow_curve(cwnd, now - began);
@@ -109,10 +146,10 @@ impl WholeCubic {
     /// When the epoch began that is on, or begins now.
     fn epoch(&mut self, cwnd: u64, segments: u64, now: u64) -> u64 {
         let state = &mut self.state;
-        if let Some(began) = state.began {
-            return began;
+        if state.began != NOT_YET {
+            return state.began;
         }
-        state.began = Some(now);
+        state.began = now;
         (state.for_reno, state.w_reno) = (segments, cwnd);
         state.origin = state.w_max.max(cwnd);
         state.k = cube_root((1 << CURVE_SHIFT) / self.constants.c * (state.origin - cwnd));
@@ -120,12 +157,10 @@ impl WholeCubic {
     }
 
     fn follow_curve(&mut self, cwnd: u64, since: u64) {
-        let ahead = self.clock.ticks_of(Span::from_micros(self.state.base.unwrap_or_default()));
+        let ahead = self.clock.ticks_of(Span::from_micros(if self.state.base == NOT_YET { 0 } else { self.state.base }));
         let t = on_time_grid(self.clock.tick() * (since + ahead));
         let state = &mut self.state;
-        let from_origin = u128::from(t.abs_diff(state.k));
-        let rise = (u128::from(self.constants.c) * from_origin * from_origin * from_origin) >> CURVE_SHIFT;
-        let rise = u64::try_from(rise).unwrap_or(u64::MAX);
+        let rise = rise_of(self.constants.c, t.abs_diff(state.k));
         let target = if t < state.k { state.origin.saturating_sub(rise) } else { state.origin.saturating_add(rise) };
         state.count = if target > cwnd { cwnd / (target - cwnd) } else { HARDLY_ANY * cwnd };
         if state.w_max == 0 {
@@ -146,9 +181,23 @@ impl WholeCubic {
     }
 }
 
-/// A span in 1/1024 s, rounded down.
+/// A span in 1/1024 s, rounded down: a second is 2^12 5^12 ps.
 fn on_time_grid(span: Span) -> u64 {
-    (u128::from(span.picos()) * u128::from(GRID) / u128::from(Span::from_secs(1).picos())) as u64
+    const STEP: u64 = Span::from_secs(1).picos() / GRID;
+    const { assert!(STEP * GRID == Span::from_secs(1).picos()) }
+    span.picos() / STEP
+}
+
+/// C times the cube of a time, in segments.
+fn rise_of(c: u64, time: u64) -> u64 {
+    let cube = c.checked_mul(time).and_then(|by| by.checked_mul(time)).and_then(|by| by.checked_mul(time));
+    cube.map_or_else(|| large_rise_of(c, time), |cube| cube >> CURVE_SHIFT)
+}
+
+#[cold]
+fn large_rise_of(c: u64, time: u64) -> u64 {
+    let time = u128::from(time);
+    u64::try_from((u128::from(c) * time * time * time) >> CURVE_SHIFT).unwrap_or(u64::MAX)
 }
 
 impl CongestionControl for WholeCubic {
@@ -168,13 +217,13 @@ impl CongestionControl for WholeCubic {
         cut_to(cwnd, self.constants.beta)
     }
 
-    fn takes_sample(&mut self, rtt: Span, now: Time) -> bool {
-        let (state, clock) = (&mut self.state, &self.clock);
-        if state.began.is_some_and(|began| clock.ticks(now) - began < clock.ticks_of(Span::from_secs(1))) {
+    #[inline]
+    fn takes_sample(&mut self, rtt: u64, now: Time) -> bool {
+        let state = &mut self.state;
+        if state.began != NOT_YET && self.clock.ticks(now) - state.began < self.second {
             return false;
         }
-        let rtt = micros_of(rtt);
-        state.base = Some(state.base.map_or(rtt, |base| base.min(rtt)));
+        state.base = state.base.min(rtt);
         true
     }
 
@@ -182,7 +231,7 @@ impl CongestionControl for WholeCubic {
         let cwnd = before.cwnd as u64;
         let falls = self.constants.fast_convergence && cwnd < self.state.w_max;
         self.state.w_max = if falls { cwnd * (GRID + self.constants.beta) / (2 * GRID) } else { cwnd };
-        self.state.began = None;
+        self.state.began = NOT_YET;
         self.credit.forget();
     }
 
@@ -193,7 +242,8 @@ impl CongestionControl for WholeCubic {
 
     fn resumed(&mut self, now: Time, last_sent: Time) {
         let now = self.clock.ticks(now);
-        if let Some(began) = &mut self.state.began {
+        let began = &mut self.state.began;
+        if *began != NOT_YET {
             *began = (*began + now - self.clock.ticks(last_sent)).min(now);
         }
     }
@@ -231,7 +281,7 @@ mod tests {
         }
 
         fn acknowledge(&mut self) {
-            self.cubic.takes_sample(self.rtt, self.now);
+            self.cubic.takes_sample(self.rtt.picos() / Span::from_micros(1).picos(), self.now);
             self.cubic.acknowledged(&mut self.window, &acked(1, self.now, self.rtt));
         }
 
@@ -299,19 +349,19 @@ mod tests {
         let mut flow = Flow::new(1000.0, 100, true);
         flow.acknowledge();
         flow.cut();
-        assert_eq!((1000, Some(100_000)), (flow.cubic.state.w_max, flow.cubic.state.base));
+        assert_eq!((1000, 100_000), (flow.cubic.state.w_max, flow.cubic.state.base));
         flow.cubic.timed_out(0, flow.now);
-        assert_eq!((0, None), (flow.cubic.state.w_max, flow.cubic.state.base));
+        assert_eq!((0, NOT_YET), (flow.cubic.state.w_max, flow.cubic.state.base));
     }
 
     #[test]
     fn round_trip_times_of_an_epoch_s_first_second_are_passed_over() {
         let mut flow = Flow::new(100.0, 100, true);
         flow.acknowledge();
-        let mut takes = |millis| flow.cubic.takes_sample(Span::from_millis(50), Time::ZERO + Span::from_millis(millis));
+        let mut takes = |millis| flow.cubic.takes_sample(50_000, Time::ZERO + Span::from_millis(millis));
         assert_eq!([false, true], [999, 1000].map(&mut takes));
         flow.cut();
-        assert!(flow.cubic.takes_sample(flow.rtt, flow.now), "after a cut no epoch is on");
+        assert!(flow.cubic.takes_sample(100_000, flow.now), "after a cut no epoch is on");
     }
 
     #[test]
@@ -327,11 +377,11 @@ mod tests {
     fn an_idle_time_is_taken_out_of_the_epoch() {
         let mut flow = Flow::new(100.0, 100, true);
         flow.acknowledge();
-        let began = flow.cubic.state.began.unwrap();
+        let began = flow.cubic.state.began;
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         flow.cubic.resumed(at(5000), at(1000));
-        assert_eq!(Some(began + 1000), flow.cubic.state.began);
+        assert_eq!(began + 1000, flow.cubic.state.began);
         flow.cubic.resumed(at(5000), at(0));
-        assert_eq!(Some(began + 1250), flow.cubic.state.began, "no later than now");
+        assert_eq!(began + 1250, flow.cubic.state.began, "no later than now");
     }
 }

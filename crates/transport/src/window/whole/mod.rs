@@ -35,6 +35,7 @@ pub fn cut_to(cwnd: f64, share: u64) -> f64 {
 
 /// Segments acknowledged in congestion avoidance that have not yet come to one more segment of the window.
 #[derive(Default)]
+#[repr(transparent)]
 struct Credit(u64);
 
 impl Credit {
