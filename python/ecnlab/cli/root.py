@@ -21,6 +21,7 @@ COMMANDS = {
     "schema": "catalog:schema",
     "study": "study:study",
     "validate": "validate:validate",
+    "box": "box:box",
     "completion": "completion:completion",
 }
 

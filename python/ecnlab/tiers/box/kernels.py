@@ -1,0 +1,128 @@
+"""Kernels for the box: those that can be built, and those that are, in the user's cache folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecnlab import atomic
+from ecnlab.errors import TierError, UnknownName
+
+PROGRAM, ABOUT = "linux", "about.json"
+DEFAULT = "6.1"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be built.
+
+    Attributes
+    ----------
+    name : str
+        As users name it.
+    package : str
+        The distribution's package of its source.
+    known : Mapping
+        SHA-256 of the packages that were tried, by their version; others are built as well, and said to be others.
+    reproducible : bool
+        Whether equal scenarios and seeds give equal bytes.
+    """
+
+    name: str
+    package: str
+    known: Mapping[str, str]
+    reproducible: bool
+
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel(
+            "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A kernel that is built.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    about : Mapping
+        What was built: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler".
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What tells it from others: its release and a digest of source and recipe."""
+        return self.folder.name
+
+    @property
+    def program(self) -> Path:
+        """The kernel, which is a program."""
+        return self.folder / PROGRAM
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether equal scenarios and seeds give equal bytes in it."""
+        kernel = KERNELS.get(str(self.about["kernel"]))
+        return kernel is not None and kernel.reproducible
+
+
+def kernel(name: str) -> Kernel:
+    """The kernel of that name. Raises UnknownName."""
+    if name not in KERNELS:
+        raise UnknownName("kernel for the box", name, KERNELS)
+    return KERNELS[name]
+
+
+def home() -> Path:
+    """The folder of built kernels: `box` in the folder that ECNLAB_CACHE names, or in `ecnlab` of the user's cache folder."""
+    own = os.environ.get("ECNLAB_CACHE")
+    cache = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "ecnlab"
+    return cache / "box"
+
+
+def built() -> list[Box]:
+    """The kernels that are built, the newest of each name last."""
+    found = (_box(folder) for folder in home().glob("[!.]*"))
+    return sorted((box for box in found if box is not None), key=lambda box: (box.about["kernel"], box.about["built_s"], box.name))
+
+
+def _box(folder: Path) -> Box | None:
+    """The box of a folder, if there is a whole one."""
+    try:
+        about = json.loads((folder / ABOUT).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return Box(folder, about) if isinstance(about, dict) and {"kernel", "built_s"} <= about.keys() else None
+
+
+def chosen(name: str | None = None) -> Box:
+    """The newest box of that kernel, or of that very name; the default kernel's if none is named. Raises TierError, UnknownName."""
+    wanted = name or DEFAULT
+    fitting = [box for box in built() if wanted in (box.name, box.about["kernel"])]
+    if not fitting:
+        option = "" if wanted == DEFAULT else f" --kernel {kernel(wanted).name}"
+        raise TierError(f"the box has no kernel {wanted} yet: build it, once and in about four minutes, with `ecnlab box build{option}`")
+    return fitting[-1]
+
+
+def removed(name: str) -> Box:
+    """Remove a box by its name. Raises UnknownName."""
+    boxes = {box.name: box for box in built()}
+    if name not in boxes:
+        raise UnknownName("built kernel", name, boxes)
+    atomic.remove(boxes[name].folder)
+    return boxes[name]

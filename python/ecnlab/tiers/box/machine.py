@@ -1,0 +1,193 @@
+"""A box at work: one process of this machine for one job, of which nothing is left behind.
+
+The kernel sees one folder of this machine, the job's, as its root. Its process is pinned to a core of its own, ends with ours however that
+ends (`PR_SET_PDEATHSIG`, which the kernel asks for itself), and writes nowhere but into that folder, which goes with it; the folder of a
+process that was killed goes when the next box starts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from ecnlab import atomic
+from ecnlab.errors import TierError
+from ecnlab.tiers.box.kernels import Box
+
+# The program in the box, which stands beside this file.
+PROGRAM = Path(__file__).with_name("guest.so")
+
+JOB, RESULT = "job.json", "result.json"
+MEMORY_MB = 192
+_PROGRESS = "box: at "
+_LINES = 40
+_TURNS = count()
+
+# Is told the seconds of the scenario that are over, and answers whether to stop.
+Watch = Callable[[float], bool]
+
+
+class Stopped(Exception):
+    """The one who watches has asked for an end."""
+
+
+class Crashed(Exception):
+    """The kernel or the program in the box has failed; the text is what it said last."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kernel, and what it is given.
+
+    Attributes
+    ----------
+    box : Box
+        The kernel.
+    memory_mb : int
+        What it takes as its memory, in MiB; it is this machine's memory only as far as it is used.
+    limit_s : float or None
+        After how much time of this machine it is stopped.
+    """
+
+    box: Box
+    memory_mb: int = MEMORY_MB
+    limit_s: float | None = None
+
+    def run(self, job: Mapping[str, Any], seed: int, watch: Watch | None = None) -> Any:
+        """Do a job and give what it wrote. `seed` is what the kernel draws from. Raises Stopped, Crashed, TierError."""
+        if not PROGRAM.is_file():
+            raise TierError(f"{PROGRAM} is missing, the program in the box: `make setup` builds it")
+        with _folder() as folder, _core() as core:
+            (folder / JOB).write_text(json.dumps(job))
+            self._boot(folder, seed, core, watch)
+            try:
+                return json.loads((folder / RESULT).read_bytes())
+            except FileNotFoundError as error:
+                raise Crashed("the program in the box has written no result") from error
+
+    def command(self, folder: Path, seed: int) -> list[str]:
+        """The kernel with its arguments."""
+        return [
+            str(self.box.program),
+            f"mem={self.memory_mb}M",
+            "time-travel=inf-cpu",
+            "time-travel-start=0",
+            f"seed={seed}",
+            f"box={PROGRAM}",
+            f"hostfs={folder}",
+            "root=/dev/root",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "rw",
+            f"uml_dir={folder / 'kernel'}",
+            "con=null",
+            "con0=null,fd:1",
+            "ssl=null",
+            "quiet",
+            "panic=-1",
+            "loglevel=4",
+        ]
+
+    def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> None:
+        """Start the kernel and stay until it has ended. Raises Stopped, Crashed."""
+        for name in ("proc", "sys", "dev"):
+            (folder / name).mkdir()
+        said: deque[str] = deque(maxlen=_LINES)
+        begin = monotonic()
+        with subprocess.Popen(
+            self.command(folder, seed),
+            cwd=folder,
+            env={"HOME": str(folder), "PATH": os.defpath, "TMPDIR": str(_memory_folder(folder)), "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            try:
+                if core is not None:
+                    os.sched_setaffinity(process.pid, {core})
+                for line in process.stdout:
+                    said.append(line.rstrip())
+                    over = _seconds(line)
+                    if over is not None and watch is not None and watch(over):
+                        raise Stopped
+                    if self.limit_s is not None and monotonic() - begin > self.limit_s:
+                        raise Crashed(f"the box has taken more than {self.limit_s:g} s and was stopped")
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            told = "\n".join(line for line in said if line and not line.startswith(_PROGRESS))
+            raise Crashed(f"the kernel in the box has ended with code {process.returncode}; it said last:\n{told}")
+
+
+@contextmanager
+def _core() -> Iterator[int | None]:
+    """A core for a box, its own as long as there are enough, whichever process of the user's asks; one that is moved about is slower.
+
+    None where the system cannot pin a process.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        yield None
+        return
+    allowed = sorted(os.sched_getaffinity(0))
+    with ExitStack() as held:
+        for core in allowed:
+            lock = held.enter_context((_home() / f"core-{core}").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield core
+            return
+        yield allowed[next(_TURNS) % len(allowed)]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for a job, which goes with it; those of processes that were killed go as well."""
+    home = _home()
+    atomic.sweep(home)
+    folder = atomic.partial_path(home / "job")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _home() -> Path:
+    """The user's folder for jobs."""
+    home = Path(tempfile.gettempdir()) / f"ecnlab-box-{os.getuid()}"
+    home.mkdir(mode=0o700, exist_ok=True)
+    return home
+
+
+def _memory_folder(otherwise: Path) -> Path:
+    """Where the kernel's memory is put, as a file without a name: in memory, if the machine has such a folder."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else otherwise
+
+
+def _seconds(line: str) -> float | None:
+    """What a line of the box's says of its progress, if it does."""
+    if not line.startswith(_PROGRESS):
+        return None
+    try:
+        return float(line.removeprefix(_PROGRESS))
+    except ValueError:
+        return None

@@ -1,0 +1,151 @@
+"""Building a kernel for the box, up to what the compiler has to do."""
+
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ecnlab.errors import TierError, UnknownName
+from ecnlab.tiers.box import build, kernels, recipe, source
+
+MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ECNLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "box"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A kernel's source as far as the recipe looks at it."""
+    root = tmp_path / "linux-6.1.7"
+    for edit in _edits():
+        file = root / edit["file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as text:
+            text.write(edit["find"] + "\n")
+    for name, content in {"Makefile": MAKEFILE, "Kconfig": "", "COPYING": ""}.items():
+        (root / name).write_text(content)
+    return root
+
+
+def _edits() -> list[dict[str, str]]:
+    import tomllib
+
+    edits: list[dict[str, str]] = tomllib.loads((recipe.DATA / "edits.toml").read_text())["edit"]
+    return edits
+
+
+def box(home: Path, name: str, built_s: float = 1.0, kernel: str = "6.1") -> Path:
+    folder = home / name
+    folder.mkdir(parents=True)
+    (folder / kernels.ABOUT).write_text(json.dumps({"kernel": kernel, "built_s": built_s, "version": "1", "sha256": ""}))
+    return folder
+
+
+def test_the_newest_kernel_of_a_name_is_chosen_and_what_is_half_done_is_none(home: Path) -> None:
+    box(home, "6.1.1-aa", 2.0)
+    box(home, "6.1.2-bb", 1.0)
+    (home / ".build.partial").mkdir()
+    (home / "6.1.3-cc").mkdir()
+    assert [one.name for one in kernels.built()] == ["6.1.2-bb", "6.1.1-aa"]
+    assert kernels.chosen().name == "6.1.1-aa"
+    assert kernels.chosen("6.1.2-bb").name == "6.1.2-bb"
+
+
+def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
+    with pytest.raises(TierError, match="ecnlab box build"):
+        kernels.chosen()
+    with pytest.raises(UnknownName, match=r"6\.1"):
+        kernels.chosen("6.2")
+
+
+def test_the_recipe_is_written_into_a_source_that_fits(tree: Path) -> None:
+    recipe.change(tree)
+    assert "default 250" in (tree / "arch/um/Kconfig").read_text()
+    assert "RFC 8511" in (tree / "net/ipv4/tcp_abe.c").read_text()
+
+
+def test_every_place_that_does_not_fit_is_named(tree: Path) -> None:
+    (tree / "arch/um/Kconfig").write_text("")
+    (tree / "init/main.c").unlink()
+    with pytest.raises(TierError) as refused:
+        recipe.change(tree)
+    assert "arch/um/Kconfig" in str(refused.value)
+    assert "init/main.c" in str(refused.value)
+
+
+def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> None:
+    lines = recipe.options()
+    (tmp_path / "whole").write_text("\n".join(lines))
+    (tmp_path / "less").write_text("\n".join(line for line in lines if "CODEL" not in line))
+    recipe.check(tmp_path / "whole")
+    with pytest.raises(TierError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
+        recipe.check(tmp_path / "less")
+
+
+def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "linux-6.1.7.tar.xz"
+    with tarfile.open(archive, "w:xz") as file:
+        file.add(tree, arcname="linux-6.1.7")
+    for given in (tree, archive):
+        room = tmp_path / f"room-{given.name}"
+        room.mkdir()
+        taken = source.given(given, room)
+        assert source.release(taken.tree) == "6.1.7"
+        recipe.change(taken.tree)
+    assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
+
+
+def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged.tar.xz").write_bytes(b"nonsense")
+    for name, says in {"empty": "no source of a kernel", "damaged.tar.xz": "cannot be unpacked", "missing": "no file or folder"}.items():
+        room = tmp_path / f"room-{name}"
+        room.mkdir()
+        with pytest.raises(TierError, match=says):
+            source.given(tmp_path / name, room)
+
+
+def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TierError, match=r"apt-get install .*flex .*xz-utils"):
+        build.build(kernels.kernel("6.1"))
+    assert not home.exists()
+
+
+def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / "Makefile").write_text(MAKEFILE + "tinyconfig:\n\t@echo the compiler is unwell; exit 1\n")
+    monkeypatch.setattr(build, "missing", dict)
+    with pytest.raises(TierError, match="the compiler is unwell"):
+        build.build(kernels.kernel("6.1"), tree)
+    assert os.listdir(home) == []
+
+
+def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = "tinyconfig:\n\ttrue > .config\nolddefconfig:\n\ttrue\nlinux:\n\tcp /bin/true linux\n"
+    (tree / "Makefile").write_text(MAKEFILE + made)
+    monkeypatch.setattr(build, "missing", dict)
+    told: list[float] = []
+    first = build.build(kernels.kernel("6.1"), tree, watch=lambda done, _total: told.append(done))
+    assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
+    assert kernels.chosen() == first
+    assert os.access(first.program, os.X_OK)
+    assert sorted(os.listdir(first.folder)) == ["COPYING", "about.json", "config", "linux"]
+    assert os.listdir(home) == [first.name]
+    assert build.build(kernels.kernel("6.1"), tree) == first
+    assert kernels.removed(first.name) == first
+    assert kernels.built() == []
+
+
+def test_the_command_lists_kernels(home: Path) -> None:
+    from ecnlab.cli.root import root
+
+    assert "ecnlab box build" in CliRunner().invoke(root, ["box", "list"]).output
+    box(home, "6.1.1-aa")
+    assert json.loads(CliRunner().invoke(root, ["box", "list", "--json"]).output)[0]["name"] == "6.1.1-aa"
