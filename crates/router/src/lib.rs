@@ -18,5 +18,6 @@ pub mod hosts;
 pub mod lateness;
 pub mod mapping;
 pub mod packet;
+pub mod run;
 pub mod slab;
 pub mod sys;

@@ -5,7 +5,7 @@ use std::io;
 use ecnlab_sim::Told;
 use ecnlab_transport::{Demand, SendCounters, Window};
 
-use super::Tells;
+use crate::drive::{Sent, With};
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{CA_CWR, CA_LOSS, Socket};
 
@@ -83,9 +83,9 @@ impl End {
     }
 
     /// The handshake is over; whether it has agreed on ECN.
-    pub fn opens(&mut self, tells: &mut Tells) -> io::Result<bool> {
+    pub fn opens(&mut self, with: &mut With) -> io::Result<bool> {
         self.state = State::Open;
-        tells.extend(self.flow.map(|flow| (flow, Told::Opened)));
+        self.tell(Told::Opened, with);
         self.socket.as_ref().map_or(Ok(false), |socket| Ok(socket.info()?.uses_ecn()))
     }
 
@@ -98,7 +98,7 @@ impl End {
     }
 
     /// Writes what the kernel takes. False if the connection is broken.
-    pub fn write(&mut self, tells: &mut Tells) -> io::Result<bool> {
+    pub fn write(&mut self, with: &mut With) -> io::Result<bool> {
         let Some(socket) = &self.socket else { return Ok(true) };
         while self.left > 0 {
             let is_last = self.closes;
@@ -120,16 +120,16 @@ impl End {
                 return self.breaks(&why);
             }
         }
-        self.look_for_acknowledgement(tells)?;
+        self.look_for_acknowledgement(with)?;
         Ok(true)
     }
 
     /// Reads once what there is, and tells it of the flow that has sent it. False if the connection is broken.
-    pub fn read(&mut self, at_most: u32, from: Option<u32>, tells: &mut Tells) -> io::Result<bool> {
+    pub fn read(&mut self, at_most: u32, from: Option<u32>, with: &mut With) -> io::Result<bool> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.has_all) else { return Ok(true) };
         match socket.discard(at_most) {
             Ok(Some(0)) => self.has_all = true,
-            Ok(Some(bytes)) => tells.extend(from.map(|flow| (flow, Told::Delivered { bytes }))),
+            Ok(Some(bytes)) => from.into_iter().for_each(|flow| with.tell(flow, Told::Delivered { bytes })),
             Ok(None) => {}
             Err(why) => return self.breaks(&why),
         }
@@ -167,38 +167,45 @@ impl End {
     }
 
     /// Tells if all is acknowledged that it was asked to send.
-    pub fn look_for_acknowledgement(&mut self, tells: &mut Tells) -> io::Result<()> {
+    pub fn look_for_acknowledgement(&mut self, with: &mut With) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.owes && self.left == 0 && self.state == State::Open) else { return Ok(()) };
         if socket.unacknowledged()? == 0 {
             self.owes = false;
-            tells.extend(self.flow.map(|flow| (flow, Told::Acknowledged)));
+            self.tell(Told::Acknowledged, with);
         }
         Ok(())
     }
 
     /// Asks the kernel why it sent a retransmission or said that it has reduced its window, and tells it.
-    pub fn has_sent(&mut self, is_retransmission: bool, is_reduced: bool, tells: &mut Tells) -> io::Result<()> {
+    pub fn has_sent(&mut self, sent: Sent, with: &mut With) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         let info = socket.info()?;
-        let by_timeout = is_retransmission && (info.ca_state == CA_LOSS || info.retransmits > 0);
+        let Sent { again, reduced } = sent;
+        let by_timeout = again && (info.ca_state == CA_LOSS || info.retransmits > 0);
         let new_timeouts = if info.retransmits < self.timeouts_seen { info.retransmits } else { info.retransmits - self.timeouts_seen };
         self.timeouts_seen = info.retransmits;
         let counted = SendCounters {
             sent: 0,
-            retransmitted_fast: u64::from(is_retransmission && !by_timeout),
+            retransmitted_fast: u64::from(again && !by_timeout),
             retransmitted_timeout: u64::from(by_timeout),
             timeouts: u64::from(new_timeouts),
-            ecn_reactions: u64::from(is_reduced && info.ca_state == CA_CWR),
+            ecn_reactions: u64::from(reduced && info.ca_state == CA_CWR),
         };
-        tells.push((flow, Told::Counters(counted)));
+        with.tell(flow, Told::Counters(counted));
         Ok(())
     }
 
+    fn tell(&self, told: Told, with: &mut With) {
+        if let Some(flow) = self.flow {
+            with.tell(flow, told);
+        }
+    }
+
     /// Tells the window of a sender that is open.
-    pub fn tell_window(&mut self, tells: &mut Tells) -> io::Result<()> {
+    pub fn tell_window(&mut self, with: &mut With) -> io::Result<()> {
         let (Some(socket), Some(flow), State::Open) = (&self.socket, self.flow, self.state) else { return Ok(()) };
         let info = socket.info()?;
-        tells.push((flow, Told::Window(Window { cwnd: f64::from(info.snd_cwnd), ssthresh: threshold(info.snd_ssthresh) })));
+        with.tell(flow, Told::Window(Window { cwnd: f64::from(info.snd_cwnd), ssthresh: threshold(info.snd_ssthresh) }));
         Ok(())
     }
 }

@@ -6,16 +6,15 @@
 //!   Produce  whichever it is sends more
 //! ```
 //!
-//! Nothing here waits and nothing has a thread: whoever drives waits for all descriptors at once, and calls
+//! Nothing here waits and nothing has a thread: the router's loop calls ([`Ends`]). What is closed is left to the kernel, which ends a
+//! connection by itself as it does for every program that has gone.
 //!
-//! - [`Hosts::ready`] for a descriptor of a token of ours,
-//! - [`Hosts::received`] when a packet was given to a host, which may have acknowledged the last of what was sent,
-//! - [`Hosts::sent`] when a host has sent a retransmission or a CWR, which is when its kernel knows why it did,
-//! - [`Hosts::look`] when windows are to be recorded.
-//!
-//! What is closed is left to the kernel, which ends a connection by itself as it does for every program that has gone.
+//! What a kernel counts it tells of a socket when it is asked, so it is asked when there is news: of the window at the interval of its
+//! samples, of the reason for a retransmission or a CWR when the router sees one pass, and whether all is acknowledged when the host of a
+//! sender that waits for it has been given a packet.
 
 mod connection;
+mod counters;
 mod datagrams;
 mod setup;
 
@@ -24,19 +23,19 @@ use std::net::SocketAddr;
 
 use ecnlab_sim::Told;
 use ecnlab_transport::Demand;
+use ecnlab_units::{Span, Time};
 
 use self::connection::{Connection, End};
+pub use self::counters::KernelCounts;
 use self::datagrams::Sender;
-pub use self::setup::{PORT, make, spec};
+pub use self::setup::{PORT, SMALLEST_MTU_V6, make, spec};
 use crate::address::{self, Family, Seat, Side};
+use crate::drive::{Ends, Sent, Wish, With};
 use crate::host::Host;
 use crate::mapping::HostSettings;
 use crate::sys::Namespace;
-use crate::sys::poll::{Interest, Poller, Ready};
+use crate::sys::poll::{Interest, Ready};
 use crate::sys::socket::Socket;
-
-/// What is told to the engine: of a flow, in order.
-pub type Tells = Vec<(u32, Told)>;
 
 /// Tokens of hosts' descriptors have this bit, and no others.
 pub const TOKENS: u64 = 1 << 63;
@@ -65,7 +64,32 @@ pub struct Hosts {
     home: Namespace,
     /// The host that the thread is in, if it is in one.
     inside: Option<(u32, Side)>,
+    listens: bool,
+    /// Of each group what both kernels have counted, once the run is over.
+    kernels: Vec<[KernelCounts; 2]>,
+    look: Look,
     counts: HostCounts,
+}
+
+/// When windows are looked at.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    every: Option<Span>,
+    /// Which look it is, from 0.
+    number: u64,
+}
+
+impl Look {
+    fn every(every: Option<Span>) -> Look {
+        Look { every, number: 0 }
+    }
+
+    /// A little before the engine takes its sample, so that this is what it takes.
+    fn due(&self) -> Option<Time> {
+        let every = self.every?.picos();
+        let lead = (every / 4).min(Span::from_millis(1).picos());
+        Some(Time::from_picos((every * self.number).saturating_sub(lead)))
+    }
 }
 
 /// The two hosts of a group.
@@ -119,41 +143,47 @@ impl Whom {
 }
 
 impl Hosts {
-    /// Sockets for hosts that have been made, in the order of the groups: the near and the far host of each.
+    /// Sockets for hosts that have been made, two of each group, which have these settings. Windows are told at this interval.
     ///
     /// # Errors
     /// If a host's socket cannot be made to listen.
-    pub fn new(family: Family, settings: &[HostSettings], hosts: &[[Host; 2]], poller: &Poller) -> io::Result<Hosts> {
-        let mut made = Hosts { family, groups: Vec::new(), home: Namespace::own()?, inside: None, counts: HostCounts::default() };
-        for (group, (settings, [near, far])) in (0..).zip(settings.iter().zip(hosts)) {
-            let listener = far.namespace.inside(|| setup::listener(family, settings))?;
-            poller.add(&listener, Whom::Listener(group).token(), Interest::Read)?;
-            let namespaces = [near.namespace.clone(), far.namespace.clone()];
-            made.groups.push(Group { settings: settings.clone(), namespaces, listener, seats: Vec::new() });
-        }
-        Ok(made)
+    ///
+    /// # Panics
+    /// If a group has not both hosts.
+    pub fn new(family: Family, settings: Vec<HostSettings>, hosts: &[Host], windows: Option<Span>) -> io::Result<Hosts> {
+        let group = |(number, settings): (u32, HostSettings)| {
+            let of = |side| hosts.iter().find(|host| (host.group, host.side) == (number, side)).expect("a group has two hosts");
+            let namespaces = [Side::Near, Side::Far].map(|side| of(side).namespace.clone());
+            let listener = namespaces[Side::Far as usize].inside(|| setup::listener(family, &settings))?;
+            Ok(Group { settings, namespaces, listener, seats: Vec::new() })
+        };
+        let groups = (0..).zip(settings).map(group).collect::<io::Result<_>>()?;
+        let (home, look) = (Namespace::own()?, Look::every(windows));
+        Ok(Hosts { family, groups, home, inside: None, listens: false, kernels: Vec::new(), look, counts: HostCounts::default() })
     }
 
     pub fn counts(&self) -> HostCounts {
         self.counts
     }
 
+    /// Of each group what the kernels of the near and of the far host have counted; nothing before the run is over.
+    pub fn kernels(&self) -> &[[KernelCounts; 2]] {
+        &self.kernels
+    }
+
     /// A new connection at a seat, or datagrams from it; what was there is forgotten.
-    ///
-    /// # Errors
-    /// If the system refuses what such a socket needs.
-    pub fn open(&mut self, flow: u32, seat: Seat, demand: Demand, poller: &Poller) -> io::Result<()> {
+    fn open(&mut self, flow: u32, seat: Seat, demand: Demand, with: &mut With) -> io::Result<()> {
         if self.group(seat).settings.datagrams.is_some() {
-            return self.produce(flow, seat, Side::Near, demand, poller, &mut Vec::new());
+            return self.produce(flow, seat, Side::Near, demand, with);
         }
         self.counts.asked += 1;
         let mut near = End::of(flow);
         near.push(demand);
-        self.connect(seat, near, poller)
+        self.connect(seat, near, with)
     }
 
     /// Begins to connect for a near end that has something to send.
-    fn connect(&mut self, seat: Seat, mut near: End, poller: &Poller) -> io::Result<()> {
+    fn connect(&mut self, seat: Seat, mut near: End, with: &mut With) -> io::Result<()> {
         self.enter(seat.group, Side::Near)?;
         let (family, group) = (self.family, &mut self.groups[seat.group as usize]);
         let tcp = group.settings.tcp.as_ref().expect("the group carries its data by TCP");
@@ -165,67 +195,42 @@ impl Hosts {
         place.last_port = setup::bind_next(&socket, family.address(seat, Side::Near), place.last_port)?;
         socket.connect(SocketAddr::new(family.address(seat, Side::Far), PORT))?;
         let token = Whom::End { seat, side: Side::Near, number: place.number }.token();
-        near.connects(socket, token, poller)?;
+        near.connects(socket, token, with.poller)?;
         place.connection = Some(Connection { port: place.last_port, ends: [near, End::default()] });
         Ok(())
     }
 
     /// Sends in the other direction of the connection at a seat.
-    ///
-    /// # Errors
-    /// If the system refuses it.
-    pub fn answer(&mut self, flow: u32, seat: Seat, demand: Demand, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
+    fn answer(&mut self, flow: u32, seat: Seat, demand: Demand, with: &mut With) -> io::Result<()> {
         let Some(far) = self.end(seat, Side::Far) else { return Ok(()) };
         far.flow = Some(flow);
-        self.send(seat, Side::Far, demand, poller, tells)
+        self.send(seat, Side::Far, demand, with)
     }
 
     /// Sends more from a side of a seat.
-    ///
-    /// # Errors
-    /// If the system refuses it.
-    pub fn produce(&mut self, flow: u32, seat: Seat, side: Side, demand: Demand, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
-        let Some(datagrams) = self.group(seat).settings.datagrams else { return self.send(seat, side, demand, poller, tells) };
+    fn produce(&mut self, flow: u32, seat: Seat, side: Side, demand: Demand, with: &mut With) -> io::Result<()> {
+        let Some(datagrams) = self.group(seat).settings.datagrams else { return self.send(seat, side, demand, with) };
         self.enter(seat.group, Side::Near)?;
         let (family, group) = (self.family, &mut self.groups[seat.group as usize]);
         let place = place(&mut group.seats, seat);
         if place.sender.is_none() {
             place.last_port = place.last_port.max(setup::FIRST_PORT);
             let token = Whom::End { seat, side: Side::Near, number: place.number }.token();
-            place.sender = Some(Sender::new(flow, family, seat, place.last_port, datagrams, (poller, token))?);
+            place.sender = Some(Sender::new(flow, family, seat, place.last_port, datagrams, (with.poller, token))?);
         }
-        place.sender.as_mut().expect("it is there now").send(demand, poller)
+        place.sender.as_mut().expect("it is there now").send(demand, with.poller)
     }
 
-    fn send(&mut self, seat: Seat, side: Side, demand: Demand, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
+    fn send(&mut self, seat: Seat, side: Side, demand: Demand, with: &mut With) -> io::Result<()> {
         let Some(end) = self.end(seat, side) else { return Ok(()) };
         end.push(demand);
-        if end.is_open() && !end.write(tells)? {
+        if end.is_open() && !end.write(with)? {
             self.counts.broken += 1;
         }
-        self.settle(seat, side, poller)
+        self.settle(seat, side, with)
     }
 
-    /// A descriptor with a token of ours is ready.
-    ///
-    /// # Errors
-    /// If the system refuses what is to be done then.
-    pub fn ready(&mut self, ready: Ready, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
-        match Whom::of(ready.token) {
-            Whom::Listener(group) if self.groups[group as usize].settings.datagrams.is_some() => self.take_datagrams(group, tells),
-            Whom::Listener(group) => self.accept(group, poller),
-            Whom::End { seat, side, number } => {
-                let place = self.groups[seat.group as usize].seats.get_mut(seat.number as usize).filter(|place| place.number == number);
-                match place {
-                    None => Ok(()),
-                    Some(Place { sender: Some(sender), .. }) => sender.ready(poller),
-                    Some(_) => self.end_ready(seat, side, ready, poller, tells),
-                }
-            }
-        }
-    }
-
-    fn accept(&mut self, group: u32, poller: &Poller) -> io::Result<()> {
+    fn accept(&mut self, group: u32, with: &mut With) -> io::Result<()> {
         let Group { listener, seats, .. } = &mut self.groups[group as usize];
         let Some((socket, from)) = listener.accept()? else { return Ok(()) };
         let seat = address::seat(from.ip()).map(|(seat, _)| seat).filter(|seat| seat.group == group);
@@ -233,95 +238,76 @@ impl Hosts {
         let token = Whom::End { seat, side: Side::Far, number: place.number }.token();
         // What comes from another port is of a connection that is forgotten.
         match place.connection.as_mut().filter(|connection| connection.port == from.port()) {
-            Some(connection) => connection.ends[Side::Far as usize].is_accepted(socket, token, poller),
+            Some(connection) => connection.ends[Side::Far as usize].is_accepted(socket, token, with.poller),
             None => Ok(()),
         }
     }
 
-    fn take_datagrams(&mut self, group: u32, tells: &mut Tells) -> io::Result<()> {
+    fn take_datagrams(&mut self, group: u32, with: &mut With) -> io::Result<()> {
         let Group { listener, seats, .. } = &self.groups[group as usize];
         let sender = |from: SocketAddr| seats.get(address::seat(from.ip())?.0.number as usize)?.sender.as_ref();
         listener.discard_datagrams(|from, bytes| {
             if let Some(sender) = sender(from) {
-                tells.push((sender.flow(), Told::Delivered { bytes }));
+                with.tell(sender.flow(), Told::Delivered { bytes });
             }
         })?;
         Ok(())
     }
 
-    fn end_ready(&mut self, seat: Seat, side: Side, ready: Ready, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
+    fn end_ready(&mut self, seat: Seat, side: Side, ready: Ready, with: &mut With) -> io::Result<()> {
         let read_size = self.group(seat).settings.tcp.as_ref().map_or(1 << 16, |tcp| tcp.read_size);
         let Some(connection) = self.connection(seat) else { return Ok(()) };
         let sender = connection.ends[side.other() as usize].flow;
         let end = &mut connection.ends[side as usize];
         if !end.is_open() {
-            return self.is_connected(seat, poller, tells);
+            return self.is_connected(seat, with);
         }
         let mut sound = true;
         if ready.read || ready.closed {
-            sound &= end.read(read_size, sender, tells)?;
+            sound &= end.read(read_size, sender, with)?;
         }
         if ready.write {
-            sound &= end.write(tells)?;
+            sound &= end.write(with)?;
         }
         self.counts.broken += u64::from(!sound);
-        self.settle(seat, side, poller)
+        self.settle(seat, side, with)
     }
 
     /// The near end has been answered, or given up on.
-    fn is_connected(&mut self, seat: Seat, poller: &Poller, tells: &mut Tells) -> io::Result<()> {
+    fn is_connected(&mut self, seat: Seat, with: &mut With) -> io::Result<()> {
         let Some(near) = self.end(seat, Side::Near) else { return Ok(()) };
         if near.has_failed()? {
             let near = near.again();
             self.counts.gave_up += 1;
-            return self.connect(seat, near, poller);
+            return self.connect(seat, near, with);
         }
-        let with_ecn = near.opens(tells)?;
-        let sound = near.write(tells)?;
+        let with_ecn = near.opens(with)?;
+        let sound = near.write(with)?;
         self.counts.opened += 1;
         self.counts.with_ecn += u64::from(with_ecn);
         self.counts.broken += u64::from(!sound);
-        self.settle(seat, Side::Near, poller)
+        self.settle(seat, Side::Near, with)
     }
 
     /// Closes what is over and waits for what there is to wait for.
-    fn settle(&mut self, seat: Seat, side: Side, poller: &Poller) -> io::Result<()> {
-        self.end(seat, side).map_or(Ok(()), |end| end.settle(poller))
-    }
-
-    /// A packet was given to the host at this side of a seat.
-    ///
-    /// # Errors
-    /// If the kernel tells nothing of the connection.
-    pub fn received(&mut self, seat: Seat, side: Side, tells: &mut Tells) -> io::Result<()> {
-        self.end(seat, side).map_or(Ok(()), |end| end.look_for_acknowledgement(tells))
-    }
-
-    /// The host at this side of a seat has sent a retransmission, or said that it has reduced its window.
-    ///
-    /// # Errors
-    /// If the kernel tells nothing of the connection.
-    pub fn sent(&mut self, seat: Seat, side: Side, is_retransmission: bool, is_reduced: bool, tells: &mut Tells) -> io::Result<()> {
-        self.end(seat, side).map_or(Ok(()), |end| end.has_sent(is_retransmission, is_reduced, tells))
+    fn settle(&mut self, seat: Seat, side: Side, with: &With) -> io::Result<()> {
+        self.end(seat, side).map_or(Ok(()), |end| end.settle(with.poller))
     }
 
     /// Tells every sender's window.
-    ///
-    /// # Errors
-    /// If the kernel tells nothing of a connection.
-    pub fn look(&mut self, tells: &mut Tells) -> io::Result<()> {
+    fn tell_windows(&mut self, with: &mut With) -> io::Result<()> {
         let places = self.groups.iter_mut().flat_map(|group| &mut group.seats);
         let mut ends = places.filter_map(|place| place.connection.as_mut()).flat_map(|connection| &mut connection.ends);
-        ends.try_for_each(|end| end.tell_window(tells))
+        ends.try_for_each(|end| end.tell_window(with))
     }
 
-    /// Takes the thread back to where it was.
-    ///
-    /// # Errors
-    /// Without the privilege.
-    pub fn leave(&mut self) -> io::Result<()> {
-        self.inside = None;
-        self.home.enter()
+    /// Waits for connections and datagrams, from the first wish on.
+    fn listen(&mut self, with: &With) -> io::Result<()> {
+        if std::mem::replace(&mut self.listens, true) {
+            return Ok(());
+        }
+        let mut groups = (0..).zip(&self.groups);
+        groups.try_for_each(|(number, group)| with.poller.add(&group.listener, Whom::Listener(number).token(), Interest::Read))
     }
 
     /// Moves the thread to a host, where it makes sockets.
@@ -343,6 +329,62 @@ impl Hosts {
 
     fn end(&mut self, seat: Seat, side: Side) -> Option<&mut End> {
         self.connection(seat).map(|connection| &mut connection.ends[side as usize])
+    }
+}
+
+impl Ends for Hosts {
+    fn wish(&mut self, wish: Wish, with: &mut With) -> io::Result<()> {
+        self.listen(with)?;
+        match wish {
+            Wish::Open { flow, seat, demand, .. } => self.open(flow, seat, demand, with),
+            Wish::Answer { flow, seat, demand, .. } => self.answer(flow, seat, demand, with),
+            Wish::Produce { flow, seat, side, demand } => self.produce(flow, seat, side, demand, with),
+        }
+    }
+
+    fn ready(&mut self, ready: Ready, with: &mut With) -> io::Result<()> {
+        match Whom::of(ready.token) {
+            Whom::Listener(group) if self.groups[group as usize].settings.datagrams.is_some() => self.take_datagrams(group, with),
+            Whom::Listener(group) => self.accept(group, with),
+            Whom::End { seat, side, number } => {
+                // What is ready of a connection that is forgotten is nobody's news.
+                let place = self.groups[seat.group as usize].seats.get_mut(seat.number as usize).filter(|place| place.number == number);
+                match place {
+                    None => Ok(()),
+                    Some(Place { sender: Some(sender), .. }) => sender.ready(with.poller),
+                    Some(_) => self.end_ready(seat, side, ready, with),
+                }
+            }
+        }
+    }
+
+    fn received(&mut self, seat: Seat, side: Side, with: &mut With) -> io::Result<()> {
+        self.end(seat, side).map_or(Ok(()), |end| end.look_for_acknowledgement(with))
+    }
+
+    fn sent(&mut self, seat: Seat, side: Side, sent: Sent, with: &mut With) -> io::Result<()> {
+        self.end(seat, side).map_or(Ok(()), |end| end.has_sent(sent, with))
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.look.due()
+    }
+
+    fn expire(&mut self, with: &mut With) -> io::Result<()> {
+        while self.look.due().is_some_and(|due| due <= with.now) {
+            self.look.number += 1;
+        }
+        self.tell_windows(with)
+    }
+
+    fn finish(&mut self, with: &mut With) -> io::Result<()> {
+        self.tell_windows(with)?;
+        for group in &self.groups {
+            let [near, far] = group.namespaces.each_ref().map(|namespace| namespace.inside(KernelCounts::read));
+            self.kernels.push([near?, far?]);
+        }
+        self.inside = None;
+        self.home.enter()
     }
 }
 

@@ -20,7 +20,7 @@ const SMALLEST_MTU: u32 = 576;
 /// TCP leaves it smaller segments than a device does.
 const SMALLEST_MTU_OF_TCP: u32 = 128;
 /// IPv6's.
-const SMALLEST_MTU_V6: u32 = 1280;
+pub const SMALLEST_MTU_V6: u32 = 1280;
 
 /// Room for datagrams that have come and are not read yet.
 const RECEIVE_BUFFER: u32 = 1 << 22;

@@ -39,6 +39,32 @@ pub fn real_time(priority: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Moves the calling thread back to where all others are.
+///
+/// # Errors
+/// Never on Linux.
+pub fn no_real_time() -> io::Result<()> {
+    // Safety: all zeros are valid parameters.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // Safety: the parameters outlive the call; 0 is the calling thread.
+    call(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) })?;
+    Ok(())
+}
+
+/// Lets the process have as many descriptors as it may: each connection takes two.
+///
+/// # Errors
+/// Never on Linux.
+pub fn raise_descriptors() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // Safety: the call writes the limits, which outlive it.
+    call(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // Safety: the limits outlive the call.
+    call(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+    Ok(())
+}
+
 /// Lets the kernel end the calling thread's waits this many nanoseconds late, instead of 50 us.
 ///
 /// # Errors
