@@ -15,7 +15,7 @@ pub const DEVICE: &str = "way";
 
 /// Packets that may wait for the router. A packet that finds no room is lost without a word to anyone, so this has to be more than it can
 /// ever be behind; the run asks the device afterwards.
-const WAITING: u32 = 10_000;
+pub(crate) const WAITING: u32 = 10_000;
 
 /// No host sends what no application asked for. Set before a device is up, which then would look for routers.
 const QUIET_V4: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
@@ -68,7 +68,7 @@ impl Host {
     /// # Errors
     /// If `/proc` cannot be read.
     pub fn dropped(&self) -> io::Result<u64> {
-        self.namespace.inside(|| dropped_by_device(DEVICE))
+        self.namespace.inside(|| dropped_by_device(self.tun.name()))
     }
 }
 

@@ -19,5 +19,6 @@ pub mod lateness;
 pub mod mapping;
 pub mod packet;
 pub mod run;
+pub mod shell;
 pub mod slab;
 pub mod sys;

@@ -19,7 +19,7 @@ pub mod record;
 mod recorded;
 pub mod trace;
 
-pub use engine::{Options, Run, Simulation};
+pub use engine::{Options, QueueLook, Run, Simulation};
 pub use impairment::script::{Act, Flag, Rule, Script, Which};
 pub use impairment::{EcnPath, ImpairmentSpec, Part};
 pub use measures::Report;

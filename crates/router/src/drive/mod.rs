@@ -17,6 +17,7 @@
 
 mod counts;
 mod ends;
+mod owners;
 
 use std::io;
 use std::time::Duration;
@@ -27,7 +28,8 @@ use ecnlab_units::{Ecn, Span, Time};
 
 pub use self::counts::Counts;
 pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Sent, Wish, With};
-use crate::address::{Seats, Side, seat};
+pub use self::owners::{Owner, Owners};
+use crate::address::Seats;
 use crate::capture::Tapped;
 use crate::clock::{Clock, nanos_until};
 use crate::connection::Connections;
@@ -51,10 +53,10 @@ pub enum Pace {
 }
 
 /// A network with hosts at its ends.
-pub struct Router<P: Probe, E> {
+pub struct Router<P: Probe, E, O = Seats> {
     simulation: Simulation<P>,
     ends: E,
-    carrier: Carrier,
+    carrier: Carrier<O>,
     poller: Poller,
     pace: Pace,
     clock: Clock,
@@ -65,13 +67,13 @@ pub struct Router<P: Probe, E> {
 }
 
 /// What carries packets between the engine and devices.
-struct Carrier {
+struct Carrier<O> {
     hosts: Vec<Host>,
     /// Of each group the hosts of both sides.
     doors: Vec<[Option<u32>; 2]>,
     /// Packets to read of each device in one turn: more where the last turn has not emptied it.
     batches: Vec<u32>,
-    seats: Seats,
+    owners: O,
     slab: Slab,
     connections: Connections,
     counts: Counts,
@@ -100,11 +102,28 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
     /// # Errors
     /// If the process may have no more descriptors.
     pub fn new(simulation: Simulation<P>, hosts: Vec<Host>, ends: E, largest: u32, pace: Pace) -> io::Result<Router<P, E>> {
+        Router::between(simulation, hosts, ends, Seats::default(), largest, pace)
+    }
+}
+
+impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
+    /// The same where packets are told apart in another way than by the addresses of the plan.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn between(
+        simulation: Simulation<P>,
+        hosts: Vec<Host>,
+        ends: E,
+        owners: O,
+        largest: u32,
+        pace: Pace,
+    ) -> io::Result<Router<P, E, O>> {
         let poller = Poller::new()?;
         for (token, host) in (0..).zip(&hosts) {
             poller.add(&host.tun, token, Interest::Read)?;
         }
-        let carrier = Carrier::new(hosts, largest);
+        let carrier = Carrier::new(hosts, owners, largest);
         let (told, happened, ready) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Router { simulation, ends, carrier, poller, pace, clock: Clock::start(), told, happened, ready })
     }
@@ -234,12 +253,15 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
             Happened::Offered { link, .. } => return Err(io::Error::other(format!("link {link} waits in a queue that nobody serves"))),
             Happened::Open { flow, connection, demand, .. } => {
                 let group = self.simulation.group_of(flow);
-                let seat = self.carrier.seats.open(flow, group).ok_or_else(|| io::Error::other(NO_SEAT))?;
+                let seat = self.carrier.owners.open(flow, group).ok_or_else(|| io::Error::other(NO_SEAT))?;
                 Wish::Open { flow, seat, connection, demand }
             }
-            Happened::Answer { flow, to, demand, .. } => Wish::Answer { flow, seat: self.carrier.seats.answer(flow, to), to, demand },
+            Happened::Answer { flow, to, demand, .. } => {
+                let seat = self.carrier.owners.answer(flow, to).ok_or_else(|| io::Error::other(NO_SEAT))?;
+                Wish::Answer { flow, seat, to, demand }
+            }
             Happened::Produce { flow, demand, .. } => {
-                let (seat, side) = self.carrier.seats.of(flow).expect("a flow sends more once it has opened a connection or answered one");
+                let (seat, side) = self.carrier.owners.of(flow).expect("a flow sends more once it has opened a connection or answered one");
                 Wish::Produce { flow, seat, side, demand }
             }
         };
@@ -259,12 +281,12 @@ impl<P: Probe + Tapped, E: Ends> Router<P, E> {
 
 const NO_SEAT: &str = "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
 
-fn with<'a>(now: Time, poller: &'a Poller, carrier: &'a Carrier, told: &'a mut Vec<(u32, Told)>) -> With<'a> {
+fn with<'a, O>(now: Time, poller: &'a Poller, carrier: &'a Carrier<O>, told: &'a mut Vec<(u32, Told)>) -> With<'a> {
     With { now, poller, hosts: &carrier.hosts, told }
 }
 
-impl Carrier {
-    fn new(hosts: Vec<Host>, largest: u32) -> Carrier {
+impl<O: Owners> Carrier<O> {
+    fn new(hosts: Vec<Host>, owners: O, largest: u32) -> Carrier<O> {
         let mut doors = Vec::new();
         for (number, host) in (0..).zip(&hosts) {
             let group = host.group as usize;
@@ -277,7 +299,7 @@ impl Carrier {
             batches: vec![1; hosts.len()],
             hosts,
             doors,
-            seats: Seats::default(),
+            owners,
             // A packet that is longer than it may be is cut, which its own length then contradicts.
             slab: Slab::new(largest as usize + 1),
             connections: Connections::default(),
@@ -307,39 +329,36 @@ impl Carrier {
     }
 
     fn foreign(&mut self, host: usize, view: &View, ticket: u32, now: Time) -> Option<(Foreign, About)> {
-        let (here, side) = seat(view.from)?;
-        let Host { group, side: from, .. } = self.hosts[host];
-        let whose = self.seats.whose(view.from, view.to, view.carries()).filter(|_| (group, from) == (here.group, side))?;
+        let Host { group, side, .. } = self.hosts[host];
+        let Owner { flow, toward, seat, side, label } = self.owners.owner(view, (group, side), now)?;
         let to = self.doors[group as usize][side.other() as usize]?;
-        let ports = view.ports().unwrap_or_default();
-        let near_port = if side == Side::Near { ports.0 } else { ports.1 };
         let tcp = match view.upper {
             Upper::Tcp(tcp) => Some(tcp),
             _ => None,
         };
-        let retransmission = tcp.is_some_and(|tcp| self.connections.entered(here, side, &tcp, view.payload, now));
+        let retransmission = tcp.is_some_and(|tcp| self.connections.entered(seat, side, &tcp, view.payload, now));
         let flags = tcp.map(|tcp| tcp.flags).unwrap_or_default();
-        let role = match (flags.syn(), flags.fin(), view.carries() || whose.toward == Toward::Source) {
+        let role = match (flags.syn(), flags.fin(), view.carries() || toward == Toward::Source) {
             (true, ..) => Role::Syn,
             (_, true, _) => Role::Fin,
             (.., true) => Role::Plain,
             _ => Role::Pure,
         };
         let foreign = Foreign {
-            flow: whose.flow,
-            toward: whose.toward,
+            flow,
+            toward,
             size: view.size,
             payload: if tcp.is_some() || view.ports().is_some() { view.payload } else { 0 },
             retransmission,
             ecn: view.ecn,
-            rtt: self.connections.rtt(here, side),
-            label: (near_port ^ near_port >> 8) as u8,
+            rtt: self.connections.rtt(seat, side),
+            label,
             role,
             ece: flags.ece(),
             cwr: flags.cwr(),
             ticket,
         };
-        Some((foreign, About { to, upper: view.upper_at, tcp, seat: here }))
+        Some((foreign, About { to, upper: view.upper_at, tcp, seat }))
     }
 
     /// Gives a packet that has arrived to its host, as the path has left it.

@@ -8,6 +8,7 @@
 
 mod call;
 pub mod clock;
+pub mod confine;
 pub mod namespace;
 pub mod netlink;
 pub mod poll;

@@ -228,6 +228,15 @@ pub fn set_route(route: &Route) -> Message {
     })
 }
 
+/// Packets to a network are refused with a word to who sent them, but for those that a longer prefix sends elsewhere.
+pub fn set_unreachable((to, length): (IpAddr, u8)) -> Message {
+    let mut fixed =
+        vec![family(to), length, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE];
+    fixed.extend([0; 4]);
+    let what = format!("no route to {to}/{length}");
+    Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, what).with(libc::RTA_DST, &octets(to))
+}
+
 /// Route metrics of Linux that `libc` does not name (`linux/rtnetlink.h`).
 pub mod metric {
     /// Which of the others are not to be left: a bit each.

@@ -13,6 +13,7 @@ mod deliver;
 mod ends;
 mod flow;
 mod impair;
+mod look;
 mod outside;
 mod path;
 mod schedule;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 use ecnlab_transport::Segment;
 use ecnlab_units::{Rate, Span, Time};
+
+pub use self::look::QueueLook;
 
 use self::apps::App;
 use self::clock::{CLOCKS, only_looks};

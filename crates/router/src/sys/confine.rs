@@ -1,0 +1,146 @@
+//! Rooms of a process's own: a user namespace in which it may do what needs privileges, processes that end together, mounts that nobody
+//! else sees, and the rooms of another process.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::call::call;
+
+/// Powers by number (`linux/capability.h`) that programs keep: to serve low ports, to set networks up, to send packets as they are made
+/// (`ping`), and to make namespaces within those that they are in.
+const NET_BIND_SERVICE: u32 = 10;
+const NET_ADMIN: u32 = 12;
+const NET_RAW: u32 = 13;
+const SYS_ADMIN: u32 = 21;
+const KEPT: [u32; 4] = [NET_BIND_SERVICE, NET_ADMIN, NET_RAW, SYS_ADMIN];
+
+/// Version 3 of the interface: sets of 64 powers in two parts.
+const VERSION: u32 = 0x2008_0522;
+
+/// Whether this process may set networks up and make namespaces, as root may and those in a user namespace of their own.
+pub fn has_powers() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|powers| [NET_ADMIN, SYS_ADMIN].iter().all(|power| powers >> power & 1 == 1))
+}
+
+/// Moves the process into a user namespace of its own, in which it is who it was and has powers over what it makes there, which the programs
+/// that it starts keep. It has to have one thread.
+///
+/// # Errors
+/// Where the machine does not permit it.
+pub fn become_owner() -> io::Result<()> {
+    // Safety: these ask for the caller's own numbers, and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // Safety: the namespace of this process alone changes.
+    call(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    keep_powers()
+}
+
+/// Lets the programs that this thread starts keep its powers though they are not root's.
+///
+/// # Errors
+/// If it has not the powers itself.
+pub fn keep_powers() -> io::Result<()> {
+    let mut header = [VERSION, 0];
+    // Effective, permitted and inheritable, of the powers below 32 and of those from there on.
+    let mut sets = [[0_u32; 3]; 2];
+    // Safety: both are as long as version 3 has them, and outlive the call.
+    call(unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) })?;
+    sets[0][2] |= KEPT.iter().fold(0, |set, power| set | 1 << power) & sets[0][1];
+    // Safety: as above.
+    call(unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) })?;
+    for power in KEPT {
+        let raise = libc::PR_CAP_AMBIENT_RAISE as libc::c_ulong;
+        // Safety: this control takes numbers and writes no memory.
+        call(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, libc::c_ulong::from(power), 0, 0) })?;
+    }
+    Ok(())
+}
+
+/// From now on the processes that this thread starts are in a new namespace, whose first process is its process 1: when that one ends, the
+/// kernel ends all others of it. Gives what [`own_processes_again`] takes back. In between no thread can be started.
+///
+/// # Errors
+/// Without the privilege.
+pub fn processes_apart() -> io::Result<File> {
+    let home = File::open("/proc/thread-self/ns/pid")?;
+    // Safety: nothing of the calling process itself changes.
+    call(unsafe { libc::unshare(libc::CLONE_NEWPID) })?;
+    Ok(home)
+}
+
+/// The processes that this thread starts are again where it is itself.
+///
+/// # Errors
+/// Without the privilege.
+pub fn own_processes_again(home: &File) -> io::Result<()> {
+    // Safety: the descriptor is open and is one of a namespace of processes.
+    call(unsafe { libc::setns(home.as_raw_fd(), libc::CLONE_NEWPID) })?;
+    Ok(())
+}
+
+/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, and over `/etc/hosts` a file with this text.
+/// It has to have one thread. What could not be done, each with why, is no error: programs then see the machine's own.
+///
+/// # Errors
+/// Without the privilege over mounts.
+pub fn own_mounts(hosts: &str) -> io::Result<Vec<String>> {
+    // Safety: this process alone is in it.
+    call(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    mount(None, "/", None, libc::MS_REC | libc::MS_SLAVE)?;
+    let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let proc = mount(Some("proc"), "/proc", Some("proc"), safe);
+    let names = put_over(hosts, "/etc/hosts");
+    let failed = [("/proc", proc), ("/etc/hosts", names)].into_iter().filter_map(|(what, done)| Some((what, done.err()?)));
+    Ok(failed.map(|(what, why)| format!("{what}: {why}")).collect())
+}
+
+/// Puts a file in memory over another, by way of a folder that is hidden meanwhile.
+fn put_over(text: &str, file: &str) -> io::Result<()> {
+    const FOLDER: &str = "/tmp";
+    mount(Some("tmpfs"), FOLDER, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
+    let made = format!("{FOLDER}/file");
+    let put = fs::write(&made, text).and_then(|()| mount(Some(&made), file, None, libc::MS_BIND));
+    let path = CString::new(FOLDER)?;
+    // Safety: the path ends with a zero and outlives the call.
+    call(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })?;
+    put
+}
+
+fn mount(from: Option<&str>, to: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
+    let text = |text: &str| CString::new(text).map_err(io::Error::from);
+    let (from, to, kind) = (from.map(text).transpose()?, text(to)?, kind.map(text).transpose()?);
+    let start = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    // Safety: all texts end with a zero and outlive the call, and no kind that is mounted here takes data.
+    call(unsafe { libc::mount(start(&from), to.as_ptr(), start(&kind), flags, std::ptr::null()) })?;
+    Ok(())
+}
+
+/// Moves the process into the namespaces that another is in: of users, if it is in another, of networks, of mounts, and of processes for those that it
+/// starts. It has to have one thread.
+///
+/// # Errors
+/// Without the privilege, which whoever has made the namespaces has.
+pub fn join(process: u32) -> io::Result<()> {
+    let open = |kind: &str| File::open(format!("/proc/{process}/ns/{kind}"));
+    let users = fs::read_link(format!("/proc/{process}/ns/user"))?;
+    let users = if users == fs::read_link("/proc/self/ns/user")? { None } else { Some(open("user")?) };
+    let others = [("pid", libc::CLONE_NEWPID), ("net", libc::CLONE_NEWNET), ("mnt", libc::CLONE_NEWNS)];
+    let others: Vec<_> = others.into_iter().map(|(kind, flag)| Ok((open(kind)?, flag))).collect::<io::Result<_>>()?;
+    if let Some(users) = users {
+        // Safety: the descriptor is open and is one of a user namespace.
+        call(unsafe { libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER) })?;
+        keep_powers()?;
+    }
+    for (namespace, flag) in others {
+        // Safety: the descriptor is open and is one of the kind that the flag says.
+        call(unsafe { libc::setns(namespace.as_raw_fd(), flag) })?;
+    }
+    Ok(())
+}
