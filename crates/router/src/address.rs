@@ -17,8 +17,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ecnlab_sim::Toward;
 
 /// The side of a group that opens connections, or the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
+    #[default]
     Near,
     Far,
 }

@@ -30,7 +30,7 @@ const FOR_V6: [(&str, &str); 4] = [
 ];
 
 /// What a host is to be like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HostSpec {
     pub family: Family,
     pub group: u32,
