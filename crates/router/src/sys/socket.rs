@@ -174,10 +174,9 @@ impl Socket {
             Ecn::Ect0 => 2,
             Ecn::Ce => 3,
         };
-        match self.set_number(libc::IPPROTO_IP, libc::IP_TOS, bits) {
-            Ok(()) => Ok(()),
-            Err(_) => self.set_number(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, bits),
-        }
+        // A socket of IPv6 takes IPv4's option too, for packets that it does not send here; one of IPv4 takes only its own.
+        let of_v6 = self.set_number(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, bits);
+        of_v6.or_else(|_| self.set_number(libc::IPPROTO_IP, libc::IP_TOS, bits))
     }
 
     fn set_number(&self, level: libc::c_int, option: libc::c_int, value: i32) -> io::Result<()> {
