@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.packages
 BUILT := $(VENV)/.built
+GUEST := python/ecnlab/tiers/box/guest.so
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
 .PHONY: help tools setup demo studies test lint bench build clean
@@ -27,8 +28,13 @@ $(READY): requirements.lock | tools
 # A rebuilt engine may answer differently, so the demo's report goes.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
 	@echo "Compiling the engine, which takes a minute or two the first time ..."
+	@$(MAKE) --no-print-directory $(GUEST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@
+
+# The program in the box is compiled as the tests are, with which it shares nearly all of it. What is no Linux on x86-64 has no box.
+$(GUEST): $(SOURCES) | tools
+	@test "$$(uname -sm)" != "Linux x86_64" || { cargo build --quiet --profile tests -p ecnlab-guest && cp target/tests/libecnlab_guest.so $@; }
 
 setup: $(BUILT) ## build the engine and install the package into .venv
 
@@ -63,4 +69,4 @@ build: $(BUILT) ## a wheel in dist/
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist demo reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f python/ecnlab/_core*.so
+	rm -f python/ecnlab/_core*.so $(GUEST)

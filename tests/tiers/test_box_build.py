@@ -124,7 +124,7 @@ def test_a_build_that_fails_tells_what_was_said_last_and_leaves_nothing(home: Pa
     monkeypatch.setattr(build, "missing", dict)
     with pytest.raises(TierError, match="the compiler is unwell"):
         build.build(kernels.kernel("6.1"), tree)
-    assert os.listdir(home) == []
+    assert list(home.iterdir()) == []
 
 
 def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +136,8 @@ def test_a_build_moves_what_is_finished_to_its_place_whole(home: Path, tree: Pat
     assert (first.about["release"], first.about["known"]) == ("6.1.7", False)
     assert kernels.chosen() == first
     assert os.access(first.program, os.X_OK)
-    assert sorted(os.listdir(first.folder)) == ["COPYING", "about.json", "config", "linux"]
-    assert os.listdir(home) == [first.name]
+    assert sorted(file.name for file in first.folder.iterdir()) == ["COPYING", "about.json", "config", "linux"]
+    assert [file.name for file in home.iterdir()] == [first.name]
     assert build.build(kernels.kernel("6.1"), tree) == first
     assert kernels.removed(first.name) == first
     assert kernels.built() == []

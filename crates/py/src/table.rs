@@ -74,7 +74,7 @@ impl Table {
     #[getter]
     fn plain<'py>(&self, py: Python<'py>) -> Vec<Plain<'py>> {
         let told = |(name, column): &(Cow<'static, str>, Column)| {
-            let (kind, bytes, names) = plain(column);
+            let (kind, bytes, names) = column.plain();
             (name.to_string(), kind, PyBytes::new(py, &bytes), names)
         };
         self.0.columns.iter().map(told).collect()
@@ -179,17 +179,6 @@ fn width(column: &Column) -> usize {
     match column {
         Column::Real(_) | Column::Count(_) => 8,
         Column::Index(_) | Column::Name { .. } => 4,
-    }
-}
-
-fn plain(column: &Column) -> (&'static str, Vec<u8>, Vec<String>) {
-    match column {
-        Column::Real(values) => ("real", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
-        Column::Count(values) => ("count", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
-        Column::Index(values) => ("index", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
-        Column::Name { index, names } => {
-            ("name", index.iter().flat_map(|at| at.to_le_bytes()).collect(), names.iter().map(ToString::to_string).collect())
-        }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod connection;
 pub mod drive;
 pub mod host;
 pub mod hosts;
+pub mod kernel_queue;
 pub mod lateness;
 pub mod mapping;
 pub mod packet;

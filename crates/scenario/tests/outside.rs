@@ -187,8 +187,8 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     assert!(simulation.dropped(0, 0));
     assert_eq!(vec![Happened::Lost { ticket: 0, at: at(100) }], happened(&mut simulation));
     simulation.advance_to(at(200));
-    let delay = Span::from_micros(7_001);
-    assert_eq!(vec![Happened::Offered { ticket: 1, at: at(100) + delay, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
+    let behind = ecnlab_units::Rate::from_bps(3_010_000).expect("a rate").transmission(1500) + Span::from_micros(7_001);
+    assert_eq!(vec![Happened::Offered { ticket: 1, at: at(100) + behind, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
     let (run, _) = simulation.finish();
     let of = |column| run.report.reals("queues", column);
     assert_eq!([3.0, 1.0, 1.0, 1.0], [of("arrivals")[0], of("departures")[0], of("marks")[0], of("drops_early")[0]]);

@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sim", &["units", "queue", "transport", "wire"]),
     ("scenario", &["units", "queue", "transport", "wire", "trace", "sim"]),
     ("router", &["units", "queue", "transport", "wire", "sim", "scenario", "trace"]),
+    ("guest", &["units", "queue", "transport", "sim", "scenario", "router"]),
     ("py", &["units", "queue", "transport", "wire", "sim", "scenario", "trace", "router"]),
 ];
 

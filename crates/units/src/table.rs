@@ -139,6 +139,18 @@ impl Column {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Its kind, its values in little-endian bytes, and the names that they are places among: what another process makes it again from.
+    pub fn plain(&self) -> (&'static str, Vec<u8>, Vec<String>) {
+        match self {
+            Column::Real(values) => ("real", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+            Column::Count(values) => ("count", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+            Column::Index(values) => ("index", values.iter().flat_map(|value| value.to_le_bytes()).collect(), Vec::new()),
+            Column::Name { index, names } => {
+                ("name", index.iter().flat_map(|at| at.to_le_bytes()).collect(), names.iter().map(ToString::to_string).collect())
+            }
+        }
+    }
 }
 
 impl<R, N: Naming> TableSpec<R, N> {

@@ -34,6 +34,7 @@ use crate::capture::Tapped;
 use crate::clock::{Clock, nanos_until};
 use crate::connection::Connections;
 use crate::host::Host;
+use crate::kernel_queue::KernelQueues;
 use crate::lateness::Lateness;
 use crate::packet::{Upper, View, write_echo, write_ecn};
 use crate::slab::{About, Slab};
@@ -57,6 +58,8 @@ pub struct Router<P: Probe, E, O = Seats> {
     simulation: Simulation<P>,
     ends: E,
     carrier: Carrier<O>,
+    /// Queues of links that are the kernel's.
+    queues: KernelQueues,
     poller: Poller,
     pace: Pace,
     clock: Clock,
@@ -125,7 +128,20 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         }
         let carrier = Carrier::new(hosts, owners, largest);
         let (told, happened, ready) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Router { simulation, ends, carrier, poller, pace, clock: Clock::start(), told, happened, ready })
+        let queues = KernelQueues::default();
+        Ok(Router { simulation, ends, carrier, queues, poller, pace, clock: Clock::start(), told, happened, ready })
+    }
+
+    /// With these queues of the kernel at links.
+    ///
+    /// # Errors
+    /// If the process may have no more descriptors.
+    pub fn with_queues(mut self, queues: KernelQueues) -> io::Result<Router<P, E, O>> {
+        for (token, device) in (self.carrier.hosts.len() as u64..).zip(queues.devices()) {
+            self.poller.add(device, token, Interest::Read)?;
+        }
+        self.queues = queues;
+        Ok(self)
     }
 
     /// Goes on from time zero, which is now, to a time. `watch` is asked now and then, `every` so often at most, whether to.
@@ -169,12 +185,17 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
     /// All that is to be done at a time.
     fn turn(&mut self, now: Time) -> io::Result<()> {
         self.carrier.counts.turns += 1;
+        if !self.queues.is_empty() {
+            self.step(now)?;
+        }
         self.simulation.advance_to(now);
         self.settle(now)?;
         let mut ready = std::mem::take(&mut self.ready);
         for ready in ready.drain(..) {
-            if ready.token < FIRST_TOKEN {
+            if ready.token < self.carrier.hosts.len() as u64 {
                 self.read(ready.token as usize, now)?;
+            } else if ready.token < FIRST_TOKEN {
+                self.queues.expire(&mut self.simulation)?;
             } else {
                 self.ends.ready(ready, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
             }
@@ -206,6 +227,20 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         }
         self.carrier.batches[host] = (2 * self.carrier.batches[host]).min(BATCH);
         Ok(())
+    }
+
+    /// Lets the engine go on to a time as far as it and the kernel's queues have something to do, at the exact time of each. A packet that
+    /// comes when another has just been sent finds that one gone, as in queues of the engine.
+    fn step(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            let (due, deadline) = (self.queues.due(), self.simulation.next_deadline());
+            let Some(next) = due.into_iter().chain(deadline).min().filter(|&next| next <= now) else { return Ok(()) };
+            self.simulation.advance_to(next);
+            if due.is_some_and(|due| due <= next) {
+                self.queues.expire(&mut self.simulation)?;
+            }
+            self.settle(now)?;
+        }
     }
 
     /// Deals with what the engine has told and with what it has been told since, until neither has more to say.
@@ -250,7 +285,11 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 self.carrier.slab.copied(ticket);
                 return Ok(());
             }
-            Happened::Offered { link, .. } => return Err(io::Error::other(format!("link {link} waits in a queue that nobody serves"))),
+            Happened::Offered { link, ticket, ecn, .. } => {
+                let packet = self.carrier.slab.bytes(ticket);
+                write_ecn(packet, ecn);
+                return self.queues.offer(link, ticket, packet, &mut self.simulation);
+            }
             Happened::Open { flow, connection, demand, .. } => {
                 let group = self.simulation.group_of(flow);
                 let seat = self.carrier.owners.open(flow, group).ok_or_else(|| io::Error::other(NO_SEAT))?;
@@ -271,7 +310,7 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
     /// Waits for a device or a socket, until a time or the next deadline at most.
     fn wait(&mut self, until: Time, now: Time) -> io::Result<()> {
         let inside = self.simulation.next_deadline().map_or(until, |deadline| deadline.min(until));
-        let due = self.ends.due().map_or(inside, |due| due.min(inside));
+        let due = self.ends.due().into_iter().chain(self.queues.due()).fold(inside, Time::min);
         let now = if self.pace == Pace::Real { self.clock.now() } else { now };
         self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
         self.ready.extend(self.poller.ready());

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::measures::Table;
 use ecnlab_sim::network::Change;
-use ecnlab_sim::{Buffer, Off, Options, Probe, Recorded, Recorder, Recording, RecordingFull, Run, Simulation, Version};
+use ecnlab_sim::{Buffer, Network, Off, Options, Probe, Recorded, Recorder, Recording, RecordingFull, Run, Simulation, Version};
 use ecnlab_units::{Rate, Span, Time};
 
 pub use self::about::{About, Lateness};
@@ -22,6 +22,7 @@ use crate::capture::{Tap, Tapped};
 use crate::drive::{Driven, Pace, Router};
 use crate::host::Host;
 use crate::hosts::{self, Hosts};
+use crate::kernel_queue::KernelQueues;
 use crate::mapping::{HostSettings, Kernel, map};
 use crate::sys::process;
 
@@ -136,7 +137,8 @@ fn drive<P: Probe + Tapped>(
     about.is_real_time = options.priority.is_some_and(|priority| process::real_time(priority).is_ok());
     process::timer_slack(1)?;
 
-    let mut router = Router::new(simulation, made, sockets, largest, options.pace)?;
+    let queues = kernel_queues(&network)?;
+    let mut router = Router::new(simulation, made, sockets, largest, options.pace)?.with_queues(queues)?;
     let (mut stopped, mut full) = (false, None);
     let driven = router.run(duration, WATCH, &mut |simulation, _| {
         full = simulation.probe().full();
@@ -163,6 +165,19 @@ fn make(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {
     process::raise_descriptors()?;
     let pairs = (0..).zip(settings).map(|(group, settings)| hosts::make(family, group, settings));
     Ok(pairs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// Queues of the kernel at links that ask for one.
+fn kernel_queues(network: &Network) -> io::Result<KernelQueues> {
+    let mut queues = KernelQueues::default();
+    for (number, link) in (0..).zip(&network.links) {
+        if let Buffer::Queue(queue) = &link.buffer
+            && let Some(of_kernel) = queue.of.kernel()
+        {
+            queues.add(number, of_kernel, link.rate)?;
+        }
+    }
+    Ok(queues)
 }
 
 /// The largest packet that hosts send, in bytes.

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod confine;
 pub mod namespace;
 pub mod netlink;
+pub mod packet_socket;
 pub mod poll;
 pub mod process;
 pub mod settings;

@@ -23,6 +23,18 @@ impl Tun {
     /// # Errors
     /// If `/dev/net/tun` is not there or may not be opened, or the name is taken or too long.
     pub fn make(name: &str) -> io::Result<Tun> {
+        Tun::of(name, libc::IFF_TUN | libc::IFF_NO_PI)
+    }
+
+    /// The same, but each packet stands behind four bytes of the driver's, flags and protocol (`struct tun_pi`).
+    ///
+    /// # Errors
+    /// As for [`Tun::make`].
+    pub fn with_header(name: &str) -> io::Result<Tun> {
+        Tun::of(name, libc::IFF_TUN)
+    }
+
+    fn of(name: &str, kind: libc::c_int) -> io::Result<Tun> {
         let open = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(DEVICE);
         let file = open.map_err(|why| io::Error::new(why.kind(), format!("{DEVICE}: {why}")))?;
         let text = CString::new(name)?;
@@ -34,7 +46,7 @@ impl Tun {
         for (to, from) in request.ifr_name.iter_mut().zip(text.as_bytes()) {
             *to = *from as libc::c_char;
         }
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        request.ifr_ifru.ifru_flags = kind as libc::c_short;
         // Safety: the request outlives the call, which reads its name and flags and writes the name.
         call(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
         Ok(Tun { file, name: name.to_owned() })

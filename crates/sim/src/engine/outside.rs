@@ -106,8 +106,8 @@ impl<P: Probe> Simulation<P> {
 
 /// Queues that are outside too, such as a kernel's.
 impl<P: Probe> Simulation<P> {
-    /// A queue outside has been left by a packet, which goes over the link from now on; `ecn` is what the queue has made of its ECN field.
-    /// Says whether the packet waited there.
+    /// A queue outside has been left by a packet, which the link begins to send now; `ecn` is what the queue has made of its ECN field. Whoever
+    /// has the queue lets it release the next one when this one has been sent. Says whether the packet waited there.
     pub fn released(&mut self, link: u32, ticket: u32, ecn: Ecn) -> bool {
         let Some(at) = self.queue_outside(link) else { return false };
         let (now, queue, mut witness) = self.at_queue(at);
@@ -120,7 +120,7 @@ impl<P: Probe> Simulation<P> {
         let transmission = self.links[link as usize].transmission_of(frame.size());
         self.queues[at as usize].measures.departure(waited, 0, transmission);
         self.at_link(link).tell_of_beginning(frame.packet, now);
-        launch(&mut self.links[link as usize], &mut self.packets, &mut self.deadlines, frame.packet, now, now);
+        launch(&mut self.links[link as usize], &mut self.packets, &mut self.deadlines, frame.packet, now, now + transmission);
         true
     }
 

@@ -28,7 +28,7 @@ HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
 _FILES = 1030
 
 # Is told how many files of how many are compiled.
-Watch = Callable[[float, float], None]
+Watch = Callable[[float, int], None]
 
 
 def missing() -> dict[str, str]:

@@ -1,0 +1,52 @@
+//! What is to be done, as it comes in: JSON with these keys.
+//!
+//! ```text
+//!     scenario     the scenario as JSON, resolved
+//!     seed         a whole number
+//!     family       4 or 6 (default 4)
+//!     budget_s     lateness that the run may have, in seconds (default: follows from the network)
+//!     capture      { links = [names], keep = bytes }, if packets are to be written
+//! ```
+
+use std::io;
+
+use ecnlab_router::address::Family;
+use ecnlab_scenario::{Registry, Scenario, no_files};
+use ecnlab_units::Span;
+use serde_json::Value as Json;
+
+/// A job.
+pub struct Job {
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub family: Family,
+    pub budget: Option<Span>,
+    /// Names of links, and bytes of each packet.
+    pub capture: Option<(Vec<String>, u32)>,
+}
+
+impl Job {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If it is none, or the scenario is unsound, which its sender should have seen.
+    pub fn read(text: &str) -> io::Result<Job> {
+        let job: Json = serde_json::from_str(text)?;
+        let told = |problems: Vec<ecnlab_scenario::Problem>| {
+            let lines: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
+            io::Error::new(io::ErrorKind::InvalidData, lines.join("\n"))
+        };
+        let scenario = Scenario::from_json(&job["scenario"].to_string(), &[], &Registry::builtin(), &no_files).map_err(told)?;
+        let capture = job.get("capture").filter(|capture| capture.is_object()).map(|capture| {
+            let links = capture["links"].as_array().into_iter().flatten().filter_map(|link| Some(link.as_str()?.to_owned())).collect();
+            (links, capture["keep"].as_u64().unwrap_or(u64::MAX).min(u64::from(u32::MAX)) as u32)
+        });
+        Ok(Job {
+            scenario,
+            seed: job["seed"].as_u64().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the job has no seed"))?,
+            family: if job["family"] == 6 { Family::V6 } else { Family::V4 },
+            budget: job["budget_s"].as_f64().map(|seconds| Span::from_picos((seconds * 1e12) as u64)),
+            capture,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The program in the box: the router and its hosts as the first process of a user-mode Linux, in the kernel's own process.
+//!
+//! The kernel loads this library, calls [`ecnlab_box`] with a function that does system calls, and powers off when it returns. The
+//! functions of libc that would speak to the machine outside speak to the kernel inside instead (`calls`), so everything here is
+//! ordinary Rust. What there is of the machine is one folder, the job's, which the kernel has as its root:
+//!
+//! ```text
+//!     job.json          what is to be done (job.rs)
+//!     result.json       what came of it, written when it is whole
+//!     capture.pcapng    the packets, where they were asked for
+//! ```
+
+#![deny(unsafe_code)]
+
+mod calls;
+mod job;
+mod prepare;
+mod result;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::panic::{self, AssertUnwindSafe};
+
+use ecnlab_router::drive::Pace;
+use ecnlab_router::run::{Capture, Refused, RunOptions, kernel, run};
+use serde_json::Value as Json;
+
+use self::job::Job;
+
+const RESULT: &str = "/result.json";
+const CAPTURE: &str = "/capture.pcapng";
+/// The router comes before the kernel's own threads, and its waits end on time to the nanosecond.
+const PRIORITY: i32 = 10;
+/// A line to standard output for so many parts of the run.
+const PARTS: f64 = 200.0;
+
+/// What the kernel enters.
+///
+/// # Safety
+/// `call` must do system calls.
+#[unsafe(no_mangle)]
+#[expect(unsafe_code)]
+pub unsafe extern "C" fn ecnlab_box(call: calls::Call) {
+    // Safety: as the caller says.
+    unsafe { calls::go_through(call) };
+    let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::machine().and_then(|()| work())));
+    match done {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => println!("box: {why}"),
+        Err(_) => println!("box: the program has failed, a fault of ecnlab"),
+    }
+}
+
+/// Does the job of the folder.
+fn work() -> io::Result<()> {
+    let Job { scenario, seed, family, budget, capture } = Job::read(&fs::read_to_string("/job.json")?)?;
+    let capture = match capture {
+        Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(CAPTURE)?)) }),
+        None => None,
+    };
+    let options = RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority: Some(PRIORITY), budget, capture };
+    let every = scenario.duration.seconds() / PARTS;
+    let mut next = every;
+    let ended = run(&scenario, options, &mut |over| {
+        if over >= next {
+            next = over + every;
+            println!("box: at {over}");
+        }
+        false
+    });
+    let result = match ended {
+        Ok(outcome) => result::of(&outcome),
+        Err(Refused::Asked(problems)) => result::refused(&problems),
+        Err(Refused::Full(full)) => result::full(&full),
+        Err(Refused::System(why)) => return Err(why),
+        Err(Refused::Stopped) => return Err(io::Error::other("the run was stopped")),
+    };
+    write(&result)
+}
+
+/// Writes the result whole: under another name, and then under its own.
+fn write(result: &Json) -> io::Result<()> {
+    let partial = format!("{RESULT}.partial");
+    serde_json::to_writer(BufWriter::new(File::create(&partial)?), result)?;
+    fs::rename(&partial, RESULT)
+}
