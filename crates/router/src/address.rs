@@ -178,6 +178,12 @@ impl Seats {
         self.flows.get(flow as usize).copied().flatten()
     }
 
+    /// The flow that sends from a side of a seat, if one does.
+    pub fn sender(&self, seat: Seat, side: Side) -> Option<u32> {
+        let flows = self.groups.get(seat.group as usize)?.get(seat.number as usize)?;
+        if side == Side::Near { flows.opened } else { flows.answers }
+    }
+
     /// Whose packet this is, from one address to another, which carries data or does not; `None` if it is nobody's.
     pub fn whose(&self, from: IpAddr, to: IpAddr, carries: bool) -> Option<Whose> {
         let ((from, side), (to, _)) = (seat(from)?, seat(to).filter(|(_, far)| seat(from).is_some_and(|(_, near)| near != *far))?);
@@ -236,6 +242,7 @@ mod tests {
         let mut seats = Seats::default();
         let here = seats.open(4, 0).unwrap();
         assert_eq!(here, seats.answer(5, 4));
+        assert_eq!([Some(4), Some(5)], [Side::Near, Side::Far].map(|side| seats.sender(here, side)));
         let [near, far] = [Side::Near, Side::Far].map(|side| Family::V6.address(here, side));
         assert_eq!(Some(Whose { flow: 4, toward: Toward::Sink }), seats.whose(near, far, true));
         assert_eq!(Some(Whose { flow: 5, toward: Toward::Source }), seats.whose(near, far, false));

@@ -3,8 +3,8 @@
 //! A round-trip time is measured as `pping` does (Nichols 2018), from TCP's timestamps (RFC 7323): a host's clock (TSval) on a packet
 //! with data, or a SYN or FIN, to the first echo of it (TSecr) that comes back. A router inside of a network sees a leg to either side and
 //! adds them up; ours has the hosts' own doors, so both legs, from the door into the network and back to the same door, are one
-//! measurement. Where a host has no timestamps, the handshake alone is measured: from its SYN to the answer, from that to the first
-//! acknowledgement.
+//! measurement. Where a host has no timestamps, the handshake is measured, from a SYN to the answer, and later one segment at a time, from
+//! its departure to the acknowledgement that covers it, unless anything is sent again meanwhile (RFC 6298, section 3).
 //!
 //! What queues are to see is the smallest of the last 10 to 20 seconds: waits in queues, those of the asking queue before all, and
 //! acknowledgements that were delayed are not part of it then.
@@ -45,8 +45,8 @@ struct Sent {
     /// Clocks that wait for their echo, oldest first.
     waiting: Vec<(u32, Time)>,
     newest: Option<u32>,
-    /// When the SYN was sent that is not answered yet.
-    opened: Option<Time>,
+    /// Without timestamps: the number behind the segment that is timed, and when it was sent.
+    timed: Option<(u32, Time)>,
     smallest: Smallest,
 }
 
@@ -76,13 +76,11 @@ impl Connections {
         connection.sides[side as usize].send(tcp, payload, now)
     }
 
-    /// A packet has come to the host at a side.
-    pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) {
+    /// A packet has come to the host at a side; the round trip that it ends, if it ends one.
+    pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) -> Option<Span> {
         let connection = self.at(seat);
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
-        if connection.ports == ports {
-            connection.sides[side as usize].hear(tcp, now);
-        }
+        if connection.ports == ports { connection.sides[side as usize].hear(tcp, now) } else { None }
     }
 
     /// The round-trip time that a side's packets show to queues.
@@ -112,15 +110,14 @@ impl Sent {
             return false;
         }
         let end = tcp.seq.wrapping_add(takes);
-        let again = !tcp.flags.syn() && self.next.is_some_and(|next| precedes(tcp.seq, next));
-        if tcp.flags.syn() {
-            // The answer to a SYN that was sent twice may be to either (RFC 6298, section 3).
-            self.opened = (self.next != Some(end)).then_some(now);
+        let again = self.next.is_some_and(|next| precedes(tcp.seq, next));
+        match tcp.timestamps {
+            // The acknowledgement of what was sent twice may be of either.
+            None if again => self.timed = None,
+            None => self.timed = self.timed.or(Some((end, now))),
+            Some((clock, _)) => self.wait_for(clock, now),
         }
         self.next = Some(self.next.filter(|next| !tcp.flags.syn() && precedes(end, *next)).unwrap_or(end));
-        if let Some((clock, _)) = tcp.timestamps {
-            self.wait_for(clock, now);
-        }
         again
     }
 
@@ -133,20 +130,18 @@ impl Sent {
         }
     }
 
-    fn hear(&mut self, tcp: &Tcp, now: Time) {
-        let opened = self.opened.take();
-        let Some((_, echo)) = tcp.timestamps else {
-            if let Some(opened) = opened.filter(|_| tcp.flags.ack()) {
-                self.smallest.add(now.since(opened), now);
+    fn hear(&mut self, tcp: &Tcp, now: Time) -> Option<Span> {
+        let began = match tcp.timestamps {
+            None => self.timed.take_if(|(end, _)| tcp.flags.ack() && !precedes(tcp.ack, *end)).map(|(_, since)| since),
+            Some((_, echo)) => {
+                let at = self.waiting.iter().position(|(clock, _)| *clock == echo);
+                // Those before it were not echoed, and will not be.
+                at.and_then(|at| self.waiting.drain(..=at).next_back()).map(|(_, since)| since)
             }
-            return;
         };
-        if let Some(at) = self.waiting.iter().position(|(clock, _)| *clock == echo) {
-            let (_, since) = self.waiting[at];
-            // Those before it were not echoed, and will not be.
-            self.waiting.drain(..=at);
-            self.smallest.add(now.since(since), now);
-        }
+        let rtt = now.since(began?);
+        self.smallest.add(rtt, now);
+        Some(rtt)
     }
 }
 
@@ -191,8 +186,8 @@ mod tests {
         let mut connections = Connections::default();
         connections.entered(SEAT, Side::Near, &near(1, ACK, Some((100, 0))), 1448, ms(10));
         connections.entered(SEAT, Side::Near, &near(1449, ACK, Some((100, 0))), 1448, ms(11));
-        connections.left(SEAT, Side::Near, &far(ACK, Some((7, 100))), ms(50));
-        connections.left(SEAT, Side::Near, &far(ACK, Some((8, 100))), ms(90));
+        let ended = [(7, 50), (8, 90)].map(|(clock, at)| connections.left(SEAT, Side::Near, &far(ACK, Some((clock, 100))), ms(at)));
+        assert_eq!([Some(Span::from_millis(40)), None], ended);
         assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Near));
         assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Far), "whose own is not known");
     }
@@ -205,17 +200,30 @@ mod tests {
         assert_eq!(None, connections.rtt(SEAT, Side::Far));
     }
 
+    fn answers(ack: u32, flags: u16) -> Tcp {
+        Tcp { ack, ..far(flags, None) }
+    }
+
     #[test]
-    fn without_timestamps_the_handshake_counts() {
+    fn without_timestamps_the_handshake_counts_and_one_segment_at_a_time() {
         let mut connections = Connections::default();
         connections.entered(SEAT, Side::Near, &near(1, SYN, None), 0, ms(0));
-        connections.entered(SEAT, Side::Far, &far(SYN | ACK, None), 0, ms(20));
-        connections.left(SEAT, Side::Near, &far(SYN | ACK, None), ms(41));
-        connections.entered(SEAT, Side::Near, &near(2, ACK, None), 1448, ms(41));
-        connections.left(SEAT, Side::Far, &near(2, ACK, None), ms(62));
-        connections.left(SEAT, Side::Near, &far(ACK, None), ms(90));
-        assert_eq!(Some(Span::from_millis(41)), connections.rtt(SEAT, Side::Near));
-        assert_eq!(Some(Span::from_millis(42)), connections.rtt(SEAT, Side::Far));
+        connections.entered(SEAT, Side::Far, &answers(2, SYN | ACK), 0, ms(20));
+        assert_eq!(Some(Span::from_millis(41)), connections.left(SEAT, Side::Near, &answers(2, SYN | ACK), ms(41)));
+        let acknowledges = Tcp { ack: 1, ..near(2, ACK, None) };
+        connections.entered(SEAT, Side::Near, &acknowledges, 1448, ms(41));
+        connections.entered(SEAT, Side::Near, &near(1450, ACK, None), 1448, ms(42));
+        assert_eq!(Some(Span::from_millis(42)), connections.left(SEAT, Side::Far, &acknowledges, ms(62)));
+        let ends = [(1000, 70), (2898, 90), (2898, 95)].map(|(ack, at)| connections.left(SEAT, Side::Near, &answers(ack, ACK), ms(at)));
+        assert_eq!([None, Some(Span::from_millis(49)), None], ends);
+    }
+
+    #[test]
+    fn without_timestamps_nothing_that_was_sent_twice_is_timed() {
+        let mut connections = Connections::default();
+        let segment = near(1, ACK, None);
+        [0, 300].map(|at| connections.entered(SEAT, Side::Near, &segment, 1448, ms(at)));
+        assert_eq!(None, connections.left(SEAT, Side::Near, &answers(1449, ACK), ms(340)));
     }
 
     #[test]
@@ -245,6 +253,13 @@ mod tests {
         assert_eq!([false, false, true], [start, start.wrapping_add(1448), start].map(|seq| sends(seq, 1448)));
         assert!(!sends(start.wrapping_add(2896), 0), "an acknowledgement is no data");
         assert!(!sends(start.wrapping_add(2896), 1448));
+    }
+
+    #[test]
+    fn a_syn_is_sent_again_too() {
+        let mut connections = Connections::default();
+        let mut opens = |at| connections.entered(SEAT, Side::Near, &near(7, SYN, None), 0, ms(at));
+        assert_eq!([false, true], [0, 1000].map(&mut opens));
     }
 
     #[test]

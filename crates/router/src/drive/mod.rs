@@ -270,12 +270,12 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 let written = if self.pace == Pace::Real { self.clock.now() } else { now };
                 self.carrier.lateness.add(written.since(at).picos() / 1_000);
                 let About { to, tcp, seat, .. } = self.carrier.slab.about(ticket);
-                self.carrier.write(ticket, ecn, (ece, cwr), now)?;
                 let side = self.carrier.hosts[to as usize].side;
-                return match tcp {
-                    Some(_) => self.ends.received(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told)),
-                    None => Ok(()),
-                };
+                self.carrier.write(ticket, ecn, (ece, cwr))?;
+                let Some(tcp) = tcp else { return Ok(()) };
+                let rtt = self.carrier.connections.left(seat, side, &tcp, now);
+                self.told.extend(rtt.zip(self.carrier.seats.sender(seat, side)).map(|(rtt, flow)| (flow, Told::RoundTrip(rtt))));
+                return self.ends.received(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told));
             }
             Happened::Lost { ticket, .. } => {
                 self.carrier.slab.release(ticket);
@@ -401,12 +401,9 @@ impl<O: Owners> Carrier<O> {
     }
 
     /// Gives a packet that has arrived to its host, as the path has left it.
-    fn write(&mut self, ticket: u32, ecn: Ecn, echo: (bool, bool), now: Time) -> io::Result<()> {
-        let About { to, upper, tcp, seat } = self.slab.about(ticket);
+    fn write(&mut self, ticket: u32, ecn: Ecn, echo: (bool, bool)) -> io::Result<()> {
+        let About { to, upper, tcp, .. } = self.slab.about(ticket);
         let host = &self.hosts[to as usize];
-        if let Some(tcp) = &tcp {
-            self.connections.left(seat, host.side, tcp, now);
-        }
         let bytes = self.slab.bytes(ticket);
         write_ecn(bytes, ecn);
         if tcp.is_some() {
