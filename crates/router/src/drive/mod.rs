@@ -274,7 +274,7 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 self.carrier.write(ticket, ecn, (ece, cwr))?;
                 let Some(tcp) = tcp else { return Ok(()) };
                 let rtt = self.carrier.connections.left(seat, side, &tcp, now);
-                self.told.extend(rtt.zip(self.carrier.seats.sender(seat, side)).map(|(rtt, flow)| (flow, Told::RoundTrip(rtt))));
+                self.told.extend(rtt.zip(self.carrier.owners.sender(seat, side)).map(|(rtt, flow)| (flow, Told::RoundTrip(rtt))));
                 return self.ends.received(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told));
             }
             Happened::Lost { ticket, .. } => {

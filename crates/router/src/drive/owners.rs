@@ -31,6 +31,9 @@ pub trait Owners {
 
     /// The seat of a flow that has opened a connection or answered one, and the side that it sends from.
     fn of(&self, flow: u32) -> Option<(Seat, Side)>;
+
+    /// The flow that sends from a side of a seat, if one does.
+    fn sender(&self, seat: Seat, side: Side) -> Option<u32>;
 }
 
 /// By the addresses of the plan.
@@ -53,5 +56,8 @@ impl Owners for Seats {
 
     fn of(&self, flow: u32) -> Option<(Seat, Side)> {
         Seats::of(self, flow)
+    }
+    fn sender(&self, seat: Seat, side: Side) -> Option<u32> {
+        Seats::sender(self, seat, side)
     }
 }

@@ -71,6 +71,10 @@ impl Owners for Conversations {
     fn of(&self, _flow: u32) -> Option<(Seat, Side)> {
         None
     }
+
+    fn sender(&self, seat: Seat, side: Side) -> Option<u32> {
+        Some(flow(seat.number, side))
+    }
 }
 
 impl Conversations {
