@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "catalog:show",
     "schema": "catalog:schema",
     "study": "study:study",
+    "doctor": "doctor:doctor",
     "validate": "validate:validate",
     "box": "box:box",
     "completion": "completion:completion",

@@ -133,11 +133,16 @@ def chosen(on: str | Tier) -> Tier:
         if all(hasattr(on, name) for name in ("name", "identity", "refusals", "run")):
             return on
         raise UsageError(f"on: must be {', '.join(names())}, or a tier such as ecnlab.Live(), not {type(on).__name__}")
-    if on not in _HOMES:
-        raise UnknownName("tier", on, _HOMES)
-    module, name = _HOMES[on].split(":")
+    module, name = _HOMES[chosen_name(on)].split(":")
     tier: Tier = getattr(import_module(module), name)()
     return tier
+
+
+def chosen_name(on: str) -> str:
+    """A name, if a tier has it. Raises UnknownName."""
+    if on not in _HOMES:
+        raise UnknownName("tier", on, _HOMES)
+    return on
 
 
 def with_budget(tier: Tier, seconds: float) -> Tier:

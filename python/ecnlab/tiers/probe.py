@@ -1,0 +1,131 @@
+"""What this machine lets a process do: tried in processes of their own, which end with all that they made.
+
+`python -m ecnlab.tiers.probe` prints it as JSON. Nothing of the machine's own network is touched: what has to be tried is tried in a new
+namespace, and no kernel module is loaded for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+# <linux/sched.h>, <linux/if_tun.h>, <netinet/tcp.h>
+_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
+_TUNSETIFF, _TUN, _NO_PI = 0x400454CA, 0x0001, 0x1000
+_TCP_CONGESTION = 13
+
+TUN = Path("/dev/net/tun")
+_TCP = Path("/proc/sys/net/ipv4")
+_PRIORITY = 10
+_ACCECN = "3"
+
+
+def facts() -> dict[str, Any]:
+    """What works: an answer or the name of the error for each thing tried."""
+    return {
+        "root": os.geteuid() == 0,
+        "net": _in_child(lambda: _unshare(_NEW_NET)),
+        "user_net": _in_child(lambda: _unshare(_NEW_USER | _NEW_NET)),
+        "tun_there": TUN.exists(),
+        "tun": _in_child(_open_tun),
+        "real_time": _in_child(_real_time),
+        "settings": _in_child(_settings),
+    }
+
+
+def _open_tun() -> str:
+    """Make a TUN device in a namespace of its own."""
+    _enter()
+    tun = os.open(TUN, os.O_RDWR)
+    fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH22x", b"probe", _TUN | _NO_PI))
+    return "yes"
+
+
+def _real_time() -> str:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    return "yes"
+
+
+def _settings() -> dict[str, Any]:
+    """What hosts in a namespace of their own may be set to."""
+    _enter()
+    available = _words(_TCP / "tcp_available_congestion_control")
+    return {
+        "available": available,
+        "allowed": [name for name in available if _may_choose(name)],
+        "ecn": _may_set(_TCP / "tcp_ecn", "1"),
+        "accecn": _may_set(_TCP / "tcp_ecn", _ACCECN),
+    }
+
+
+def _may_choose(control: str) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, suppress(OSError):
+        tcp.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, control.encode())
+        return True
+    return False
+
+
+def _may_set(setting: Path, value: str) -> bool:
+    with suppress(OSError):
+        setting.write_text(value)
+        return True
+    return False
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def _enter() -> None:
+    """Go into a new namespace as the live tier does: with a user namespace unless that is not needed. Raises OSError."""
+    try:
+        _unshare(_NEW_NET)
+    except PermissionError:
+        user, group = os.geteuid(), os.getegid()
+        _unshare(_NEW_USER | _NEW_NET)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+
+
+def _unshare(what: int) -> str:
+    if ctypes.CDLL(None, use_errno=True).unshare(what):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return "yes"
+
+
+def _in_child(work: Callable[[], Any]) -> Any:
+    """What `work` gives in a process of its own; {"error": why} if it raises OSError."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            told = work()
+        except OSError as error:
+            told = {"error": error.strerror or str(error)}
+        except AttributeError:  # a system that has no such call
+            told = {"error": "this system has no such thing"}
+        os.write(theirs, json.dumps(told).encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else {"error": "the process that tried it was killed"}
+
+
+if __name__ == "__main__":
+    json.dump(facts(), sys.stdout)
