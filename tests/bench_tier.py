@@ -33,6 +33,10 @@ class Bench:
     def name(self) -> str:
         return "bench"
 
+    @property
+    def traces(self) -> list[str]:
+        return ["pcapng"]
+
     def identity(self) -> Mapping[str, Any]:
         return {"kernel": self.kernel}
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ecnlab.sweeps.folder import open_sweep as open_sweep
     from ecnlab.sweeps.run import sweep as sweep
     from ecnlab.sweeps.sweep import Sweep as Sweep
+    from ecnlab.tiers.live import Live as Live
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
@@ -73,6 +74,7 @@ _HOMES = {
     "Estimate": "analysis.stats",
     "Failure": "jobs",
     "Interrupted": "errors",
+    "Live": "tiers.live",
     "Outcome": "runner",
     "PASS": "aqm",
     "Problem": "errors",

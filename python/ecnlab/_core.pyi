@@ -23,6 +23,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioError",
+    "SystemRefusal",
     "Table",
     "TraceError",
     "TraceRead",
@@ -39,7 +40,9 @@ __all__ = [
     "packet_exact",
     "powi",
     "read_trace",
+    "refusals",
     "registry",
+    "run_live",
     "schema",
     "trace_columns",
     "trace_rules",
@@ -55,6 +58,7 @@ class ScenarioError(Exception):
 
 class TraceError(Exception): ...
 class Interrupted(Exception): ...
+class SystemRefusal(Exception): ...
 
 class EngineFault(Exception):
     hash: str
@@ -248,6 +252,15 @@ def read_trace(
     header: int = 0,
     watch: Callable[[float], bool] | None = None,
 ) -> TraceRead: ...
+def refusals(scenario: Scenario, tier: str, controls: Sequence[str] | None = None) -> list[tuple[str, int | None, str]]: ...
+def run_live(
+    scenario: Scenario,
+    seed: int,
+    watch: Callable[[float], bool] | None = None,
+    trace: Any = None,
+    lateness_budget_s: float | None = None,
+    ip: int = 4,
+) -> tuple[RunResult, str]: ...
 def check_trace(path: str | None, *, watch: Callable[[float], bool] | None = None) -> str: ...
 def trace_columns() -> str: ...
 def trace_rules() -> str: ...

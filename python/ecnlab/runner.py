@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from ecnlab.scenarios import Scenario
 from ecnlab.seeds import chosen_seeds
 from ecnlab.store import Folder, Store, folder_path, header_of
 from ecnlab.tables import Kept, Part, as_text, chosen, covers
-from ecnlab.tiers import Tier
+from ecnlab.tiers import READING, Tier
 from ecnlab.tracing import TraceTo, Tracing, checked
 from ecnlab.workers import Crew, Ended, Threads, Workers
 
@@ -212,11 +213,17 @@ def _run(requests: Sequence[Request], store: Store | None, workers: Workers, pro
 
 def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
     """Nothing begins before all of it can. Raises UsageError for what these workers cannot do, ScenarioError for what its tier cannot."""
+    if READING in os.environ:
+        say = 'is read once more, for its AQM to stand in queues on live: put what it runs under `if __name__ == "__main__":`'
+        raise UsageError(f"{os.environ[READING]} {say}")
     if not workers.here and any(request.tracing for request in requests):
         raise UsageError("trace: a trace is written where its run is; run it on this machine, without a cluster")
     for tier in {request.scenario.tier.name: request.scenario.tier for request in requests}.values():
         if not (workers.here or tier.travels):
             raise UsageError(f"on: {tier.name} measures the machine that it is on; run it on this one, without a cluster")
+    for tracing, tier in ((request.tracing, request.scenario.tier) for request in requests):
+        if tracing is not None and tracing.form not in tier.traces:
+            raise UsageError(f"trace: {tier.name} writes {' and '.join(tier.traces) or 'no traces'}; choose another ending, or --on sim")
     unlike = {request.scenario.hash: request.scenario for request in requests}
     refused = [(scenario, problem) for scenario in unlike.values() for problem in scenario.refusals()]
     if refused:

@@ -231,6 +231,9 @@ def _require_same(folder: Folder, header: Mapping[str, Any]) -> None:
         return
     engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
+    ran = [told.get("tier", tiers.told(tiers.SIMULATOR)) for told in (folder.header, header)]
+    if ran[0] != ran[1]:
+        what = f"another tier, {tiers.titled(ran[0])} in place of {tiers.titled(ran[1])}"
     raise ResultsError(
         f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); choose another folder, or delete this one"
     )

@@ -70,7 +70,7 @@ def test_a_simulated_result_has_nothing_of_that(small: ecnlab.Scenario, tmp_path
 
 def test_results_of_two_tiers_do_not_meet_in_a_folder_or_a_store(small: ecnlab.Scenario, tmp_path: Path) -> None:
     ecnlab.run(small, [1], out=tmp_path / "r")
-    with pytest.raises(ecnlab.ResultsError, match="another scenario"):
+    with pytest.raises(ecnlab.ResultsError, match=r"another tier, sim in place of bench \(kernel 6.1\)"):
         ecnlab.run(small, [1], on=Bench(), out=tmp_path / "r")
     there = small.on(Bench())
     outcome = run_all([Request(small, [1, 2]), Request(there, [1])], store=tmp_path / "store")

@@ -10,8 +10,10 @@ create_exception!(_core, TraceError, PyException, "A trace that cannot be read."
 create_exception!(_core, Interrupted, PyException, "A run was stopped by its `watch`.");
 create_exception!(_core, EngineFault, PyException, "A fault of the engine itself; `hash` and `seed` say in which run.");
 
-/// Place, line and message of each problem.
-pub fn listed(problems: &[Problem]) -> Vec<(String, Option<usize>, String)> {
+/// Place, line and message of a problem.
+pub type Place = (String, Option<usize>, String);
+
+pub fn listed(problems: &[Problem]) -> Vec<Place> {
     problems.iter().map(|problem| (problem.place.clone(), problem.line, problem.message.clone())).collect()
 }
 

@@ -9,6 +9,7 @@ mod kernel;
 mod parquet;
 mod scenario;
 mod table;
+mod tiers;
 mod trace;
 mod tracing;
 mod watch;
@@ -87,6 +88,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;
     module.add("EngineFault", module.py().get_type::<EngineFault>())?;
     module.add("AqmFailure", module.py().get_type::<AqmFailure>())?;
+    module.add("SystemRefusal", module.py().get_type::<tiers::SystemRefusal>())?;
     module.add("TraceError", module.py().get_type::<TraceError>())?;
     aqm::add_to(module)?;
     trace::add_to(module)?;
@@ -99,6 +101,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::refusals, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::run_live, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)

@@ -30,7 +30,7 @@ const TRACED_SLICE: u64 = 1 << 13;
 
 /// A scenario that is known to be sound.
 #[pyclass(frozen)]
-pub struct Scenario(Sound);
+pub struct Scenario(pub Sound);
 
 /// A finished run: what identifies it, and its tables by name.
 #[pyclass(frozen, get_all)]
@@ -161,10 +161,14 @@ impl Scenario {
             Ok(Err(Ended::Stopped)) => Err(watch.failure.unwrap_or_else(|| Interrupted::new_err("the run was stopped"))),
             Ok(Err(Ended::Failed(failure))) => Err(failure::raised(py, seed, *failure)),
             Ok(Err(Ended::Untraced(error))) => Err(error.into()),
-            Ok(Err(Ended::Full(full))) => Err(scenario_error(py, vec![Problem::new("record", full.to_string())])),
+            Ok(Err(Ended::Full(full))) => Err(recording_full(py, &full)),
             Err(told) => Err(engine_fault(py, &self.0.hash(), seed, &told)),
         }
     }
+}
+
+pub fn recording_full(py: Python<'_>, full: &RecordingFull) -> PyErr {
+    scenario_error(py, vec![Problem::new("record", full.to_string())])
 }
 
 /// Why a run has ended before its time.
@@ -243,7 +247,7 @@ impl Scenario {
 }
 
 impl RunResult {
-    fn new(py: Python<'_>, seed: u64, run: Run, more: Tables, cpu_s: f64) -> PyResult<RunResult> {
+    pub fn new(py: Python<'_>, seed: u64, run: Run, more: Tables, cpu_s: f64) -> PyResult<RunResult> {
         let tables = PyDict::new(py);
         for (name, table) in run.report.tables.into_iter().chain(more) {
             tables.set_item(name, Py::new(py, Table(table))?)?;

@@ -63,6 +63,16 @@ impl TraceTo {
         TraceSpec { format, links: self.links.clone() }
     }
 
+    /// The links that are shown; where none is named, those that are usual.
+    pub fn links(&self) -> &[String] {
+        &self.links
+    }
+
+    /// Bytes of each packet that a capture keeps.
+    pub fn keep(&self) -> u32 {
+        self.keep
+    }
+
     /// # Errors
     /// If the file cannot be written.
     pub fn create(&self) -> io::Result<TraceFile> {
@@ -91,6 +101,25 @@ impl TraceFile {
     pub fn finish(mut self, tracer: &mut Tracer) -> io::Result<()> {
         self.take(tracer)?;
         self.take_rows(tracer, 0)?;
+        self.close()
+    }
+
+    /// Takes bytes that are not a tracer's, into a file of bytes.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.into {
+            Some(Into::Bytes(out)) => out.write_all(bytes),
+            _ => Err(io::Error::other("only a capture takes bytes as they are")),
+        }
+    }
+
+    /// Puts the file where it is to stand, with what it has taken.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn close(mut self) -> io::Result<()> {
         let out = match self.into.take() {
             Some(Into::Bytes(out)) => out.finish()?,
             Some(Into::Rows(rows)) => rows.finish()?,

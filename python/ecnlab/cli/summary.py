@@ -62,10 +62,24 @@ def tables(result: Result) -> list[Table]:
         Table("fairness over all flows", ["quantity", "value"], [[q, number(whole(q))] for q in _WHOLE]),
         Table("queues", [*_WORDS, *result.queue_names], [_row(q, queues) for q in (*_QUEUE, *lost)], _WORDS),
     ]
+    if result.about:
+        shown.append(_hosts(result))
     if not result.band_names:
         return shown
     bands = [_of_band(result, queue, band) for queue, band in result.band_names]
     return [*shown, Table("bands", [*_WORDS, *map(".".join, result.band_names)], [_row(q, bands) for q in _BAND], _WORDS)]
+
+
+def _hosts(result: Result) -> Table:
+    """What only a tier with real hosts knows: on what they ran, and how late packets were given to them in the worst seed."""
+    from ecnlab import tiers
+    from ecnlab.tiers import lateness
+
+    every = list(result.about.values())
+    late = [[f"lateness {step}, worst seed", lateness.milliseconds(value)] for step, value in lateness.worst(every).items()]
+    control = [[f"{name}: congestion control", told] for name, told in lateness.controls(every[0]).items()]
+    rows = [["ran on", tiers.titled(result.tier)], *control, *late]
+    return Table("hosts", ["what", "value"], rows, ["what", "value"])
 
 
 def title(result: Result) -> str:

@@ -11,27 +11,29 @@ docs/tiers.md says when to use which.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ecnlab import _core
-from ecnlab.errors import UnknownName, UsageError
+from ecnlab.errors import Problem, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from ecnlab.errors import Problem
     from ecnlab.scenarios import Scenario
     from ecnlab.tracing import Tracing
 
 NAME = "sim"
 
+# Where a script is read once more for the classes in it, the environment names it so: nothing may be run then.
+READING = "ECNLAB_READING_SCRIPT"
+
 # Is told the seconds of the scenario that are over, and answers whether to stop.
 Watch = Callable[[float], bool]
 
 # Where each tier's class stands, which is imported when it is first asked for.
-_HOMES = {"sim": "ecnlab.tiers:Simulator"}
+_HOMES = {"sim": "ecnlab.tiers:Simulator", "live": "ecnlab.tiers.live:Live"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,10 @@ class Tier(Protocol):
     def travels(self) -> bool:
         """Whether the workers of a cluster may do its runs."""
 
+    @property
+    def traces(self) -> Sequence[str]:
+        """The kinds of traces that it writes: "ns2", "pcapng", "parquet"."""
+
     def identity(self) -> Mapping[str, Any]:
         """What tells its results from those of others, as plain values; a part of each result's key. Raises TierError."""
 
@@ -104,13 +110,18 @@ class Simulator:
         """A run is the same everywhere."""
         return True
 
+    @property
+    def traces(self) -> Sequence[str]:
+        """All kinds that there are."""
+        return ("ns2", "pcapng", "parquet")
+
     def identity(self) -> Mapping[str, Any]:
         """Nothing: the engine's build and the parameters say all."""
         return {}
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
-        """Nothing: what a scenario can say can be simulated."""
-        return []
+        """What needs a kernel."""
+        return list(map(Problem.of, _core.refusals(scenario._core, NAME)))
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Simulate it."""

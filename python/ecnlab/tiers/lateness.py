@@ -6,7 +6,7 @@ another queue than the one it should. A run whose lateness is over its budget is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # As the record of a run has them.
@@ -32,6 +32,18 @@ def require_in_time(about: Mapping[str, Any]) -> None:
     if late is not None and budget is not None and late[_JUDGED] > budget:
         told = ", ".join(f"{step} {milliseconds(late[step])}" for step in STEPS)
         raise Late(f"packets left late ({told}), and the budget of {milliseconds(budget)} at {_JUDGED} is passed: {_REMEDY}")
+
+
+def worst(abouts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The lateness in seconds at each step, of the run that was latest there; empty where no run says it."""
+    told = [about[LATENESS] for about in abouts if LATENESS in about]
+    return {step: max(late[step] for late in told) for step in STEPS} if told else {}
+
+
+def controls(about: Mapping[str, Any]) -> dict[str, str]:
+    """Of each group that has connections the congestion control of its hosts, and whether they ask for ECN."""
+    groups = [group for group in about.get("groups", ()) if group.get("congestion_control")]
+    return {group["name"]: f"{group['congestion_control']}, {'with' if any(group['tcp_ecn'][:1]) else 'without'} ECN" for group in groups}
 
 
 def milliseconds(seconds: float) -> str:
