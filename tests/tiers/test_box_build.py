@@ -87,6 +87,9 @@ def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> No
     recipe.check(tmp_path / "whole")
     with pytest.raises(TierError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
         recipe.check(tmp_path / "less")
+    (tmp_path / "more").write_text("\n".join([*lines, "CONFIG_PTP_1588_CLOCK=y"]))
+    with pytest.raises(TierError, match="no use for: CONFIG_PTP_1588_CLOCK=y"):
+        recipe.check(tmp_path / "more")
 
 
 def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:

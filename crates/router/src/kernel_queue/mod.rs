@@ -174,9 +174,18 @@ fn furnish(qdisc: &Qdisc, name: &str) -> io::Result<(Tun, PacketSocket)> {
     let mut netlink = Netlink::open()?;
     // The device's own queue is to hold nothing but what it was asked for.
     netlink.ask(set_device(DEVICE, device, Device { up: true, mtu: Some(65_535), queue: Some(1000), no_offload: true }))?;
-    let mut fixed = vec![0; 4];
-    fixed.extend([device as u32, FIRST_HANDLE, TO_ROOT, 0].iter().flat_map(|number| number.to_ne_bytes()));
-    let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-    netlink.ask(qdisc.written(Message::new(libc::RTM_NEWQDISC, flags, &fixed, format!("the kernel's queue \"{name}\""))))?;
+    let mut add = |qdisc: &Qdisc, handle: u32, parent: u32| {
+        let mut fixed = vec![0; 4];
+        fixed.extend([device, handle, parent, 0].iter().flat_map(|number| number.to_ne_bytes()));
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        netlink.ask(qdisc.written(Message::new(libc::RTM_NEWQDISC, flags, &fixed, format!("the kernel's queue \"{name}\""))))
+    };
+    match qdisc.parent() {
+        None => add(qdisc, FIRST_HANDLE, TO_ROOT)?,
+        Some(parent) => {
+            add(&parent, FIRST_HANDLE, TO_ROOT)?;
+            add(qdisc, 2 * FIRST_HANDLE, FIRST_HANDLE + 1)?;
+        }
+    }
     Ok((tun, PacketSocket::open(device as i32)?))
 }

@@ -88,7 +88,7 @@ const PLAIN: &[Plain] = &[
 
 /// What RED and CHOKe take, as tc(8) has it; bytes for RED, packets for CHOKe.
 const RED: &[&str] =
-    &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop"];
+    &["limit", "min", "max", "avpkt", "burst", "wlog", "bandwidth", "probability", "ecn", "harddrop", "adaptive", "nodrop", "child"];
 const FIFO: &[&str] = &["limit"];
 const SFQ: &[&str] = &["limit", "quantum", "divisor", "flows"];
 const TBF: &[&str] = &["rate", "burst", "limit"];
@@ -105,15 +105,14 @@ const OPTIONS: u16 = 2;
 pub struct Qdisc {
     name: &'static str,
     options: Options,
+    /// Whether it stands below a shaper that holds nothing up, which asks for no packet where it sees none.
+    is_child: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Options {
     Numbers(Vec<(u16, u32)>),
-    Red {
-        parms: Red,
-        chokes: bool,
-    },
+    Red(Red),
     /// A structure that stands there by itself.
     Structure(Vec<u8>),
     /// A structure as an attribute, and further numbers.
@@ -157,6 +156,12 @@ impl Qdisc {
         }
     }
 
+    /// What it stands below, if it is not at the device itself.
+    pub fn parent(&self) -> Option<Qdisc> {
+        const NEVER_BUSY_BYTES_S: f64 = 1e11;
+        self.is_child.then(|| token_bucket(NEVER_BUSY_BYTES_S, 1 << 30, u32::MAX))
+    }
+
     /// A request with what it is added.
     pub fn written(&self, request: Message) -> Message {
         let kind: Vec<u8> = self.name.bytes().chain([0]).collect();
@@ -166,7 +171,7 @@ impl Qdisc {
             Options::Numbers(numbers) => request.nested(OPTIONS, |within| {
                 numbers.iter().fold(within, |within, &(attribute, number)| within.with(attribute, &number.to_ne_bytes()))
             }),
-            Options::Red { parms, .. } => request.nested(OPTIONS, |within| {
+            Options::Red(parms) => request.nested(OPTIONS, |within| {
                 let within = within.with(1, &parms.structure()).with(2, &parms.decay());
                 within.with(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
             }),
@@ -190,23 +195,26 @@ impl Plain {
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
-        given.end(Qdisc { name: self.name, options: Options::Numbers(numbers) })
+        given.end(Qdisc { name: self.name, options: Options::Numbers(numbers), is_child: false })
     }
 }
 
 fn fifo(queue: &KernelQueue, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
     let mut given = Given::new(queue, FIFO);
     let limit = given.required("limit");
-    given.end(Qdisc { name, options: Options::Structure(limit.to_ne_bytes().to_vec()) })
+    given.end(Qdisc { name, options: Options::Structure(limit.to_ne_bytes().to_vec()), is_child: false })
 }
 
 fn sfq(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
     let mut given = Given::new(queue, SFQ);
     let numbers = ["quantum", "", "limit", "divisor", "flows"].map(|name| given.number(name).unwrap_or(0));
-    given.end(Qdisc { name: "sfq", options: Options::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()) })
+    given.end(Qdisc {
+        name: "sfq",
+        options: Options::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
+        is_child: false,
+    })
 }
 
-/// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer and MTU; the rate and the burst in bytes stand in attributes as well.
 fn tbf(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
     let mut given = Given::new(queue, TBF);
     let (limit, burst) = (given.required("limit"), given.required("burst"));
@@ -214,10 +222,15 @@ fn tbf(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
     if bytes_s <= 0.0 {
         given.report("rate", "must be given, as in rate = \"1.5Mbps\"");
     }
+    given.end(token_bucket(bytes_s, burst, limit))
+}
+
+/// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer and MTU; the rate and the burst in bytes stand in attributes as well.
+fn token_bucket(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
     let mut structure = vec![0_u8; 36];
     structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     structure[24..28].copy_from_slice(&limit.to_ne_bytes());
-    given.end(Qdisc { name: "tbf", options: Options::Token { structure, rate64: bytes_s as u64, burst } })
+    Qdisc { name: "tbf", options: Options::Token { structure, rate64: bytes_s as u64, burst }, is_child: false }
 }
 
 fn red(queue: &KernelQueue, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
@@ -245,7 +258,8 @@ fn red(queue: &KernelQueue, rate_bps: f64, name: &'static str, chokes: bool) -> 
     let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
     let flags = flags.iter().filter(|(name, _)| given.flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = Red { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
-    given.end(Qdisc { name, options: Options::Red { parms, chokes } })
+    let is_child = given.flag("child").unwrap_or(false);
+    given.end(Qdisc { name, options: Options::Red(parms), is_child })
 }
 
 impl Red {
@@ -396,7 +410,7 @@ mod tests {
     #[test]
     fn an_average_is_halved_when_it_has_been_idle_for_as_long_as_the_table_says() {
         let read = Qdisc::read(&queue("red", &[("limit", "100000"), ("min", "10000"), ("max", "30000"), ("wlog", "9")]), 1.5e6).unwrap();
-        let Options::Red { parms, .. } = read.options else { panic!("it is RED") };
+        let Options::Red(parms) = read.options else { panic!("it is RED") };
         let packets = 0.5_f64.ln() / (1.0 - 2_f64.powi(-9)).ln();
         let micros = packets * 1e6 * 8.0 * 1000.0 / 1.5e6;
         let cell = (micros / 2_f64.powi(i32::from(parms.cell_log()))).ceil() as usize;

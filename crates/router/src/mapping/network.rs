@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_sim::Buffer;
 use serde_json::Value as Json;
 
 use super::Kernel;
 use crate::address::MOST_GROUPS;
+use crate::kernel_queue::Qdisc;
 
 /// Sockets of one group's flows; more than that no machine is set up to have open.
 const MOST_FLOWS: usize = 20_000;
@@ -24,6 +26,9 @@ pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
             of_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
         }
     }
+    if kernel.has_queues {
+        of_kernel_queues(scenario, &mut problems);
+    }
     of_python(scenario, kernel, &mut problems);
     of_addresses(scenario, &mut problems);
     problems
@@ -40,6 +45,19 @@ fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem
     }
     if !kernel.has_queues && link["queue"].get("kernel").is_some() {
         refuse("queue.kernel", format!("the tier {} puts no kernel's queue before a link: run it --on boxed", kernel.tier));
+    }
+}
+
+/// What a queue of the kernel does not take.
+fn of_kernel_queues(scenario: &Scenario, problems: &mut Vec<Problem>) {
+    for link in &scenario.network.links {
+        let Buffer::Queue(queue) = &link.buffer else { continue };
+        let Some(wrong) = queue.of.kernel().and_then(|queue| Qdisc::read(queue, link.rate.bps() as f64).err()) else { continue };
+        let place = format!("link.{}.queue", link.name.shown());
+        problems.extend(wrong.into_iter().map(|(name, message)| match name.as_str() {
+            "" => Problem::new(&format!("{place}.kernel"), message),
+            name => Problem::new(&format!("{place}.{name}"), message),
+        }));
     }
 }
 
@@ -70,5 +88,32 @@ fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
             &place,
             format!("{flows} flows: a group's hosts have {MOST_FLOWS} at most: give fewer, or run it --on sim"),
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_scenario::{Registry, no_files};
+
+    use super::*;
+
+    fn refused(queue: &str, has_queues: bool) -> Vec<String> {
+        let text = format!(
+            "name = \"x\"\nduration = \"2 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n\
+             queue = {queue}\n[[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = {{ profile = \"linux\" }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
+        let kernel = Kernel { tier: "boxed", has_queues, ..Kernel::default() };
+        refusals(&scenario, &kernel).into_iter().map(|problem| problem.place).collect()
+    }
+
+    #[test]
+    fn what_a_queue_of_the_kernel_does_not_take_is_refused_by_its_place_before_anything_starts() {
+        let good = "{ kernel = \"fq_codel\", target = \"5 ms\", limit = 1000, ecn = true }";
+        assert_eq!(Vec::<String>::new(), refused(good, true));
+        assert_eq!(vec!["link.l.queue.kernel"], refused(good, false));
+        assert_eq!(vec!["link.l.queue.kernel"], refused("{ kernel = \"htb\" }", true));
+        let bad = "{ kernel = \"codel\", target = \"soon\", colour = \"red\" }";
+        assert_eq!(vec!["link.l.queue.colour", "link.l.queue.target"], refused(bad, true));
     }
 }

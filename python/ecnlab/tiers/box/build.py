@@ -27,6 +27,8 @@ HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
 # About as many lines as a build says, of which each stands for a file that is compiled.
 _FILES = 1030
 
+_LAST_LINES = 25
+
 # Is told how many files of how many are compiled.
 Watch = Callable[[float, int], None]
 
@@ -96,7 +98,8 @@ def _configure(tree: Path) -> None:
 
 def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> None:
     """Run the kernel's make, whose whole group of processes goes when we do. Raises TierError with what it said last."""
-    said: deque[str] = deque(maxlen=25)
+    said: deque[str] = deque(maxlen=_LAST_LINES)
+    wrong: list[str] = []
     # What a kernel says of its build is to be the same whoever builds it, wherever and when.
     same = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ecnlab", "KBUILD_BUILD_HOST": "box", "LC_ALL": "C"}
     command = ["make", "ARCH=um", f"-j{jobs}", *targets]
@@ -116,6 +119,8 @@ def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> Non
             done = 0
             for line in make.stdout:
                 said.append(line.rstrip())
+                if "error" in line.lower() and len(wrong) < _LAST_LINES and not line.startswith("  "):
+                    wrong.append(line.rstrip())
                 done += line.startswith("  CC ")
                 if watch is not None:
                     watch(min(done, _FILES), _FILES)
@@ -123,7 +128,7 @@ def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> Non
             os.killpg(make.pid, signal.SIGKILL)
             raise
     if make.returncode:
-        raise TierError("\n".join([f"the kernel could not be built; `{' '.join(command)}` said last:", *said]))
+        raise TierError("\n".join([f"the kernel could not be built; `{' '.join(command)}` said:", *dict.fromkeys([*wrong, *said])]))
 
 
 def _moved(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> Box:

@@ -29,7 +29,7 @@ from ecnlab.tiers.box.kernels import Box
 # The program in the box, which stands beside this file.
 PROGRAM = Path(__file__).with_name("guest.so")
 
-JOB, RESULT = "job.json", "result.json"
+JOB, RESULT, CAPTURE = "job.json", "result.json", "capture.pcapng"
 MEMORY_MB = 192
 _PROGRESS = "box: at "
 _LINES = 40
@@ -45,6 +45,15 @@ class Stopped(Exception):
 
 class Crashed(Exception):
     """The kernel or the program in the box has failed; the text is what it said last."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that is done: what it wrote, the processor time that it took, and its folder, which holds its capture if it made one."""
+
+    result: Any
+    cpu_s: float
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -65,17 +74,20 @@ class Machine:
     memory_mb: int = MEMORY_MB
     limit_s: float | None = None
 
-    def run(self, job: Mapping[str, Any], seed: int, watch: Watch | None = None) -> Any:
-        """Do a job and give what it wrote. `seed` is what the kernel draws from. Raises Stopped, Crashed, TierError."""
+    @contextmanager
+    def run(self, job: Mapping[str, Any], seed: int, watch: Watch | None = None) -> Iterator[Done]:
+        """Do a job; its folder goes at the end of the context. `seed` is what the kernel draws from. Raises Stopped, Crashed, TierError."""
         if not PROGRAM.is_file():
-            raise TierError(f"{PROGRAM} is missing, the program in the box: `make setup` builds it")
-        with _folder() as folder, _core() as core:
+            raise no_program()
+        with _folder() as folder:
             (folder / JOB).write_text(json.dumps(job))
-            self._boot(folder, seed, core, watch)
+            with _core() as core:
+                cpu_s, said = self._boot(folder, seed, core, watch)
             try:
-                return json.loads((folder / RESULT).read_bytes())
-            except FileNotFoundError as error:
-                raise Crashed("the program in the box has written no result") from error
+                result = json.loads((folder / RESULT).read_bytes())
+            except FileNotFoundError:
+                raise Crashed(f"the program in the box has written no result; it said last:\n{said}") from None
+            yield Done(result, cpu_s, folder)
 
     def command(self, folder: Path, seed: int) -> list[str]:
         """The kernel with its arguments."""
@@ -100,8 +112,14 @@ class Machine:
             "loglevel=4",
         ]
 
-    def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> None:
-        """Start the kernel and stay until it has ended. Raises Stopped, Crashed."""
+    def _memory_folder(self, otherwise: Path) -> Path:
+        """Where the kernel's memory is put, as a file without a name: in memory, if the machine has such a folder with enough room."""
+        shared = Path("/dev/shm")
+        room = self.memory_mb << 20
+        return shared if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 * room else otherwise
+
+    def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> tuple[float, str]:
+        """Start the kernel and stay until it has ended; gives its processor time and what it said last. Raises Stopped, Crashed."""
         for name in ("proc", "sys", "dev"):
             (folder / name).mkdir()
         said: deque[str] = deque(maxlen=_LINES)
@@ -109,7 +127,7 @@ class Machine:
         with subprocess.Popen(
             self.command(folder, seed),
             cwd=folder,
-            env={"HOME": str(folder), "PATH": os.defpath, "TMPDIR": str(_memory_folder(folder)), "LC_ALL": "C"},
+            env={"HOME": str(folder), "PATH": os.defpath, "TMPDIR": str(self._memory_folder(folder)), "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -127,12 +145,20 @@ class Machine:
                         raise Stopped
                     if self.limit_s is not None and monotonic() - begin > self.limit_s:
                         raise Crashed(f"the box has taken more than {self.limit_s:g} s and was stopped")
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
             except BaseException:
                 process.kill()
                 raise
+        told = "\n".join(line for line in said if line and not line.startswith(_PROGRESS))
         if process.returncode:
-            told = "\n".join(line for line in said if line and not line.startswith(_PROGRESS))
             raise Crashed(f"the kernel in the box has ended with code {process.returncode}; it said last:\n{told}")
+        return usage.ru_utime + usage.ru_stime, told
+
+
+def no_program() -> TierError:
+    """The error that the program in the box is not there."""
+    return TierError(f"{PROGRAM} is missing, the program in the box: `make setup` builds it, on Linux on x86-64")
 
 
 @contextmanager
@@ -175,12 +201,6 @@ def _home() -> Path:
     home = Path(tempfile.gettempdir()) / f"ecnlab-box-{os.getuid()}"
     home.mkdir(mode=0o700, exist_ok=True)
     return home
-
-
-def _memory_folder(otherwise: Path) -> Path:
-    """Where the kernel's memory is put, as a file without a name: in memory, if the machine has such a folder."""
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK) else otherwise
 
 
 def _seconds(line: str) -> float | None:

@@ -14,6 +14,7 @@ from ecnlab.errors import TierError
 
 DATA = Path(__file__).with_name("data")
 _EDITS, _OPTIONS = "edits.toml", "box.config"
+_LEFT_OUT = " is not set"
 
 
 def digest() -> str:
@@ -26,8 +27,8 @@ def digest() -> str:
 
 
 def options() -> list[str]:
-    """The lines of the configuration that the box asks for."""
-    return [line for line in (DATA / _OPTIONS).read_text().splitlines() if line.startswith("CONFIG_")]
+    """The lines of the configuration that the box asks for, those that something be left out among them."""
+    return [line for line in (DATA / _OPTIONS).read_text().splitlines() if line.startswith("CONFIG_") or line.endswith(_LEFT_OUT)]
 
 
 def change(tree: Path) -> None:
@@ -51,6 +52,10 @@ def change(tree: Path) -> None:
 def check(config: Path) -> None:
     """See that a finished configuration has every option of the recipe. Raises TierError."""
     has = set(config.read_text().splitlines())
-    missing = [line for line in options() if line not in has]
+    missing = [line for line in options() if line.startswith("CONFIG_") and line not in has]
+    left_out = [line.removeprefix("# ").removesuffix(_LEFT_OUT) for line in options() if line.endswith(_LEFT_OUT)]
+    unwanted = [f"{name}=y" for name in left_out if f"{name}=y" in has]
     if missing:
         raise TierError(f"the kernel's configuration has dropped options that the box needs: {', '.join(missing)}")
+    if unwanted:
+        raise TierError(f"the kernel's configuration has options that the box has no use for: {', '.join(unwanted)}")
