@@ -77,6 +77,31 @@ def test_all_files_that_are_no_case_are_named_with_the_field(tmp_path: Path) -> 
         kernel.check_folder(tmp_path)
 
 
+def test_a_file_that_unpacks_to_more_than_any_case_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "LARGEST", 1 << 20)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * (1 << 21)))
+    (tmp_path / "plain.json").write_bytes(b" " * (1 << 21))
+    with pytest.raises(ecnlab.UsageError, match=r"(?s)bomb\.json\.gz .*more than 1 MiB.*plain\.json .*more than 1 MiB"):
+        kernel.check_folder(tmp_path)
+
+
+def test_what_would_be_a_fault_of_the_engine_is_a_refusal_with_the_field(tmp_path: Path) -> None:
+    wrong = case("reno-lastack-lost")
+    wrong["script"] = [{"direction": "data", "packets_of_direction": [0, 2**64 - 1], "do": "drop"}]
+    (tmp_path / "x.json").write_text(json.dumps(wrong))
+    with pytest.raises(ecnlab.UsageError, match=r"x\.json .*: script\[0\]\.packets_of_direction\[1\] must be from 0 to"):
+        kernel.check_folder(tmp_path)
+
+
+def test_a_record_of_one_side_is_not_comparable_and_fails_nothing(tmp_path: Path) -> None:
+    one_side = case("reno-lastack-lost")
+    one_side["packets"] = [row for row in one_side["packets"] if row[1] == 0]
+    (tmp_path / "x.json").write_text(json.dumps(one_side))
+    (outcome,) = kernel.check_folder(tmp_path)
+    assert {judgement.verdict for judgement in outcome.judgements} == {"not comparable"}
+    assert {judgement.why for judgement in outcome.judgements} == {"not comparable: the record has no packet of side b but resets"}
+
+
 def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UsageError, match="holds no"):
         kernel.check_folder(tmp_path)

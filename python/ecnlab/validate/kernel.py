@@ -25,6 +25,9 @@ WAYS = ("receiver", "sender", "closed")
 VERDICTS = ("exact", "totals", "not comparable", "explained", "not built", "differs")
 FAILING = ("not built", "differs")
 
+#: Bytes of the largest case that is read, unpacked: some hundred times the largest of the package.
+LARGEST = 256 << 20
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -137,8 +140,12 @@ def _stem(path: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    # A small packed file may unpack to more than the memory holds.
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+    return data.decode("utf-8")
 
 
 def _told(text: str, way: str) -> Mapping[str, Any]:

@@ -13,12 +13,27 @@ pub const B: u8 = 1;
 
 /// Microseconds in a day.
 const A_DAY: f64 = 86_400e6;
+/// Most bytes that a connection may have: half of its sequence numbers.
+const MOST_BYTES: u64 = 1 << 31;
+/// One past the last byte, the SYN and the FIN counted.
+const LAST_BYTE: u64 = MOST_BYTES + 2;
+/// Most bytes of data in a packet, and most that a window can offer with the largest scale.
+const MOST_DATA: u64 = 65_535;
+const WIDEST: u64 = 65_535 << 14;
+/// Most SACK blocks for which a header has room.
+const MOST_BLOCKS: usize = 4;
+/// Largest number of a packet in a script.
+const MOST_PACKETS: u64 = u32::MAX as u64;
+/// Smallest, usual and largest buffer of a receiver.
+pub const RECEIVE_BUFFERS: &str = "net.ipv4.tcp_rmem";
 
 /// One recorded connection.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
     pub kind: String,
+    /// The kernel's release, where the file says it.
+    pub kernel: Option<String>,
     pub clock: Clock,
     pub tcp: Tcp,
     pub path: Path,
@@ -157,9 +172,10 @@ impl Case {
         let top = Field { json: &json, name: String::new() };
         let columns = |name: &str| top.field(name)?.texts();
         let (packet_columns, state_columns) = (columns("packet_columns")?, columns("state_columns")?);
-        Ok(Case {
+        let case = Case {
             name: top.field("name")?.text()?,
             kind: top.field("kind")?.text()?,
+            kernel: top.optional("kernel").map(|kernel| kernel.text()).transpose()?,
             clock: Clock::read(&top.field("clock")?)?,
             tcp: Tcp::read(&top.field("tcp")?)?,
             path: Path::read(&top.field("path")?)?,
@@ -168,7 +184,20 @@ impl Case {
             script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
             packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
             states: State::of_sender(&top.field("states")?.table(&state_columns)?)?,
-        })
+        };
+        for (side, name) in [(A, 'a'), (B, 'b')] {
+            let written = case.written_by(side);
+            if written > MOST_BYTES {
+                return Err(format!("application: side {name} writes {written} bytes, more than the {MOST_BYTES} that can be judged"));
+            }
+        }
+        Ok(case)
+    }
+
+    /// How many bytes a side writes.
+    fn written_by(&self, side: u8) -> u64 {
+        let writes = self.application.iter().filter(|action| action.side == side);
+        writes.fold(0, |sum, action| sum + if let Deed::Write(bytes) = action.what { bytes } else { 0 })
     }
 
     /// Whether the side that answers has data of its own.
@@ -219,9 +248,11 @@ impl Tcp {
     fn read(field: &Field) -> Result<Tcp, String> {
         let ecn = field.field("ecn")?;
         let sysctl = |row: &Field| -> Result<_, String> {
-            let side = row.field("side")?;
-            let side = if side.json == "*" { None } else { Some(side.side()?) };
-            Ok((side, row.field("name")?.text()?, row.field("value")?.text()?))
+            let (side, name, value) = (row.field("side")?, row.field("name")?.text()?, row.field("value")?);
+            if name == RECEIVE_BUFFERS {
+                value.sizes()?;
+            }
+            Ok((if side.json == "*" { None } else { Some(side.side()?) }, name, value.text()?))
         };
         let buffer = field.field("rcvbuf")?;
         let hystart = field.field("hystart")?;
@@ -277,7 +308,7 @@ impl Path {
         Ok(Path {
             rate_bps: field.field("data_rate_bps")?.within(1, 1_000_000_000_000)?,
             delays: [field.field("data_delay_us")?.span()?, field.field("ack_delay_us")?.span()?],
-            queue_packets: if queue.json.is_null() { None } else { Some(queue.whole()?) },
+            queue_packets: if queue.json.is_null() { None } else { Some(queue.within(0, MOST_PACKETS)?) },
             clears_ecn: field.field("clears_ecn")?.truth()?,
         })
     }
@@ -286,7 +317,7 @@ impl Path {
 impl Action {
     fn read(row: &Field) -> Result<Action, String> {
         let when = match row.json.get("after_received_bytes") {
-            Some(_) => When::Received(row.field("after_received_bytes")?.whole()?),
+            Some(_) => When::Received(row.field("after_received_bytes")?.within(0, MOST_BYTES)?),
             None => When::At(row.field("at_us")?.time()?),
         };
         let what = match row.field("do")?.text()?.as_str() {
@@ -314,18 +345,22 @@ impl Packet {
         let optional = |name: &str| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
         let stamp = |name: &str| optional(name)?.map(|field| field.whole()).transpose();
         let nth = row.field("nth")?;
+        let (sent, arrives) = (row.field("t_us")?.time()?, optional("arrive_us")?.map(|field| field.time()).transpose()?);
+        if arrives.is_some_and(|arrives| arrives < sent) {
+            return row.field("arrive_us")?.wrong("no earlier than t_us");
+        }
         Ok(Packet {
             id: row.field("id")?.whole()?,
             side: row.field("dir")?.within(0, 1)? as u8,
-            sent: row.field("t_us")?.time()?,
-            arrives: optional("arrive_us")?.map(|field| field.time()).transpose()?,
+            sent,
+            arrives,
             fate: row.field("fate")?.text()?,
-            seq: row.field("seq")?.whole()?,
-            len: row.field("len")?.whole()?,
-            ack: Some(row.field("ack")?.whole()?),
+            seq: row.field("seq")?.within(0, LAST_BYTE)?,
+            len: row.field("len")?.within(0, MOST_DATA)?,
+            ack: Some(row.field("ack")?.within(0, LAST_BYTE)?),
             flags: row.field("flags")?.text()?,
             ecn: [row.field("ecn_in")?.within(0, 3)? as u8, row.field("ecn_out")?.within(0, 3)? as u8],
-            window: Some(row.field("window")?.whole()?),
+            window: Some(row.field("window")?.within(0, WIDEST)?),
             tsval: stamp("tsval_ms")?,
             tsecr: stamp("tsecr_ms")?,
             sacks: row.field("sack")?.blocks()?,
@@ -434,16 +469,44 @@ impl<'a> Field<'a> {
         self.field(name).ok().filter(|field| !field.json.is_null())
     }
 
-    pub(super) fn pair(&self) -> Result<(u64, u64), String> {
-        match self.rows()?.as_slice() {
-            [from, to] => Ok((from.whole()?, to.whole()?)),
-            _ => self.wrong("a pair"),
-        }
+    /// Two whole numbers up to `most`, the smaller one first.
+    fn pair(&self, most: u64) -> Result<(u64, u64), String> {
+        let rows = self.rows()?;
+        let [from, to] = rows.as_slice() else { return self.wrong("a pair") };
+        let (from, to) = (from.within(0, most)?, to.within(0, most)?);
+        if from > to { self.wrong("a pair with the smaller number first") } else { Ok((from, to)) }
+    }
+
+    /// From a byte to another.
+    pub(super) fn bytes(&self) -> Result<(u64, u64), String> {
+        self.pair(LAST_BYTE)
+    }
+
+    /// From a packet to another.
+    pub(super) fn packets(&self) -> Result<(u64, u64), String> {
+        self.pair(MOST_PACKETS)
+    }
+
+    /// Which transmission.
+    pub(super) fn nth(&self) -> Result<u32, String> {
+        Ok(self.within(0, MOST_PACKETS)? as u32)
     }
 
     /// Pairs of whole numbers, or 0 for none.
     fn blocks(&self) -> Result<Vec<(u64, u64)>, String> {
-        if self.json == 0 { Ok(Vec::new()) } else { self.rows()?.iter().map(Field::pair).collect() }
+        if self.json == 0 {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows()?;
+        if rows.len() > MOST_BLOCKS { self.wrong("at most four blocks") } else { rows.iter().map(Field::bytes).collect() }
+    }
+
+    /// Three sizes in bytes, the smallest first, in a text.
+    fn sizes(&self) -> Result<(), String> {
+        let text = self.text()?;
+        let sizes: Vec<Option<u32>> = text.split_whitespace().map(|size| size.parse().ok()).collect();
+        let sound = sizes.len() == 3 && sizes.iter().all(|size| size.is_some_and(|size| size <= i32::MAX as u32)) && sizes.is_sorted();
+        if sound { Ok(()) } else { self.wrong(&format!("{RECEIVE_BUFFERS}'s three sizes in bytes, the smallest first")) }
     }
 }
 

@@ -17,16 +17,28 @@ use super::script::Segments;
 use super::settings::boot;
 use super::written::{self, writes};
 
-/// Runs a case and writes down what both ends send.
+/// Events between two looks at how much was sent.
+const EVENTS: u64 = 10_000;
+
+/// Runs a case and writes down what both ends send, and when that had become far too much, if it had.
 ///
 /// # Errors
 /// What is not built of what the case asks for.
-pub fn run(case: &Case, settings: Settings) -> Result<Vec<Packet>, String> {
+pub fn run(case: &Case, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let tape = Tape { header: settings.header, ..Tape::default() };
     let network = network(case, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
-    let (_, tape) = Simulation::new(&network, &options, tape).finish();
-    Ok(tape.packets)
+    let mut simulation = Simulation::new(&network, &options, tape);
+    let most = super::most_packets(case.packets.len());
+    while !simulation.advance(case.end, EVENTS) {
+        if simulation.probe().packets.len() > most {
+            let now = simulation.now();
+            return Ok((std::mem::take(&mut simulation.probe_mut().packets), Some(now)));
+        }
+    }
+    let (_, tape) = simulation.finish();
+    let ran_away = tape.packets.get(most).map(|packet| packet.sent);
+    Ok((tape.packets, ran_away))
 }
 
 /// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.

@@ -26,7 +26,7 @@ mod totals;
 mod written;
 
 use ecnlab_transport::Settings;
-use ecnlab_units::words;
+use ecnlab_units::{Time, words};
 
 use case::{A, B, Case};
 use compare::Expected;
@@ -102,7 +102,8 @@ const ACKS_OF_ANY_BUILD: usize = 100;
 /// The field that is missing or wrong, if the text is no case.
 pub fn judge(text: &str, way: Way) -> Result<Verdict, String> {
     let case = Case::read(text)?;
-    let judged = settings::settings(&case).map_err(Unjudged::NotBuilt).and_then(|settings| match way {
+    let settings = both_sides(&case).and_then(|()| settings::settings(&case).map_err(Unjudged::NotBuilt));
+    let judged = settings.and_then(|settings| match way {
         Way::Receiver => judge_receiver(&case, &settings),
         Way::Sender => Ok(judge_sender(&case, settings)),
         Way::Closed => judge_closed(&case, settings),
@@ -122,9 +123,17 @@ pub fn judge(text: &str, way: Way) -> Result<Verdict, String> {
     })
 }
 
+/// A record tells nothing that lacks one side's packets: resets count for none.
+fn both_sides(case: &Case) -> Result<(), Unjudged> {
+    match [(A, 'a'), (B, 'b')].into_iter().find(|&(side, _)| case.sent_by(side).next().is_none()) {
+        Some((_, side)) => Err(Unjudged::NotComparable(format!("not comparable: the record has no packet of side {side} but resets"))),
+        None => Ok(()),
+    }
+}
+
 /// What a run amounts to: where a difference says nothing, the totals do.
 fn outcome(case: &Case, way: Way, judged: Judged) -> (Outcome, Vec<String>) {
-    let Some(difference) = judged.difference else { return (Outcome::Exact, Vec::new()) };
+    let Some(difference) = judged.difference.map(|difference| with_kernel(case, difference)) else { return (Outcome::Exact, Vec::new()) };
     let acks_before = case.sent_by(B).filter(|packet| packet.sent < difference.time).count();
     match judged.totals.filter(|_| acks_before >= acks_that_count(case, way)) {
         None => (Outcome::Differs(difference), judged.excerpt),
@@ -133,6 +142,36 @@ fn outcome(case: &Case, way: Way, judged: Judged) -> (Outcome, Vec<String>) {
             Some(apart) => (Outcome::Differs(Difference { what: format!("{apart}; {}", difference.what), ..difference }), judged.excerpt),
         },
     }
+}
+
+/// A difference, and whose record it is if that is not the kernel of the profile.
+fn with_kernel(case: &Case, difference: Difference) -> Difference {
+    let version = PROFILE.trim_start_matches("linux-");
+    match case.kernel.as_ref().filter(|kernel| *kernel != version && !kernel.starts_with(&format!("{version}."))) {
+        Some(kernel) => {
+            Difference { what: format!("{} (the record is of Linux {kernel}, the profile of {version})", difference.what), ..difference }
+        }
+        None => difference,
+    }
+}
+
+/// How many times as many packets as the record has ours may send before the run is stopped.
+const FAR_TOO_MANY: usize = 10;
+
+/// Most packets that ours may send where the record has so many.
+fn most_packets(recorded: usize) -> usize {
+    FAR_TOO_MANY * recorded
+}
+
+/// A run that was stopped since ours sent far too many packets fails by that, whatever its totals.
+fn cut_short(judged: Judged, at: Option<Time>) -> Judged {
+    let Some(at) = at else { return judged };
+    let what = format!("stopped at {:.3} ms: ours had sent {FAR_TOO_MANY} times as many packets as the record has", at.seconds() * 1e3);
+    let difference = match judged.difference {
+        Some(first) => Difference { what: format!("{}; {what}", first.what), ..first },
+        None => Difference { time: at, agreed: judged.packets, what },
+    };
+    Judged { difference: Some(difference), totals: None, ..judged }
 }
 
 /// How many acknowledgements must have been sent before the totals are all that is judged. To a sender alone the receiver is given.
@@ -165,11 +204,12 @@ fn judge_sender(case: &Case, settings: Settings) -> Judged {
     let difference = packets.into_iter().chain(states).chain(stopped).min_by_key(|difference| difference.time);
     let excerpt = difference.as_ref().map(|difference| excerpt::of_sender(case, &played, difference.time));
     let totals = [Totals::of(case, played.packets.iter()), Totals::of(case, case.sent_by(A))];
-    Judged { difference, packets: theirs.len(), totals: Some(totals), excerpt: excerpt.unwrap_or_default() }
+    let judged = Judged { difference, packets: theirs.len(), totals: Some(totals), excerpt: excerpt.unwrap_or_default() };
+    cut_short(judged, played.ran_away)
 }
 
 fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
-    let ours = closed::run(case, settings).map_err(Unjudged::NotBuilt)?;
+    let (ours, ran_away) = closed::run(case, settings).map_err(Unjudged::NotBuilt)?;
     let times = ideal::times(case);
     let sent: Vec<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
@@ -177,7 +217,7 @@ fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
     let difference = compare::both(&ours, &theirs, shows_window(case));
     let excerpt = difference.as_ref().map(|difference| excerpt::of_both(&ours, &theirs, difference.time));
     let totals = [Totals::of(case, ours.iter()), Totals::of(case, case.packets.iter())];
-    Ok(Judged { difference, packets: theirs.len(), totals: Some(totals), excerpt: excerpt.unwrap_or_default() })
+    Ok(cut_short(Judged { difference, packets: theirs.len(), totals: Some(totals), excerpt: excerpt.unwrap_or_default() }, ran_away))
 }
 
 /// Whether the window that is advertised is compared: not where it rests on how a build lays out its memory.

@@ -65,22 +65,20 @@ impl Line {
 
 impl Told {
     fn read(row: &Field) -> Result<Told, String> {
-        let nth = match row.optional("nth") {
-            Some(nth) => Some(nth.whole()? as u32),
-            None => None,
-        };
+        let nth = row.optional("nth").map(|nth| nth.nth()).transpose()?;
         if let Some(seq) = row.optional("seq") {
-            let (from, to) = seq.pair()?;
+            let (from, to) = seq.bytes()?;
             return Ok(Told::Bytes { of: from..to, nth });
         }
         if let Some(numbers) = row.optional("packets_of_direction") {
-            let (first, last) = numbers.pair()?;
+            let (first, last) = numbers.packets()?;
             return Ok(Told::Numbers(first..last + 1));
         }
         if let Some(during) = row.optional("during_us") {
             let times = during.rows()?;
             let [from, to] = times.as_slice() else { return during.wrong("a pair of times") };
-            return Ok(Told::During(from.time()?..to.time()?));
+            let (from, to) = (from.time()?, to.time()?);
+            return if from > to { during.wrong("a pair with the earlier time first") } else { Ok(Told::During(from..to)) };
         }
         let flag = match row.field("flag")?.text()?.as_str() {
             "SYN" => Flag::Syn,

@@ -19,6 +19,8 @@ pub struct Played {
     pub states: Vec<Shown>,
     /// Why the rest was not played, if it was not.
     pub stopped: Option<(Time, String)>,
+    /// When it had sent far too many packets, if it had.
+    pub ran_away: Option<Time>,
 }
 
 /// Plays a case to a sender with these settings.
@@ -37,6 +39,8 @@ struct Stage {
     outbox: Outbox,
     /// What was written before the connection was open.
     waiting: Vec<Demand>,
+    /// Most packets that it may send.
+    most: usize,
     played: Played,
 }
 
@@ -77,6 +81,7 @@ impl Stage {
             ledger: Ledger::default(),
             outbox: Outbox::default(),
             waiting: Vec::new(),
+            most: super::most_packets(case.sent_by(A).count()),
             played: Played::default(),
         }
     }
@@ -84,6 +89,9 @@ impl Stage {
     fn run(&mut self, case: &Case) {
         for (time, input) in inputs(case) {
             self.run_timers(time);
+            if self.runs_away(time) {
+                return;
+            }
             match input {
                 Input::Connect => self.sender.start(time, &mut self.outbox),
                 Input::Write(demand) => self.waiting.push(demand),
@@ -104,6 +112,14 @@ impl Stage {
             }
         }
         self.run_timers(case.end);
+        self.runs_away(case.end);
+    }
+
+    /// Whether it has sent far too many packets by now.
+    fn runs_away(&mut self, now: Time) -> bool {
+        let away = self.played.packets.len() > self.most;
+        self.played.ran_away = away.then_some(now);
+        away
     }
 
     /// Writes what there is to write, once the connection is open.
@@ -116,7 +132,8 @@ impl Stage {
     fn run_timers(&mut self, until: Time) {
         loop {
             let (own, of_answers) = (self.sender.deadline(), self.answers.as_ref().and_then(|answers| answers.receiver.deadline()));
-            let Some(at) = own.into_iter().chain(of_answers).min().filter(|&at| at < until) else { return };
+            let next = own.into_iter().chain(of_answers).min();
+            let Some(at) = next.filter(|&at| at < until && self.played.packets.len() <= self.most) else { return };
             if own == Some(at) {
                 self.sender.expire(at, &mut self.outbox);
                 self.note_sent(at, None);

@@ -1,11 +1,11 @@
 //! The settings that a case's hosts amount to, or what of them is not built.
 
-use ecnlab_transport::settings::ReceiveWindow;
+use ecnlab_transport::settings::{self, ReceiveWindow};
 use ecnlab_transport::{Settings, profile};
+use ecnlab_units::Span;
 use ecnlab_units::parameter::OrOff;
-use ecnlab_units::{Span, Values};
 
-use super::case::{A, B, Case, Deed, Packet, Syn, Tcp, When};
+use super::case::{A, B, Case, Deed, Packet, RECEIVE_BUFFERS, Syn, Tcp, When};
 
 /// The profile that the cases judge.
 pub const PROFILE: &str = "linux-6.1";
@@ -22,8 +22,9 @@ const BLOCKS: [&str; 2] = ["3", "4"];
 /// How much the recorded application reads at a time.
 const READ_SIZE: &str = "70000 B";
 
-/// Smallest, usual and largest buffer of a receiver.
-const RECEIVE_BUFFERS: &str = "net.ipv4.tcp_rmem";
+/// Bytes of the smallest and the largest buffer (Linux SOCK_MIN_RCVBUF; the largest number that a switch takes).
+const LEAST_BUFFER: u64 = 4608;
+const MOST_BUFFER: u64 = 2_147_483_647;
 /// What the hosts of the SYNs' options and of the receiver's kind have set already.
 const SHOWN_OTHERWISE: &[&str] = &[
     RECEIVE_BUFFERS,
@@ -73,7 +74,8 @@ fn tick(case: &Case) -> Span {
 pub fn settings(case: &Case) -> Result<Settings, String> {
     let tcp = &case.tcp;
     let mut values = profile::find(PROFILE).expect("the profile exists").values();
-    let mut set = |name: &str, value: &str| set(&mut values, name, value);
+    let mut wrong = Vec::new();
+    let mut set = |name: &str, value: &str| wrong.extend(values.read(name, value).err().map(|why| (name.to_owned(), why)));
     congestion(tcp, &mut set)?;
     set("nagle", if tcp.nodelay { "false" } else { "true" });
     set("gso", if tcp.gso { "true" } else { "false" });
@@ -89,7 +91,11 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     for (side, name, value) in &tcp.sysctl {
         turn(*side, name, value, &mut set)?;
     }
-    Ok(Settings::of(&values))
+    let contradictions = || settings::check(&values).into_iter().map(|(name, why)| (name.to_owned(), why)).next();
+    match wrong.into_iter().next().or_else(contradictions) {
+        Some((name, why)) => Err(format!("not built: the case asks for what {name} of profile {PROFILE} cannot be: {why}")),
+        None => Ok(Settings::of(&values)),
+    }
 }
 
 /// Those of the other direction of a connection, whose receiver is side a with the buffer that hosts have.
@@ -148,9 +154,11 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     let buffer = tcp.buffer.map(|bytes| (2 * bytes).to_string()).or(sizes.get(1).map(|&size| size.to_owned()));
     for (name, size) in [("receive_buffer", buffer), ("receive_buffer_max", largest)] {
         if let Some(size) = size {
-            let sound = size.parse::<u64>().is_ok_and(|bytes| (4608..=2_147_483_647).contains(&bytes));
+            let sound = size.parse::<u64>().is_ok_and(|bytes| (LEAST_BUFFER..=MOST_BUFFER).contains(&bytes));
             if !sound {
-                return Err(format!("not built: a receive buffer of {size} bytes"));
+                return Err(format!(
+                    "not built: {RECEIVE_BUFFERS} with a buffer of {size} bytes, which is not from {LEAST_BUFFER} to {MOST_BUFFER}"
+                ));
             }
             set(name, &format!("{size} B"));
         }
@@ -189,10 +197,6 @@ fn turn(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &s
         set(switch.parameter, setting);
     }
     Ok(())
-}
-
-fn set(values: &mut Values, name: &str, value: &str) {
-    values.read(name, value).unwrap_or_else(|why| panic!("{name} of a case: {why}"));
 }
 
 /// Size on the wire of a packet of the real run that reports no SACK blocks.
