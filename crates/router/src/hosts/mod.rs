@@ -332,6 +332,17 @@ impl Hosts {
     }
 }
 
+/// The thread goes back to where it was, also when a run breaks off.
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        if self.inside.take().is_some()
+            && let Err(why) = self.home.enter()
+        {
+            eprintln!("the router's thread stays in a host's namespace: {why}");
+        }
+    }
+}
+
 impl Ends for Hosts {
     fn wish(&mut self, wish: Wish, with: &mut With) -> io::Result<()> {
         self.listen(with)?;

@@ -210,7 +210,39 @@ impl Row {
                 let remedy = format!("give {} = \"{follows} B\"", self.name);
                 (value.to_string() != follows.to_string()).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
             }
-            Means::Sysctl(_) | Means::Socket(_) | Means::Route(_) | Means::Device(_) | Means::Control | Means::Program(_) => None,
+            Means::Sysctl(_)
+            | Means::Socket(_)
+            | Means::Route(_)
+            | Means::Device(_)
+            | Means::Control
+            | Means::Program(_)
+            | Means::Nowhere(_) => None,
+        }
+    }
+}
+
+/// The rows as a table of a page.
+pub fn table() -> String {
+    let profile = profile::find(KERNELS).expect("there is such a profile").values();
+    let rows = ROWS.iter().map(|row| format!("| `{}` | {} |\n", row.name, row.described(&profile)));
+    std::iter::once("| parameter | a kernel gets it by |\n|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+impl Row {
+    fn described(&self, profile: &Values) -> String {
+        match self.means {
+            Means::Sysctl(names) => format!("sysctl {}", names.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+            Means::Socket(option) => format!("option `{option}` of the socket"),
+            Means::Route(attribute) => format!("attribute `{attribute}` of the route"),
+            Means::Device(what) => format!("the device's {what}"),
+            Means::Control => "the congestion control, option `TCP_CONGESTION` of the socket".to_owned(),
+            Means::Program(what) => what.to_owned(),
+            Means::Follows(_, of) => format!("follows from {of}"),
+            Means::Nowhere(why) => format!("not: {why}"),
+            Means::Only(own, why) => {
+                let own = own.map_or_else(|| profile.value(self.name).to_string(), str::to_owned);
+                format!("not: it has {own}, {why}")
+            }
         }
     }
 }
@@ -370,6 +402,17 @@ mod tests {
         let refusals = map(&scenario("tcp = { profile = \"linux\", variant = \"dctcp\" }"), &kernel).unwrap_err();
         assert_eq!(["flows.one.tcp.congestion"], refusals.iter().map(|refusal| refusal.place.as_str()).collect::<Vec<_>>()[..]);
         assert!(refusals[0].message.contains("modprobe tcp_dctcp"), "{}", refusals[0].message);
+    }
+
+    #[test]
+    fn a_response_to_marks_needs_a_congestion_control_that_has_it() {
+        let boxed = Kernel { tier: "boxed", controls: vec!["reno".into(), "abe".into()], ..kernel() };
+        let asked = |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, response = \"abe\"{tcp} }}")), &boxed);
+        let sockets = asked(", variant = \"sack\", abe_beta = 0.8").unwrap().remove(0).tcp.unwrap();
+        assert_eq!("abe", sockets.congestion);
+        let places = |tcp: &str| asked(tcp).unwrap_err().into_iter().map(|refusal| refusal.place).collect::<Vec<_>>();
+        assert_eq!(["flows.one.tcp.congestion", "flows.one.tcp.abe_beta"], places("")[..]);
+        assert_eq!(["flows.one.tcp.abe_beta"], places(", variant = \"sack\"")[..]);
     }
 
     #[test]

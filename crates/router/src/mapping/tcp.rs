@@ -23,6 +23,8 @@ pub enum Means {
     Program(&'static str),
     /// It follows from others.
     Follows(fn(&Settings) -> u64, &'static str),
+    /// What reads it is no kernel's, and refused; why.
+    Nowhere(&'static str),
     /// It has one value, the profile's unless another one is said; what the kernel has of it.
     Only(Option<&'static str>, &'static str),
 }
@@ -69,13 +71,13 @@ pub const ROWS: &[Row] = &[
     only("first_packet_offers_ecn", BY_CODE),
     Row { refuses: no_such_echo, ..row("ecn_echo", Means::Control) },
     only("echo_on_capable_only", BY_CODE),
-    row("abe_beta", Means::Control),
+    only_at("abe_beta", "0.8", BY_BUILD),
     only_at("dctcp_g", "0.0625", BY_BUILD),
     only("dctcp_ect_on_all", BY_CODE),
-    only("mecn_incipient", "no congestion control of it knows MECN"),
-    only("mecn_moderate", "no congestion control of it knows MECN"),
-    only("aimd_a", "it has no AIMD"),
-    only("aimd_b", "it has no AIMD"),
+    row("mecn_incipient", Means::Nowhere("no congestion control of it knows MECN")),
+    row("mecn_moderate", Means::Nowhere("no congestion control of it knows MECN")),
+    row("aimd_a", Means::Nowhere("it has no AIMD")),
+    row("aimd_b", Means::Nowhere("it has no AIMD")),
     only("cubic_c", BY_BUILD),
     only("cubic_beta", BY_BUILD),
     only("cubic_fast_convergence", BY_BUILD),
@@ -171,7 +173,7 @@ pub fn control(settings: &Settings) -> Option<&'static str> {
         (CongestionName::Cubic, ResponseName::Halve) => Some("cubic"),
         (CongestionName::Vegas, ResponseName::Halve) => Some("vegas"),
         (CongestionName::Reno, ResponseName::Dctcp) => Some("dctcp"),
-        (CongestionName::Reno | CongestionName::Cubic, ResponseName::Abe) => Some("abe"),
+        (CongestionName::Reno, ResponseName::Abe) => Some("abe"),
         _ => None,
     }
 }
@@ -191,6 +193,9 @@ fn no_such_control(settings: &Settings) -> Option<&'static str> {
     match (settings.congestion, settings.answer()) {
         (CongestionName::Aimd, _) => Some("no kernel has it: reno is AIMD with aimd_a = 1 and aimd_b = 0.5"),
         (CongestionName::Cubic, ResponseName::Dctcp) => Some("the kernel's DCTCP grows as reno does: give congestion = \"reno\""),
+        (CongestionName::Cubic, ResponseName::Abe) => {
+            Some("the box's congestion control abe grows as reno does: give congestion = \"reno\" and abe_beta = 0.8")
+        }
         (CongestionName::Vegas, ResponseName::Dctcp | ResponseName::Abe) => {
             Some("the kernel's Vegas takes a mark for a loss: give response = \"halve\"")
         }
