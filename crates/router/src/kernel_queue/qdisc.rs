@@ -99,6 +99,8 @@ const UNKNOWN_HERE: &str =
 /// Attributes of a discipline: its name and its options (`TCA_KIND`, `TCA_OPTIONS`).
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
+/// The same where it holds attributes, which some disciplines want to be told (`NLA_F_NESTED`).
+const NESTED_OPTIONS: u16 = OPTIONS | 1 << 15;
 
 /// A discipline, read: what makes its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,16 +170,15 @@ impl Qdisc {
         let request = request.with(KIND, &kind);
         match &self.options {
             Options::Structure(bytes) => request.with(OPTIONS, bytes),
-            Options::Numbers(numbers) => request.nested(OPTIONS, |within| {
+            Options::Numbers(numbers) => request.nested(NESTED_OPTIONS, |within| {
                 numbers.iter().fold(within, |within, &(attribute, number)| within.with(attribute, &number.to_ne_bytes()))
             }),
-            Options::Red(parms) => request.nested(OPTIONS, |within| {
+            Options::Red(parms) => request.nested(NESTED_OPTIONS, |within| {
                 let within = within.with(1, &parms.structure()).with(2, &parms.decay());
                 within.with(3, &((parms.probability * 2_f64.powi(32)).min(f64::from(u32::MAX)) as u32).to_ne_bytes())
             }),
-            Options::Token { structure, rate64, burst } => {
-                request.nested(OPTIONS, |within| within.with(1, structure).with(4, &rate64.to_ne_bytes()).with(6, &burst.to_ne_bytes()))
-            }
+            Options::Token { structure, rate64, burst } => request
+                .nested(NESTED_OPTIONS, |within| within.with(1, structure).with(4, &rate64.to_ne_bytes()).with(6, &burst.to_ne_bytes())),
         }
     }
 }
