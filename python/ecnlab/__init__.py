@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ecnlab.sweeps.folder import open_sweep as open_sweep
     from ecnlab.sweeps.run import sweep as sweep
     from ecnlab.sweeps.sweep import Sweep as Sweep
+    from ecnlab.tiers.boxed import Boxed as Boxed
     from ecnlab.tiers.live import Live as Live
     from ecnlab.traces import Trace as Trace
     from ecnlab.traces import trace as trace
@@ -66,6 +67,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Aqm": "aqm",
     "AqmError": "errors",
+    "Boxed": "tiers.boxed",
     "Cluster": "cluster",
     "ClusterError": "errors",
     "Comparison": "comparison.model",

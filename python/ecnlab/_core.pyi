@@ -39,6 +39,7 @@ __all__ = [
     "ln",
     "packet_exact",
     "powi",
+    "put_capture",
     "read_trace",
     "refusals",
     "registry",
@@ -252,6 +253,7 @@ def read_trace(
     header: int = 0,
     watch: Callable[[float], bool] | None = None,
 ) -> TraceRead: ...
+def put_capture(source: Path, to: Any) -> None: ...
 def refusals(scenario: Scenario, tier: str, controls: Sequence[str] | None = None) -> list[tuple[str, int | None, str]]: ...
 def run_live(
     scenario: Scenario,

@@ -101,6 +101,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
+    module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
     module.add_function(wrap_pyfunction!(tiers::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(tiers::run_live, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;

@@ -1,7 +1,7 @@
 //! A trace that a run writes: a file beside its name until it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ecnlab_sim::{TraceFormat, TraceSpec, Tracer, Version};
@@ -85,6 +85,21 @@ impl TraceTo {
         };
         Ok(TraceFile { path: self.path.clone(), partial: self.partial.clone(), into: Some(into) })
     }
+}
+
+/// Puts a capture that is a file already where a run's is to stand, compressed as was asked. Raises OSError.
+#[pyfunction]
+pub fn put_capture(py: Python<'_>, source: PathBuf, to: TraceTo) -> PyResult<()> {
+    Ok(py.detach(|| {
+        let (mut source, mut file) = (File::open(source)?, to.create()?);
+        let mut chunk = vec![0; 1 << 20];
+        loop {
+            match source.read(&mut chunk)? {
+                0 => return file.close(),
+                length => file.put(&chunk[..length])?,
+            }
+        }
+    })?)
 }
 
 impl TraceFile {

@@ -11,7 +11,7 @@ from ecnlab.cli import options
 
 @click.group()
 def box() -> None:
-    """Build and list the kernels that scenarios run on with `--on boxed`.
+    """Build and list kernels for `--on boxed`.
 
     A kernel is built once, without root, in about four minutes, and kept in the user's cache folder (ECNLAB_CACHE names another).
     """

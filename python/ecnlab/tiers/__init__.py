@@ -33,7 +33,7 @@ READING = "ECNLAB_READING_SCRIPT"
 Watch = Callable[[float], bool]
 
 # Where each tier's class stands, which is imported when it is first asked for.
-_HOMES = {"sim": "ecnlab.tiers:Simulator", "live": "ecnlab.tiers.live:Live"}
+_HOMES = {"sim": "ecnlab.tiers:Simulator", "live": "ecnlab.tiers.live:Live", "boxed": "ecnlab.tiers.boxed:Boxed"}
 
 
 @dataclass(frozen=True)

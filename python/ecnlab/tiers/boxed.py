@@ -1,0 +1,127 @@
+"""The tier `boxed`: hosts are a kernel that runs as an ordinary process, in virtual time (`box`).
+
+What happens in it depends on the scenario and the seed alone: equal ones give equal bytes whatever else the machine does. It needs no
+privilege; it needs a kernel that was built for it, once, by `ecnlab box build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core
+from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
+from ecnlab.jobs import ENGINE, RECORDING, TRACE, FailedElsewhere, Failure
+from ecnlab.tiers import Ran, Watch
+from ecnlab.tiers.box import kernels, machine
+
+if TYPE_CHECKING:
+    from ecnlab.scenarios import Scenario
+    from ecnlab.tracing import Tracing
+
+NAME = "boxed"
+
+# What the box's kernel is configured with.
+CONTROLS = ("reno", "cubic", "dctcp", "abe", "bbr", "bic", "htcp", "vegas", "westwood")
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """Hosts are a kernel in virtual time.
+
+    Attributes
+    ----------
+    kernel : str or None
+        Which, by the name that `ecnlab box list` has for it; unless given the newest 6.1 that is built.
+    ip : int
+        The version of IP that the hosts speak, 4 or 6.
+    limit_s : float or None
+        A run that takes longer than this, in seconds of this machine, is stopped and has failed.
+    """
+
+    kernel: str | None = None
+    ip: int = 4
+    limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ip not in (4, 6) or isinstance(self.ip, bool):
+            raise UsageError(f"ip: {self.ip!r} is no version of IP: give 4 or 6")
+
+    @property
+    def name(self) -> str:
+        """As `--on` names it."""
+        return NAME
+
+    @property
+    def at_once(self) -> int | None:
+        """One on each core: runs do not disturb each other."""
+        return None
+
+    @property
+    def travels(self) -> bool:
+        """A run is the same everywhere, but each machine needs a kernel of its own."""
+        return False
+
+    @property
+    def traces(self) -> Sequence[str]:
+        """Captures: its packets are real ones."""
+        return ("pcapng",)
+
+    def identity(self) -> Mapping[str, Any]:
+        """Kernel and program. Raises TierError if there is no such kernel."""
+        return {"kernel": self._box.name, "program": _program(), **({"ip": self.ip} if self.ip != 4 else {})}
+
+    def refusals(self, scenario: Scenario) -> list[Problem]:
+        """What the box's kernel cannot do of it."""
+        return list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS)))
+
+    def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
+        """Run it in a box of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""
+        job: dict[str, Any] = {"scenario": scenario.resolved, "seed": seed, "family": self.ip}
+        if tracing is not None:
+            job["capture"] = {"links": tracing.links, "keep": tracing.keep}
+        try:
+            with machine.Machine(self._box, limit_s=self.limit_s).run(job, seed, watch) as done:
+                if refused := done.result.get("refused"):
+                    raise _failed(scenario, seed, RECORDING, ScenarioError((Problem(*one) for one in refused), scenario.source))
+                if tracing is not None:
+                    _keep_capture(done, tracing, scenario, seed)
+        except machine.Stopped:
+            raise _core.Interrupted("the run was stopped") from None
+        except machine.Crashed as crashed:
+            raise FailedElsewhere(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
+        tables = {name: _core.Table([_column(*column) for column in table]) for name, table in done.result["tables"].items()}
+        about = {**done.result["about"], "box": self._box.name, "reproducible": self._box.reproducible}
+        return Ran(done.result["fingerprint"], done.result["events"], done.result["packet_hops"], done.cpu_s, tables, about)
+
+    @cached_property
+    def _box(self) -> kernels.Box:
+        return kernels.chosen(self.kernel)
+
+
+def _column(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:
+    return name, kind, bytes.fromhex(values), names
+
+
+def _keep_capture(done: machine.Done, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+    """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises FailedElsewhere."""
+    try:
+        _core.put_capture(done.folder / machine.CAPTURE, tracing.file(seed))
+    except OSError as error:
+        raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+
+
+def _failed(scenario: Scenario, seed: int, kind: str, error: EcnlabError) -> FailedElsewhere:
+    return FailedElsewhere(Failure(scenario.hash, scenario.name, seed, kind, str(error), error))
+
+
+@cache
+def _program() -> str:
+    """A digest of the program in the box."""
+    try:
+        return sha256(machine.PROGRAM.read_bytes()).hexdigest()[:10]
+    except OSError:
+        raise machine.no_program() from None
