@@ -101,17 +101,22 @@ impl Tap {
             }
             self.writer.bytes(seen.interface, seen.time, packet, &mut self.bytes);
         }
-        if self.bytes.len() >= CHUNK { self.flush() } else { Ok(()) }
+        if self.bytes.len() >= CHUNK { self.hand_over() } else { Ok(()) }
     }
 
-    /// Writes all that has been gathered.
+    /// Writes all that has been gathered; this is the end of the file.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.hand_over()?;
+        self.out.flush()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
         self.out.write_all(&self.bytes)?;
         self.bytes.clear();
-        self.out.flush()
+        Ok(())
     }
 
     fn see(&mut self, now: Time, time: Time, link: u32, behind: u32, packet: &Packet) {

@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 pub mod address;
+pub mod background;
 pub mod capture;
 pub mod clock;
 pub mod connection;

@@ -18,6 +18,7 @@ use ecnlab_units::{Rate, Span, Time};
 pub use self::about::{About, Lateness};
 pub use self::kernel::kernel;
 use crate::address::Family;
+use crate::background::Background;
 use crate::capture::{Tap, Tapped};
 use crate::drive::{Driven, Pace, Router};
 use crate::host::Host;
@@ -105,6 +106,7 @@ pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Out
         }
         Some(Capture { links, keep, out }) => {
             let options = RunOptions { capture: None, ..options };
+            let out: Box<dyn Write + Send> = if options.pace == Pace::Real { Box::new(Background::start(out)) } else { out };
             let version = if options.family == Family::V4 { Version::V4 } else { Version::V6 };
             let probe = Recorded { recorder: recorder(), tracer: Tap::new(links, keep, version, out) };
             let (run, mut probe, about) = drive(scenario, settings, &options, probe, watch)?;
