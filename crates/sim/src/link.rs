@@ -147,6 +147,20 @@ impl Link {
     }
 
     /// From now on packets take this long over the wire; none of them overtakes one that is there.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// A pipe without impairments: all that has come to it is on the wire, or will be at a time that is known.
+    pub fn is_plain(&self) -> bool {
+        self.queue == NONE && self.impairment.is_none()
+    }
+
+    /// When the first packet on the wire arrives.
+    pub fn next_due(&self, packets: &Arena) -> Option<Time> {
+        (self.head != NONE).then(|| packets[self.head].due)
+    }
+
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }

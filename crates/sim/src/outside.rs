@@ -13,7 +13,8 @@
 //!
 //! Whoever drives says what time it is, by [`Simulation::advance_to`](crate::Simulation::advance_to). Between two such times the network
 //! goes on by itself, at its own exact times: a packet that arrives tells when it did, and what a driver that is late does with it later
-//! moves no other packet. [`Simulation::next_deadline`](crate::Simulation::next_deadline) says when something happens next.
+//! moves no other packet. [`Simulation::next_deadline`](crate::Simulation::next_deadline) says when something happens next, and
+//! [`Simulation::next_outward`](crate::Simulation::next_outward) how long a driver may look away without being late for anything.
 //!
 //! A packet is told by its ticket, a number of the driver's. It is the driver's again when [`Happened::Arrived`] or [`Happened::Lost`] has
 //! come for it, once more for each [`Happened::Copied`].

@@ -5,7 +5,7 @@
 //!                 the engine goes on to now; what has arrived by then is written to its hosts, what applications ask for is done
 //!                 of every device that is ready packets are read, and enter the network at now
 //!                 sockets that are ready are served
-//!                 wait for a device, a socket, or the engine's next deadline
+//!                 wait for a device, a socket, or a time at which something may come out of the engine
 //! ```
 //!
 //! **Which time a packet has.** All that a turn finds has the time at which the turn began, and everything of the engine's that was due by
@@ -307,9 +307,11 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         self.ends.wish(wish, &mut with(now, &self.poller, &self.carrier, &mut self.told))
     }
 
-    /// Waits for a device or a socket, until a time or the next deadline at most.
+    /// Waits for a device or a socket, until a time or what may come out of the engine next at most.
     fn wait(&mut self, until: Time, now: Time) -> io::Result<()> {
-        let inside = self.simulation.next_deadline().map_or(until, |deadline| deadline.min(until));
+        // A queue of the kernel is to have its packets when they come to it; without one, what happens inside can wait until something comes out.
+        let next = if self.queues.is_empty() { self.simulation.next_outward() } else { self.simulation.next_deadline() };
+        let inside = next.map_or(until, |next| next.min(until));
         let due = self.ends.due().into_iter().chain(self.queues.due()).fold(inside, Time::min);
         let now = if self.pace == Pace::Real { self.clock.now() } else { now };
         self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;

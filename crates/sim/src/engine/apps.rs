@@ -44,6 +44,18 @@ struct More {
     first: u32,
 }
 
+impl App {
+    /// When it acts by itself next.
+    pub fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether it may have more flows than it has.
+    pub fn grows(&self) -> bool {
+        self.more.is_some()
+    }
+}
+
 impl<P: Probe> Simulation<P> {
     /// Adds an application whose flows are there; returns its number. It begins at its `start`, or at once if that is over.
     ///

@@ -5,11 +5,13 @@
 //! over a second begin when the flow is added.
 
 use ecnlab_queue::Discipline;
+use ecnlab_transport::Transport;
 use ecnlab_transport::application::Heading;
 use ecnlab_units::{Rng, Span, Time};
 
 use super::clock::CLOCKS;
 use super::flow::Flow;
+use super::outward::Outward;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
@@ -67,6 +69,7 @@ impl<P: Probe> Simulation<P> {
             fairness: FairnessBins::default(),
             outbox: Vec::new(),
             happened: Vec::new(),
+            outward: Outward::default(),
             fingerprint: 0,
             events: 0,
             probe,
@@ -154,7 +157,11 @@ impl<P: Probe> Simulation<P> {
         let routes = (self.add_route(&spec.forward), self.add_route(&spec.back));
         let deadlines = [ComponentKind::Timer, ComponentKind::Sink].map(|kind| self.deadlines.add(Component::new(kind, number)));
         if spec.opens.is_some() {
-            self.deadlines.set(deadlines[0], self.now, spec.start.max(self.now));
+            let start = spec.start.max(self.now);
+            self.deadlines.set(deadlines[0], self.now, start);
+            if matches!(spec.transport, Transport::Outside(_)) {
+                self.outward.add_start(start);
+            }
         }
         self.flows.push(Flow::new(spec, self.drawn_phases(spec), spec.base_rtt(&self.declared), routes, deadlines));
         self.probe.flow_added(number as u32, spec);

@@ -15,6 +15,7 @@ mod flow;
 mod impair;
 mod look;
 mod outside;
+mod outward;
 mod path;
 mod schedule;
 
@@ -28,6 +29,7 @@ pub use self::look::QueueLook;
 use self::apps::App;
 use self::clock::{CLOCKS, only_looks};
 use self::flow::Flow;
+use self::outward::Outward;
 use self::schedule::Scheduled;
 use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
@@ -91,6 +93,7 @@ pub struct Simulation<P> {
     outbox: Vec<Segment>,
     /// What hosts outside have not looked at yet.
     happened: Vec<Happened>,
+    outward: Outward,
     fingerprint: u64,
     events: u64,
     probe: P,

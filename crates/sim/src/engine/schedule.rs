@@ -22,6 +22,11 @@ pub struct Scheduled {
 }
 
 impl<P: Probe> Simulation<P> {
+    /// How the link of a queue will change.
+    pub(super) fn changes_of(&self, queue: u32) -> impl Iterator<Item = Change> + '_ {
+        self.schedule.iter().filter(move |scheduled| scheduled.queue == queue).map(|scheduled| scheduled.change)
+    }
+
     /// Notes that the link of a queue is to change.
     pub(super) fn add_change(&mut self, queue: u32, change: &Change) {
         let deadline = self.deadlines.add(Component::new(ComponentKind::Schedule, self.schedule.len()));
