@@ -137,11 +137,7 @@ impl Board {
     }
 
     fn first_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
-        if seq >= to {
-            return None;
-        }
-        let mut records = self.records.range((seq - self.base) as usize..(to - self.base) as usize);
-        records.position(|record| !record.sacked).map(|ahead| seq + ahead as u64)
+        (seq..to).find(|&at| !self.records[(at - self.base) as usize].sacked)
     }
 
     /// A segment goes for the first time.
@@ -247,6 +243,15 @@ impl Board {
             self.hint += 1;
         }
         None
+    }
+
+    /// Whether the first transmission in the order of transmissions is that of a segment which is as new as `newest` or newer, by when it was
+    /// sent and one past its number: then all are.
+    #[inline]
+    pub fn begins_at(&self, newest: (u64, u64)) -> bool {
+        let first = self.first.max(self.base);
+        let waits = |record: &Record| record.waits() || record.sacked || record.ever_resent || record.left;
+        self.again.is_empty() && self.get(first).is_none_or(|record| !waits(record) && (record.sent, first + 1) >= newest)
     }
 
     /// Asks about what is in flight in the order of transmission, until the answer is to stop; what is lost by it leaves the order. That is the

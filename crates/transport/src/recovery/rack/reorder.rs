@@ -112,7 +112,13 @@ impl Reordering {
     }
 
     /// Marks what is late as lost (step 5); returns after how long what is not yet late will be.
+    #[inline]
     pub fn detect(&self, board: &mut Board, recovering: bool, min_rtt: u64, srtt: u64, now: u64) -> Option<Span> {
+        if board.begins_at(self.newest) { None } else { self.look_for_late(board, recovering, (min_rtt, srtt), now) }
+    }
+
+    #[inline(never)]
+    fn look_for_late(&self, board: &mut Board, recovering: bool, (min_rtt, srtt): (u64, u64), now: u64) -> Option<Span> {
         let window = self.window(board.sacked, recovering, min_rtt, srtt);
         let mut longest = 0;
         board.walk(|seq, record| {
