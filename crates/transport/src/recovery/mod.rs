@@ -57,6 +57,11 @@ pub trait Recovery {
         false
     }
 
+    /// Whether the window is coming down over a round trip.
+    fn lowers_window(&self) -> bool {
+        false
+    }
+
     /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.send_window(u64::MAX, now, out);
@@ -145,6 +150,10 @@ impl Recovery for Algorithm {
 
     fn cuts_at_timeouts(&self) -> bool {
         each!(self, algorithm => algorithm.cuts_at_timeouts())
+    }
+
+    fn lowers_window(&self) -> bool {
+        each!(self, algorithm => algorithm.lowers_window())
     }
 
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {

@@ -105,7 +105,7 @@ impl Wire {
     }
 
     fn take(&mut self, ack: &Ack) {
-        self.tcb.take_window(ack, self.now, &mut self.sent);
+        self.tcb.take_window(ack, || false, self.now, &mut self.sent);
         self.tcb.respond_to_echo(ack, self.now, &mut self.sent);
         self.algorithm.acknowledged(&mut self.tcb, ack, self.now, &mut self.sent);
     }

@@ -70,7 +70,7 @@ impl Sender {
     /// The application has more to send on an open connection.
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
         if demand.bytes > 0 {
-            self.tcb.resume(now, out);
+            self.tcb.resume(self.recovery.lowers_window(), now, out);
         }
         self.tcb.add(demand);
         if !self.opening {
@@ -98,7 +98,7 @@ impl Sender {
         if was_idle && self.ended && ack.role == Role::Plain && self.is_done() {
             return;
         }
-        self.tcb.take_window(ack, now, out);
+        self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
         self.tcb.see_rtt(ack, now);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.acknowledged(&mut self.tcb, ack, now, out);
@@ -121,7 +121,7 @@ impl Sender {
             return self.acknowledge(ack, now, out);
         }
         let was_idle = self.tcb.outstanding() == 0;
-        self.tcb.take_window(ack, now, out);
+        self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
         self.tcb.respond_to_echo(ack, now, out);
         self.recovery.heard_on_data(&mut self.tcb, ack, now, out);
         self.tcb.watch_window(was_idle, now);
@@ -133,7 +133,7 @@ impl Sender {
     fn answered(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         let first = std::mem::take(&mut self.opening);
         if first {
-            self.tcb.take_window(ack, now, out);
+            self.tcb.take_window(ack, || self.recovery.lowers_window(), now, out);
             self.tcb.opened(ack, now, out);
             self.recovery.opened(&self.tcb);
         }

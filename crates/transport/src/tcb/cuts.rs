@@ -113,6 +113,7 @@ impl Tcb {
 
     /// The retransmission timer has expired, and recovery has cut what is to be cut.
     pub fn note_timeout(&mut self, now: Time) {
+        self.count_as_used(now);
         self.control.timed_out(self.high, now);
         self.last_cut.for_timeout(self.high);
         self.hystart = None;

@@ -210,7 +210,8 @@ impl Tcb {
     }
 
     /// The application has more to send; if all it had sent was acknowledged, the connection was idle (RFC 5681, section 4.1).
-    pub fn resume(&mut self, now: Time, out: &mut impl Output) {
+    /// The window may come down for a cut (`reduces`).
+    pub fn resume(&mut self, reduces: bool, now: Time, out: &mut impl Output) {
         if self.una < self.high || self.high == 0 {
             return;
         }
@@ -218,7 +219,7 @@ impl Tcb {
         if self.settings.recovery != RecoveryName::Rack {
             self.control.resumed(now, self.last_sent);
         }
-        self.restart_after_idle(now, out);
+        self.restart_after_idle(reduces, now, out);
     }
 }
 
@@ -357,7 +358,7 @@ impl Tcb {
         if self.settings.timer_restart == TimerRestart::BeforeSample {
             // Below a window of one nothing is sent before the timer: it runs even with nothing outstanding.
             let needed = self.next >= ack.next || ack.next < self.high || self.window.cwnd < 1.0;
-            self.retransmit_at = needed.then(|| now + self.estimator.timeout(&self.settings));
+            self.retransmit_at = needed.then(|| self.estimator.clock().expiry(now, self.estimator.timeout(&self.settings)));
         }
         self.duplicates = 0;
         self.una = ack.next;

@@ -39,22 +39,22 @@ impl Default for Offer {
 }
 
 impl Tcb {
-    /// Takes the offered window from an acknowledgement, before anything else of it.
+    /// Takes the offered window from an acknowledgement, before anything else of it. The congestion window may come down for a cut (`reduces`).
     #[inline]
-    pub fn take_window(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+    pub fn take_window(&mut self, ack: &Ack, reduces: impl FnOnce() -> bool, now: Time, out: &mut impl Output) {
         if ack.window != Ack::ANY {
-            self.hear_window(ack, now, out);
+            self.hear_window(ack, reduces(), now, out);
         }
     }
 
-    fn hear_window(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+    fn hear_window(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl Output) {
         self.offer.updated = ack.next > self.una || ack.next == self.una && (!self.hears_window || ack.window > self.offer.bytes);
         if self.offer.updated {
-            self.take_offer(ack, now, out);
+            self.take_offer(ack, reduces, now, out);
         }
     }
 
-    fn take_offer(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+    fn take_offer(&mut self, ack: &Ack, reduces: bool, now: Time, out: &mut impl Output) {
         self.hears_window = true;
         let changed = self.offer.bytes != ack.window;
         self.offer.bytes = ack.window;
@@ -64,7 +64,7 @@ impl Tcb {
         self.plan.hear(ack.window, self.high);
         self.room = ack.next + self.plan.segments_within(ack.next, ack.window);
         if changed && self.outstanding() == 0 && self.high < self.available() {
-            self.restart_after_idle(now, out);
+            self.restart_after_idle(reduces, now, out);
         }
     }
 

@@ -102,9 +102,9 @@ impl Tcb {
         }
     }
 
-    /// The window had the chance to grow, or was set: it counts as used.
+    /// The window had the chance to grow, or was set: it counts as used (Linux snd_cwnd_stamp).
     #[inline]
-    pub(super) fn count_as_used(&mut self, now: Time) {
+    pub fn count_as_used(&mut self, now: Time) {
         if self.settings.window_validation == WindowValidation::LargestFlight
             && let Some(usage) = &mut self.usage
         {
@@ -112,25 +112,27 @@ impl Tcb {
         }
     }
 
-    /// Nothing is outstanding and there is more to send: after an idle timeout the window comes down.
-    pub(super) fn restart_after_idle(&mut self, now: Time, out: &mut impl Output) {
+    /// Nothing is outstanding and there is more to send: after an idle timeout the window comes down. It may come down for a cut already.
+    pub(super) fn restart_after_idle(&mut self, reduces: bool, now: Time, out: &mut impl Output) {
         match self.settings.idle_restart {
             IdleRestart::Off => {}
             IdleRestart::Initial if now.since(self.last_sent) > self.timeout() => {
                 self.set_cwnd(self.window.cwnd.min(self.initial_window as f64), out);
             }
             IdleRestart::Initial => {}
-            IdleRestart::Halve => self.halve_after_idle(now, out),
+            IdleRestart::Halve => self.halve_after_idle(reduces, now, out),
         }
     }
 
-    fn halve_after_idle(&mut self, now: Time, out: &mut impl Output) {
+    fn halve_after_idle(&mut self, reduces: bool, now: Time, out: &mut impl Output) {
         let mut idle = self.estimator.clock().ticks(now) - self.estimator.clock().ticks(self.last_sent);
         let timeout = self.estimator.clock().ticks_of(self.timeout());
         if idle <= timeout {
             return;
         }
-        self.keep_threshold(out);
+        if !reduces {
+            self.keep_threshold(out);
+        }
         let mut cwnd = self.window.cwnd;
         let least = cwnd.min(self.initial_window as f64);
         while idle > timeout && cwnd > least {
@@ -143,7 +145,7 @@ impl Tcb {
         }
     }
 
-    /// Three quarters of the window have proved good: the threshold is at least that (Linux tcp_current_ssthresh).
+    /// Three quarters of a window that does not come down have proved good: the threshold is at least that (Linux tcp_current_ssthresh).
     fn keep_threshold(&mut self, out: &mut impl Output) {
         let cwnd = self.window.cwnd as u64;
         self.set_ssthresh(self.window.ssthresh.max((cwnd / 2 + cwnd / 4) as f64), out);
@@ -199,8 +201,31 @@ mod tests {
             ((110.0, 20.0, 205), 468, (110.0, 20.0)),
         ] {
             let mut tcb = idle(cwnd, ssthresh, sent);
-            tcb.restart_after_idle(at(now), &mut Nowhere);
+            tcb.restart_after_idle(false, at(now), &mut Nowhere);
             assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{cwnd} at {now} ms");
+        }
+    }
+
+    /// A mark has cut the threshold to 30, nothing beyond what was sent then is acknowledged, and the application pauses.
+    #[test]
+    fn an_idle_window_that_comes_down_for_a_cut_keeps_the_cut_s_threshold() {
+        for (reduces, expected) in [(true, (55.0, 30.0)), (false, (55.0, 82.0))] {
+            let mut tcb = idle(110.0, 30.0, 205);
+            tcb.restart_after_idle(reduces, at(600), &mut Nowhere);
+            assert_eq!(expected, (tcb.window.cwnd, tcb.window.ssthresh), "{reduces}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_was_set_counts_as_used_from_then_on() {
+        // Nothing was kept back since 0 ms; at 400 ms a timeout, or the end of a reduction, has set the window.
+        for (set, expected) in [(None, 36.0), (Some(400), 50.0)] {
+            let mut tcb = idle(50.0, 20.0, 0);
+            tcb.high = 22;
+            tcb.note_usage(22, false, true, at(0), &mut Nowhere);
+            set.into_iter().for_each(|millis| tcb.count_as_used(at(millis)));
+            tcb.note_usage(22, false, true, at(527), &mut Nowhere);
+            assert_eq!(expected, tcb.window.cwnd, "{set:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Segmentation offload: what goes at once goes as one bundle, and a bundle that would be small waits for the next acknowledgement.
 //!
 //! ```text
-//! bundle    what the pacing rate sends in 1 ms, and more on short paths: 64 KiB / 2^(smallest round trip in units of 512 us), at least two
+//! bundle    what the pacing rate sends in 1/1024 s, and more on short paths: 64 KiB / 2^(smallest round trip in units of 512 us), at least two
 //!           segments, at most 44; at most half a window at a time                            (Linux tcp_tso_autosize, tcp_cwnd_test)
 //! waits     if something was sent within the last 1 ms, the window does not allow a bundle nor a third of itself, and the next acknowledgement
 //!           is not more than 1 ms, or half a round trip, away                                (Linux tcp_tso_should_defer)
@@ -25,6 +25,9 @@ const SHARE_OF_WINDOW: u64 = 3;
 const RTT_LOG: u32 = 9;
 /// In 1/100: what the pacing rate is of cwnd / srtt, below half the threshold and above.
 const PACING: [u64; 2] = [200, 120];
+/// Microseconds in eight hundredths of a second, and what the rate of a second is shifted by.
+const EIGHT_HUNDREDTHS: u64 = 80_000;
+const SHARE_OF_SECOND: u32 = 10;
 const RECENT: Span = Span::from_millis(1);
 
 impl Rack {
@@ -34,8 +37,8 @@ impl Rack {
         let window = tcb.window();
         let cwnd = (window.cwnd as u64).max(self.board.outstanding());
         let percent = PACING[usize::from(window.cwnd >= window.ssthresh / 2.0)];
-        let a_milli = |srtt: Span| size * cwnd * percent / 100 * RECENT.picos() / srtt.picos();
-        let paced = tcb.smoothed().map_or(0, a_milli);
+        // Eight smoothed round trips are what a host keeps.
+        let paced = tcb.round_trips_micros(8).map_or(0, |eight| (size * cwnd * percent * EIGHT_HUNDREDTHS / eight) >> SHARE_OF_SECOND);
         let near = LARGEST.checked_shr((tcb.min_rtt_micros() >> RTT_LOG).min(u64::from(u32::MAX)) as u32).unwrap_or(0);
         ((paced + near).min(LARGEST) / size).max(LEAST_SEGMENTS)
     }

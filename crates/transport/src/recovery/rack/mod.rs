@@ -277,6 +277,10 @@ impl Recovery for Rack {
         true
     }
 
+    fn lowers_window(&self) -> bool {
+        self.reduces()
+    }
+
     #[inline(never)]
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         if self.rules.paces && self.repairs(tcb) {

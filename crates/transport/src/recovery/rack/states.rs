@@ -37,7 +37,7 @@ impl Rack {
         match self.state {
             // Until more is acknowledged the CWR may not have reached the receiver.
             State::Cwr if tcb.una() > self.ends => {
-                self.end_reduction(tcb, out);
+                self.end_reduction(tcb, now, out);
                 self.enter(State::Open);
             }
             State::Recovery => {
@@ -49,7 +49,7 @@ impl Rack {
                 }
                 // Unless the cut was taken back, the window is what it has left.
                 if self.undo.is_armed() {
-                    self.end_reduction(tcb, out);
+                    self.end_reduction(tcb, now, out);
                 }
             }
             _ => {}
@@ -57,7 +57,8 @@ impl Rack {
         false
     }
 
-    pub(super) fn end_reduction(&mut self, tcb: &mut Tcb, out: &mut impl Output) {
+    pub(super) fn end_reduction(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        tcb.count_as_used(now);
         let (reduced, window) = (self.prr.take().is_some(), *tcb.window());
         tcb.set_cwnd(if reduced { window.ssthresh } else { window.cwnd.min(window.ssthresh) }, out);
     }

@@ -132,7 +132,7 @@ impl Rack {
         } else if ack.next > ends {
             self.begin_reduction(CutCause::Probe, tcb, now, out);
             self.enter(State::Cwr);
-            self.end_reduction(tcb, out);
+            self.end_reduction(tcb, now, out);
             self.keep_open(tcb);
         } else if duplicate {
             self.probe.ends = None;

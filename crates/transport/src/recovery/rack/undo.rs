@@ -96,6 +96,7 @@ impl Rack {
         if let Some(threshold) = self.undo.threshold {
             tcb.take_back_cut(self.undo.window, threshold, now, out);
         }
+        tcb.count_as_used(now);
         self.undo.disarm();
         self.reordering.advanced = true;
     }
