@@ -111,7 +111,7 @@ def attempt(job: Job, watch: Watch | None = None, tracing: Tracing | None = None
     except _core.EngineFault as fault:
         return failure(job, ENGINE, str(fault))
     except _core.AqmFailure as raised:
-        return _failed_by(job, AQM, _aqm_error(raised))
+        return _failed_by(job, AQM, aqm_error(raised))
     except _core.ScenarioError as error:  # told by the run only: the recording does not fit
         return _failed_by(job, RECORDING, ScenarioError(map(Problem.of, error.problems), job.scenario.source))
     except FailedElsewhere as told:
@@ -135,7 +135,7 @@ def _failed_by(job: Job, kind: str, error: EcnlabError) -> Failure:
     return Failure(job.key, job.scenario.name, job.seed, kind, str(error), error)
 
 
-def _aqm_error(raised: _core.AqmFailure) -> AqmError:
+def aqm_error(raised: _core.AqmFailure) -> AqmError:
     """The failure of a user's AQM as users get it, with what was raised as its cause."""
     from ecnlab import sources
 

@@ -8,6 +8,7 @@ mod files;
 mod kernel;
 mod parquet;
 mod scenario;
+mod shell;
 mod table;
 mod tiers;
 mod trace;
@@ -92,6 +93,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TraceError", module.py().get_type::<TraceError>())?;
     aqm::add_to(module)?;
     trace::add_to(module)?;
+    shell::add_to(module)?;
     module.add_class::<Scenario>()?;
     module.add_class::<RunResult>()?;
     module.add_class::<Table>()?;

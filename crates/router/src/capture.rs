@@ -49,7 +49,8 @@ impl Tapped for Tap {
 /// Writes packets as they pass links.
 pub struct Tap {
     spec: TraceSpec,
-    version: Version,
+    /// None if packets are of either.
+    version: Option<Version>,
     writer: PcapngWriter,
     /// Of each link the number of the interface before it; the one behind it follows.
     interfaces: Vec<Option<u32>>,
@@ -75,10 +76,11 @@ struct Seen {
 
 impl Tap {
     /// Of the chosen links, at most `keep` bytes of each packet; what was written goes out in pieces.
-    pub fn new(links: Vec<String>, keep: u32, version: Version, out: Box<dyn Write + Send>) -> Tap {
+    pub fn new(links: Vec<String>, keep: u32, version: impl Into<Option<Version>>, out: Box<dyn Write + Send>) -> Tap {
+        let version = version.into();
         let mut bytes = Vec::new();
         let writer = PcapngWriter::begin(keep, concat!("ecnlab ", env!("CARGO_PKG_VERSION")), &mut bytes);
-        let spec = TraceSpec { format: TraceFormat::Pcapng { keep, version }, links };
+        let spec = TraceSpec { format: TraceFormat::Pcapng { keep, version: version.unwrap_or(Version::V4) }, links };
         let (interfaces, seen, ahead) = (Vec::new(), Vec::new(), BinaryHeap::new());
         Tap { spec, version, writer, interfaces, count: 0, seen, ahead, told: 0, bytes, out }
     }

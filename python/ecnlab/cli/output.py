@@ -49,12 +49,13 @@ def say_tables(tables: Iterable[Table]) -> None:
 
 def say_json(value: Any) -> None:
     """Print a value as JSON and nothing else; what is no number becomes null."""
-    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value as JSON can have it: what is no number becomes null."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

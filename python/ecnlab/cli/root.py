@@ -16,6 +16,7 @@ COMMANDS = {
     "draw": "draw:draw",
     "check": "check:check",
     "trace": "trace:trace",
+    "shell": "shell:shell",
     "list": "catalog:list_",
     "show": "catalog:show",
     "schema": "catalog:schema",

@@ -34,6 +34,8 @@ pub struct Rooms {
     pub place: Place,
     pub inside: Host,
     pub outside: Host,
+    /// The kernel speaks IPv6 too.
+    pub has_v6: bool,
 }
 
 /// Of IPv6, which a kernel may be without; before there are devices: no addresses of its own making, nor the search for routers.
@@ -51,9 +53,9 @@ impl Rooms {
         let (place, tun) = far.inside(|| furnish_outside(spec))?;
         let outside = Host { group: 0, side: Side::Far, namespace: far, tun };
         let near = Namespace::make()?;
-        let tun = near.inside(|| furnish_inside(spec, place))?;
+        let (tun, has_v6) = near.inside(|| Ok((furnish_inside(spec, place)?, has_v6())))?;
         let inside = Host { group: 0, side: Side::Near, namespace: near, tun };
-        Ok(Rooms { place, inside, outside })
+        Ok(Rooms { place, inside, outside, has_v6 })
     }
 }
 

@@ -26,16 +26,16 @@ pub fn has_powers() -> bool {
     effective.is_some_and(|powers| [NET_ADMIN, SYS_ADMIN].iter().all(|power| powers >> power & 1 == 1))
 }
 
-/// Moves the process into a user namespace of its own, in which it is who it was and has powers over what it makes there, which the programs
-/// that it starts keep. It has to have one thread.
+/// Moves the process into namespaces of users and of networks of its own, in which it is who it was and has powers over what it makes there, which
+/// the programs that it starts keep. It has to have one thread.
 ///
 /// # Errors
 /// Where the machine does not permit it.
 pub fn become_owner() -> io::Result<()> {
     // Safety: these ask for the caller's own numbers, and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // Safety: the namespace of this process alone changes.
-    call(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    // Safety: the namespaces of this process alone change.
+    call(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
@@ -64,24 +64,13 @@ pub fn keep_powers() -> io::Result<()> {
 }
 
 /// From now on the processes that this thread starts are in a new namespace, whose first process is its process 1: when that one ends, the
-/// kernel ends all others of it. Gives what [`own_processes_again`] takes back. In between no thread can be started.
+/// kernel ends all others of it. The thread itself can start no threads any more, and it cannot come back.
 ///
 /// # Errors
 /// Without the privilege.
-pub fn processes_apart() -> io::Result<File> {
-    let home = File::open("/proc/thread-self/ns/pid")?;
-    // Safety: nothing of the calling process itself changes.
+pub fn processes_apart() -> io::Result<()> {
+    // Safety: nothing of the calling thread itself changes.
     call(unsafe { libc::unshare(libc::CLONE_NEWPID) })?;
-    Ok(home)
-}
-
-/// The processes that this thread starts are again where it is itself.
-///
-/// # Errors
-/// Without the privilege.
-pub fn own_processes_again(home: &File) -> io::Result<()> {
-    // Safety: the descriptor is open and is one of a namespace of processes.
-    call(unsafe { libc::setns(home.as_raw_fd(), libc::CLONE_NEWPID) })?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use super::call::call;
@@ -34,6 +35,14 @@ impl Namespace {
         let made = Namespace::own();
         home.enter()?;
         made
+    }
+
+    /// What tells it from all others while it is there.
+    ///
+    /// # Errors
+    /// Never on Linux.
+    pub fn number(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.ino())
     }
 
     /// Moves the calling thread into it, for good. Sockets and devices that it makes from now on are there, and `/proc/sys/net` and

@@ -260,10 +260,10 @@ pub mod metric {
 
 const RTAX_CC_ALGO: u16 = 16;
 
-/// Gives a device an address.
+/// Gives a device an address, which it may use at once: nobody else on it can have it.
 pub fn set_address(device: u32, address: IpAddr, prefix: u8) -> Message {
     // struct ifaddrmsg: family, length of the prefix, flags, scope, device.
-    let mut fixed = vec![family(address), prefix, 0, 0];
+    let mut fixed = vec![family(address), prefix, libc::IFA_F_NODAD as u8, 0];
     fixed.extend(device.to_ne_bytes());
     Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &fixed, format!("address {address}/{prefix}"))
         .with(libc::IFA_LOCAL, &octets(address))

@@ -9,6 +9,8 @@ use crate::header::write::Headers;
 /// IPv4 and nothing before it; IPv6.
 const LINK_IPV4: u16 = 228;
 const LINK_IPV6: u16 = 229;
+/// Either of them, which each packet says itself.
+const LINK_RAW: u16 = 101;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const NANOSECONDS: u8 = 9;
@@ -43,11 +45,12 @@ impl PcapngWriter {
         PcapngWriter { keep }
     }
 
-    /// Describes an interface; they are counted from 0. A name is cut where readers would cut it.
-    pub fn interface(&self, name: &str, version: Version, out: &mut Vec<u8>) {
-        let link = match version {
-            Version::V4 => LINK_IPV4,
-            Version::V6 => LINK_IPV6,
+    /// Describes an interface; they are counted from 0. A name is cut where readers would cut it. Without a version its packets are of either.
+    pub fn interface(&self, name: &str, version: impl Into<Option<Version>>, out: &mut Vec<u8>) {
+        let link = match version.into() {
+            Some(Version::V4) => LINK_IPV4,
+            Some(Version::V6) => LINK_IPV6,
+            None => LINK_RAW,
         };
         write_block(block::INTERFACE, out, |out| {
             out.extend([link, 0].map(u16::to_le_bytes).as_flattened());

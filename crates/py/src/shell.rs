@@ -1,0 +1,265 @@
+//! Shells: rooms for programs, whose packets cross a scenario's links in a thread of Rust while Python looks on.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use ecnlab_router::address::{Family, Side};
+use ecnlab_router::capture::Tap;
+use ecnlab_router::drive::Counts;
+use ecnlab_router::packet::Malformed;
+use ecnlab_router::shell::{self, Left, Look, Place, Rooms, RoomsSpec, Way};
+use ecnlab_router::sys::{Namespace, confine, process};
+use ecnlab_sim::{Off, Run};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value as Json, json};
+
+use crate::aqm::failure::{self, Failure};
+use crate::errors::engine_fault;
+use crate::fault::caught;
+use crate::scenario::Scenario;
+use crate::table::Table;
+
+/// Bytes of each packet that a capture keeps.
+const KEPT: u32 = 65_535;
+
+/// The rooms of a shell and the links between them; packets cross once it is started.
+#[pyclass(frozen)]
+pub struct Shell {
+    way: Way,
+    hash: String,
+    /// Until it is started.
+    rooms: Mutex<Option<Rooms>>,
+    namespaces: [Namespace; 2],
+    #[pyo3(get)]
+    place: String,
+    /// Of IPv4, and of IPv6 where the kernel has it: the address inside and the one outside.
+    #[pyo3(get)]
+    addresses: Vec<[String; 2]>,
+    /// What is seen of it, told anew again and again.
+    seen: Arc<Seen>,
+    carrier: Mutex<Option<JoinHandle<Carried>>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    stop: AtomicBool,
+    look: Mutex<Option<String>>,
+}
+
+/// What comes of carrying packets; the text is that of a panic.
+type Carried = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
+
+#[pymethods]
+impl Shell {
+    /// Makes the rooms for the links that a group's flows cross; `within` is the network of the shell that this process is in. Raises OSError.
+    #[new]
+    #[pyo3(signature = (scenario, group, ecn, congestion_control = None, within = None))]
+    fn new(
+        py: Python<'_>,
+        scenario: &Scenario,
+        group: u32,
+        ecn: bool,
+        congestion_control: Option<String>,
+        within: Option<&str>,
+    ) -> PyResult<Shell> {
+        let within = within.map(str::parse::<Place>).transpose().map_err(PyValueError::new_err)?;
+        if group as usize >= scenario.0.groups.len() {
+            return Err(PyValueError::new_err(format!("there is no group {group}")));
+        }
+        let way = Way::of(&scenario.0, group);
+        let rooms = py.detach(|| Rooms::make(&RoomsSpec { within, ecn, congestion_control }))?;
+        let families = [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || rooms.has_v6);
+        let of = |family| [Side::Near, Side::Far].map(|side| rooms.place.address(family, side).to_string());
+        Ok(Shell {
+            way,
+            hash: scenario.0.hash(),
+            namespaces: [&rooms.inside, &rooms.outside].map(|host| host.namespace.clone()),
+            place: rooms.place.to_string(),
+            addresses: families.map(of).collect(),
+            rooms: Mutex::new(Some(rooms)),
+            seen: Arc::default(),
+            carrier: Mutex::new(None),
+        })
+    }
+
+    /// What tells the network inside from all others of the machine while it is there. Raises OSError.
+    #[getter]
+    fn network(&self) -> PyResult<u64> {
+        Ok(self.namespaces[0].number()?)
+    }
+
+    /// Of each link that packets cross its name, "down" or "up", its rate in bit/s and its delay in seconds.
+    #[getter]
+    fn links(&self) -> Vec<(String, &'static str, u64, f64)> {
+        let of = |number: &u32| {
+            let link = &self.way.network.links[*number as usize];
+            (link.name.shown(), self.way.direction(*number), link.rate.bps(), link.delay.seconds())
+        };
+        self.way.links.iter().flatten().map(of).collect()
+    }
+
+    /// Moves the calling thread inside or outside, for good: programs that it starts are there. Raises OSError.
+    fn enter(&self, side: &str) -> PyResult<()> {
+        Ok(self.namespaces[usize::from(side == "outside")].enter()?)
+    }
+
+    /// Lets packets cross, and writes them into a capture if one is asked for. Raises OSError.
+    #[pyo3(signature = (seed, capture = None))]
+    fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
+        let rooms = locked(&self.rooms).take().ok_or_else(|| PyRuntimeError::new_err("a shell is started once"))?;
+        let file = capture.map(File::create).transpose()?;
+        let (way, seen) = (self.way.clone(), Arc::clone(&self.seen));
+        let carrier = thread::Builder::new().name("ecnlab-links".to_owned()).spawn(move || carry(&way, rooms, seed, file, &seen))?;
+        *locked(&self.carrier) = Some(carrier);
+        Ok(())
+    }
+
+    /// What its queues and its packets are at this moment, as JSON; None before it is known.
+    fn look(&self) -> Option<String> {
+        locked(&self.seen.look).clone()
+    }
+
+    /// Whether packets cross no more, because something has failed.
+    #[getter]
+    fn has_failed(&self) -> bool {
+        locked(&self.carrier).as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Ends it: gives the tables of its whole time, and as JSON what only real packets have. Raises OSError, AqmFailure and EngineFault.
+    fn stop(&self, py: Python<'_>, seed: u64) -> PyResult<(Py<PyDict>, String)> {
+        let carrier = locked(&self.carrier).take().ok_or_else(|| PyRuntimeError::new_err("a shell ends once, after its start"))?;
+        self.seen.stop.store(true, Ordering::Relaxed);
+        let (failure, carried) = py.detach(|| carrier.join()).map_err(|_| PyRuntimeError::new_err("the links' thread has panicked"))?;
+        if let Some(failure) = failure {
+            return Err(failure::raised(py, seed, failure));
+        }
+        let (run, about) = carried.map_err(|told| engine_fault(py, &self.hash, seed, &told))??;
+        let tables = PyDict::new(py);
+        for (name, table) in run.report.tables {
+            tables.set_item(name, Py::new(py, Table(table))?)?;
+        }
+        Ok((tables.unbind(), about.to_string()))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the links' thread does.
+fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<File>, seen: &Seen) -> Carried {
+    drop(failure::take());
+    let mut failed = None;
+    let mut real_time = false;
+    let mut watch = |look: &Look| {
+        failed = failed.take().or_else(failure::take);
+        *locked(&seen.look) = Some(looked(way, look).to_string());
+        failed.is_none() && !seen.stop.load(Ordering::Relaxed)
+    };
+    let began = |is_real_time| real_time = is_real_time;
+    let carried = caught(|| match file {
+        None => shell::run(way, rooms, seed, Off, began, &mut watch).map(told),
+        Some(file) => {
+            let tap = Tap::new(Vec::new(), KEPT, None, Box::new(file));
+            shell::run(way, rooms, seed, tap, began, &mut watch).map(told)
+        }
+    });
+    let carried = carried.map(|done| done.map(|(run, about)| (run, with(about, "real_time", json!(real_time)))));
+    (failed.or_else(failure::take), carried)
+}
+
+fn with(mut about: Map<String, Json>, name: &str, value: Json) -> Json {
+    about.insert(name.to_owned(), value);
+    Json::Object(about)
+}
+
+/// The run, and what only real packets have.
+fn told<P>(left: Left<P>) -> (Run, Map<String, Json>) {
+    let Left { run, counts, lateness, .. } = left;
+    let mut about = counted(&counts);
+    let late = json!({
+        "p50": lateness.quantile_s(0.5), "p99": lateness.quantile_s(0.99), "p999": lateness.quantile_s(0.999), "max": lateness.max_s(),
+    });
+    about.insert("lateness_s".to_owned(), late);
+    (run, about)
+}
+
+fn counted(counts: &Counts) -> Map<String, Json> {
+    let malformed = Malformed::ALL.iter().map(|why| (why.name().to_owned(), json!(counts.malformed[*why as usize])));
+    let Json::Object(mut told) = json!({
+        "read": counts.read, "written": counts.written, "stray": counts.stray, "refused": counts.refused, "overrun": counts.overrun,
+    }) else {
+        return Map::new();
+    };
+    told.insert("malformed".to_owned(), Json::Object(malformed.collect()));
+    told
+}
+
+fn looked(way: &Way, look: &Look) -> Json {
+    let queues = look.queues.iter().zip(way.queues()).map(|(queue, name)| {
+        let counted = &queue.counted;
+        json!({
+            "name": name, "direction": way.direction(queue.link), "packets": queue.packets, "bytes": queue.bytes,
+            "departed": counted.departed.packets, "departed_bytes": counted.departed.bytes, "marked": counted.marked_packets(),
+            "dropped": counted.dropped_packets(), "waits": queue.waits.0, "waited_s": queue.waits.1,
+        })
+    });
+    json!({ "time_s": look.now.seconds(), "queues": queues.collect::<Vec<_>>(), "packets": counted(look.counts) })
+}
+
+/// Lets this process make networks of its own: it may do so already, or it moves into a user namespace in which it is still who it was. It has to
+/// have one thread. Raises OSError.
+#[pyfunction]
+pub fn take_powers() -> PyResult<()> {
+    if !confine::has_powers() {
+        confine::become_owner()?;
+    }
+    Ok(())
+}
+
+/// Whether this process may set networks up.
+#[pyfunction]
+pub fn has_powers() -> bool {
+    confine::has_powers()
+}
+
+/// From now on the processes that this thread, which can start no threads any more, starts are in a namespace of processes of their own. Raises OSError.
+#[pyfunction]
+pub fn processes_apart() -> PyResult<()> {
+    Ok(confine::processes_apart()?)
+}
+
+/// Gives the process mounts of its own, and says what could not be done. Raises OSError.
+#[pyfunction]
+pub fn own_mounts(hosts: &str) -> PyResult<Vec<String>> {
+    Ok(confine::own_mounts(hosts)?)
+}
+
+/// Has the kernel end this process when the thread that started it ends.
+#[pyfunction]
+pub fn die_with_parent() -> PyResult<()> {
+    Ok(process::die_with_parent()?)
+}
+
+/// Moves this process, which has to have one thread, to where another is. Raises OSError.
+#[pyfunction]
+pub fn join_process(process: u32) -> PyResult<()> {
+    Ok(confine::join(process)?)
+}
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Shell>()?;
+    module.add_function(wrap_pyfunction!(processes_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(take_powers, module)?)?;
+    module.add_function(wrap_pyfunction!(has_powers, module)?)?;
+    module.add_function(wrap_pyfunction!(own_mounts, module)?)?;
+    module.add_function(wrap_pyfunction!(die_with_parent, module)?)?;
+    module.add_function(wrap_pyfunction!(join_process, module)?)
+}

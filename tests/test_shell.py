@@ -1,0 +1,284 @@
+"""Shells as users have them: the command, with real programs in namespaces of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ecnlab.shell.live import queues, text
+
+PYTHON = sys.executable
+
+# Connects to where nobody listens, which takes one round trip to be refused; prints how long it took.
+KNOCK = """
+import os, socket, time
+def knock(address):
+    began = time.monotonic()
+    try:
+        socket.create_connection((address, 9))
+    except ConnectionRefusedError:
+        return time.monotonic() - began
+knock(os.environ[WHERE])
+print(min(knock(os.environ[WHERE]) for _ in range(5)))
+"""
+
+# Sends as much as it is told to whoever connects.
+SOURCE = """
+import socket, sys
+server = socket.create_server(("", 5001))
+while True:
+    connection, _ = server.accept()
+    connection.sendall(bytes(int(sys.argv[1])))
+    connection.close()
+"""
+
+# Takes all of it, and prints how long that took and how many packets came with CE.
+SINK = """
+import socket, time
+from pathlib import Path
+began, count = time.monotonic(), 0
+connection = socket.create_connection(("outside", 5001))
+while part := connection.recv(1 << 16):
+    count += len(part)
+names, values = [line.split() for line in Path("/proc/self/net/netstat").read_text().splitlines() if line.startswith("IpExt:")]
+print(count, time.monotonic() - began, dict(zip(names, values))["InCEPkts"])
+"""
+
+
+def ecnlab(*words: str, timeout: float = 60, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PYTHON, "-m", "ecnlab", *words], capture_output=True, text=True, timeout=timeout, **more)
+
+
+@cache
+def refusal() -> str:
+    """Why this machine lets no shell be; nothing if it does."""
+    tried = ecnlab("shell", "--rate", "1Gbps", "--", "true")
+    return tried.stderr if tried.returncode == 2 else ""
+
+
+@pytest.fixture(autouse=True)
+def permitted(request: pytest.FixtureRequest) -> None:
+    if "unprivileged" not in request.keywords and "pure" not in request.node.name and refusal():
+        pytest.skip(refusal())
+
+
+def knock(where: str = "ECNLAB_OUTSIDE") -> list[str]:
+    return [PYTHON, "-c", KNOCK.replace("WHERE", repr(where))]
+
+
+def test_the_exit_code_is_the_commands() -> None:
+    assert ecnlab("shell", "--rate", "1Gbps", "--", "sh", "-c", "exit 7").returncode == 7
+    assert ecnlab("shell", "--rate", "1Gbps", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + signal.SIGTERM
+
+
+def test_a_command_that_there_is_not_is_told() -> None:
+    told = ecnlab("shell", "--rate", "1Gbps", "--", "no-such-program")
+    assert (told.returncode, "cannot run 'no-such-program'" in told.stderr) == (2, True)
+
+
+def test_a_server_that_ends_at_once_is_told_with_what_it_said() -> None:
+    told = ecnlab("shell", "--rate", "1Gbps", "--server", "sh -c 'echo no port; exit 3'", "--", "true")
+    assert told.returncode == 2
+    assert "exit code 3 before it listened" in told.stderr
+    assert "no port" in told.stderr
+
+
+@pytest.mark.parametrize("where", ["ECNLAB_OUTSIDE", "ECNLAB_OUTSIDE6"])
+def test_a_round_trip_takes_both_delays(where: str) -> None:
+    if where.endswith("6") and not Path("/proc/sys/net/ipv6").exists():
+        pytest.skip("this kernel has no IPv6")
+    told = ecnlab("shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", *knock(where))
+    assert 0.020 <= float(told.stdout) < 0.030
+
+
+def test_shells_nest_and_a_packet_crosses_the_links_of_both() -> None:
+    inner = [PYTHON, "-m", "ecnlab", "shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", *knock()]
+    told = ecnlab("shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", *inner)
+    assert 0.040 <= float(told.stdout) < 0.060, told.stderr
+
+
+def test_two_shells_side_by_side_inside_of_one() -> None:
+    inner = f"{PYTHON} -m ecnlab shell --rate 1Gbps --quiet -- sh -c 'echo $ECNLAB_LEVEL $ECNLAB_INSIDE; sleep 1'"
+    told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--", "sh", "-c", f"{inner} & {inner} & wait")
+    assert sorted(told.stdout.split()) == ["100.68.0.2", "100.72.0.2", "2", "2"], told.stderr
+
+
+def test_a_download_takes_as_long_as_the_link_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(200_000))
+    fetch = (
+        "import time, urllib.request as u; began = time.monotonic(); "
+        "count = len(u.urlopen('http://outside:8000/file').read()); print(count, time.monotonic() - began)"
+    )
+    server = f"{PYTHON} -m http.server 8000 --directory {tmp_path}"
+    told = ecnlab("shell", "--rate", "1Mbps", "--delay", "50 ms", "--server", server, "--quiet", "--", PYTHON, "-c", fetch)
+    count, seconds = told.stdout.split()
+    # 139 packets of 1500 bytes, a round trip for the handshake and one for the request; 0.3 s for the rest and the machine.
+    alone = 200_000 / 1448 * 1500 * 8 / 1e6 + 0.2
+    assert count == "200000"
+    assert alone <= float(seconds) < alone + 0.3
+
+
+def _marks(*queue: str) -> tuple[dict[str, object], int, int]:
+    """The queue towards the inside at the end, and of what came through it the bytes and the packets with CE."""
+    server = f"{PYTHON} -c '{SOURCE}' 3000000"
+    told = ecnlab("shell", "--rate", "10Mbps", "--delay", "10 ms", *queue, "--server", server, "--json", "--", PYTHON, "-c", SINK)
+    end = json.loads(told.stderr.splitlines()[-1])["end"]
+    count, _, marked = told.stdout.split()
+    assert end["exit_code"] == 0
+    return next(row for row in end["queues"] if row["queue"] == "path"), int(count), int(marked)
+
+
+def test_every_mark_reaches_the_receiver() -> None:
+    down, count, marked = _marks("--aqm", "ecn")
+    assert count == 3_000_000
+    assert marked == down["marks"] > 0
+
+
+def test_an_aqm_of_ones_own() -> None:
+    own = Path(__file__).parent.parent / "examples" / "threshold.py"
+    down, _, marked = _marks("--aqm", f"{own}:Threshold", "--queue", "most=10")
+    assert marked == down["marks"] > 0
+
+
+def test_connections_may_go_without_ecn() -> None:
+    down, _, marked = _marks("--aqm", "ecn", "--no-ecn")
+    assert (down["marks"], marked) == (0, 0)
+
+
+def test_three_shells_at_a_time_do_not_meet(tmp_path: Path) -> None:
+    def shell(number: int) -> subprocess.Popen[str]:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "who").write_text(str(number))
+        fetch = "import time, urllib.request as u; time.sleep(1); print(u.urlopen('http://outside:8000/who').read().decode())"
+        server = f"{PYTHON} -m http.server 8000 --directory {folder}"
+        words = ["shell", "--rate", "10Mbps", "--server", server, "--quiet", "--", PYTHON, "-c", fetch]
+        return subprocess.Popen([PYTHON, "-m", "ecnlab", *words], stdout=subprocess.PIPE, text=True)
+
+    assert [shell.communicate(timeout=60)[0].strip() for shell in [shell(number) for number in range(3)]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_when_it_is_killed(number: signal.Signals) -> None:
+    mark = f"987{os.getpid()}.{int(number)}"
+    devices = Path("/proc/net/dev").read_text().count(":")
+    words = ["shell", "--rate", "10Mbps", "--quiet", "--", "sh", "-c", f"sleep {mark} & sleep {mark}"]
+    with subprocess.Popen([PYTHON, "-m", "ecnlab", *words], start_new_session=True) as shell:
+        assert _soon(lambda: len(_with(f"sleep\0{mark}")) == 2)
+        assert Path("/proc/net/dev").read_text().count(":") == devices, "the machine's own network"
+        shell.send_signal(number)
+        code = shell.wait(timeout=30)
+    assert code == (-9 if number == signal.SIGKILL else 128 + number)
+    assert _soon(lambda: not _with(f"sleep\0{mark}"))
+
+
+def _with(words: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found += [folder.name] if words.encode() in (folder / "cmdline").read_bytes() else []
+        except OSError:
+            continue
+    return found
+
+
+def _soon(holds: object, within: float = 20) -> bool:
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if holds():  # type: ignore[operator]
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_from_another_terminal(tmp_path: Path) -> None:
+    words = ["shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", "sh", "-c", f"echo > {tmp_path}/there; sleep 60"]
+    with subprocess.Popen([PYTHON, "-m", "ecnlab", *words]) as shell:
+        assert _soon((tmp_path / "there").exists)
+        told = {}
+        for side in ("inside", "outside"):
+            own = f"{PYTHON} -c 'import os; print(os.stat(\"/proc/self/ns/net\").st_ino)'"
+            told[side] = ecnlab("shell", "--enter", str(shell.pid), "--side", side, "--", "sh", "-c", f"{own}; exit 5")
+        far = ecnlab("shell", "--enter", str(shell.pid), "--", *knock())
+        shell.terminate()
+    assert [one.returncode for one in told.values()] == [5, 5]
+    networks = {one.stdout.strip() for one in told.values()} | {str(Path("/proc/self/ns/net").stat().st_ino)}
+    assert len(networks) == 3
+    assert 0.020 <= float(far.stdout) < 0.030
+
+
+def test_a_process_that_keeps_no_shell_cannot_be_entered() -> None:
+    told = ecnlab("shell", "--enter", str(os.getpid()), "--", "true")
+    assert (told.returncode, "keeps no shell" in told.stderr) == (2, True)
+
+
+def test_a_capture_holds_both_sides_of_each_queue(tmp_path: Path) -> None:
+    file = tmp_path / "shell.pcapng"
+    assert ecnlab("shell", "--rate", "10Mbps", "--pcap", str(file), "--quiet", "--", *knock()).returncode == 0
+    assert ecnlab("trace", "check", str(file)).returncode == 0
+    if shutil.which("tshark"):
+        read = subprocess.run(["tshark", "-nr", file, "-Tfields", "-e", "frame.interface_name"], capture_output=True, text=True, check=True)
+        assert set(read.stdout.split("\n")) - {""} == {f"{side} path{way}" for side in ("before", "after") for way in ("", ".reverse")}
+
+
+def test_the_view_is_a_line_of_json_a_second(tmp_path: Path) -> None:
+    file = tmp_path / "view"
+    assert ecnlab("shell", "--rate", "10Mbps", "--json", "--view-to", str(file), "--", "sleep", "2.5").returncode == 0
+    *looks, end = map(json.loads, file.read_text().splitlines())
+    assert len(looks) >= 2
+    assert [queue["name"] for queue in looks[0]["queues"]] == ["path", "path.reverse"]
+    assert end["end"]["lateness_s"]["p50"] >= 0
+
+
+# A device that users may open, which not every machine has, in mounts that nobody else sees.
+BECOME_NOBODY = """
+mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && cd /tmp &&
+exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+"""
+
+
+def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_same() -> None:
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("takes root, and setpriv, to become somebody else")
+    words = ["shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", "sh", "-c", "id -u; id -g; cat /proc/self/net/dev"]
+    apart = ["unshare", "-m", "sh", "-c", BECOME_NOBODY, "nobody", PYTHON, "-m", "ecnlab", *words]
+    told = subprocess.run(apart, capture_output=True, text=True, timeout=60)
+    if told.returncode == 2 and "needs namespaces" in told.stderr:
+        pytest.skip(told.stderr)
+    assert told.stdout.split()[:2] == ["65534", "65534"], told.stderr
+    assert " way:" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ([], "give the links"),
+        (["examples/dumbbell.toml", "--rate", "1Mbps"], "leave it out, or change it with --set"),
+        (["examples/dumbbell.toml", "--group", "x"], "there is no group named 'x'"),
+        (["--rate", "1Mbps", "--group", "x"], "names a group of flows in FILE"),
+        (["--rate", "1Mbps", "--server", ""], "is empty"),
+        (["--rate", "1Mbps", "--pcap", "x.pcap"], "must end in .pcapng"),
+        (["--rate", "fast"], "rate"),
+        (["--rate", "1Mbps", "--cc", "no-such"], "the kernel has no congestion control 'no-such'"),
+    ],
+)
+def test_what_is_refused_says_what_would_do(words: list[str], remedy: str) -> None:
+    told = ecnlab("shell", *words, "--", "true")
+    assert told.returncode == 2
+    assert remedy in told.stderr
+
+
+def test_pure_rates_are_since_the_last_look() -> None:
+    queue = {"name": "path", "direction": "down", "packets": 3, "bytes": 4500, "marked": 7, "dropped": 2}
+    before = {"time_s": 1.0, "queues": [queue | {"departed": 0, "departed_bytes": 1000, "waits": 10, "waited_s": 1.0}]}
+    now = {"time_s": 3.0, "queues": [queue | {"departed": 0, "departed_bytes": 251_000, "waits": 30, "waited_s": 1.4}]}
+    [row] = queues(now, before)
+    assert (row["rate_bps"], row["sojourn_s"], row["marks"]) == (1_000_000, 0.02, 7)
+    assert text([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
