@@ -1,0 +1,229 @@
+"""Runs in the box. They need a kernel that is built for it, once, with `ecnlab box build`; what needs none stands in test_box_build.py."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecnlab as lab
+from ecnlab.tiers.box import kernels, machine
+
+KERNEL = next(iter(kernels.built()), None)
+HAS_PROGRAM = machine.PROGRAM.is_file()
+needs_box = pytest.mark.skipif(KERNEL is None or not HAS_PROGRAM, reason="no kernel for the box: `ecnlab box build` builds it")
+
+# Functions of libc that speak to no kernel, or to that outside only when a fault is told.
+HARMLESS = {
+    "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__cxa_thread_atexit_impl", "__errno_location",
+    "__gmon_start__", "__tls_get_addr", "__xpg_strerror_r", "abort", "bcmp", "calloc", "dl_iterate_phdr", "free", "getcwd", "getenv",
+    "malloc", "memcmp", "memcpy", "memmove", "memset", "mmap64", "munmap", "posix_memalign", "pthread_key_create", "pthread_key_delete",
+    "pthread_setspecific", "realloc", "realpath", "strlen", "strncpy",
+}  # fmt: skip
+MATHEMATICS = {"cbrt", "ceil", "cos", "exp", "exp2", "floor", "fmod", "log", "log10", "log1p", "log2", "pow", "sin", "sqrt"}
+
+
+def scenario(queue: str = '{ aqm = "ecn", limit = 60, min_th = 5, max_th = 20, w_q = 0.01 }', more: str = "", duration_s: int = 12) -> Any:
+    text = f"""
+        name = "box"
+        duration = "{duration_s} s"
+        measure_from = "2 s"
+        [[link]]
+        name = "bottleneck"
+        from = "a"
+        to = "b"
+        rate = "2 Mbps"
+        delay = "10 ms"
+        queue = {queue}
+        [[flows]]
+        name = "with"
+        count = 2
+        from = "a"
+        to = "b"
+        tcp = {{ profile = "linux", variant = "newreno", ecn = true }}
+        [[flows]]
+        name = "without"
+        from = "a"
+        to = "b"
+        tcp = {{ profile = "linux", variant = "newreno", ecn = false }}
+        {more}
+    """
+    return lab.scenario(tomllib.loads(text))
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    return {"scenario": scenario(**changes).resolved, "seed": 1}
+
+
+def boxed(seed: int = 1, **changes: Any) -> Any:
+    assert KERNEL is not None
+    with machine.Machine(KERNEL).run(job(**changes) | {"seed": seed}, seed) as done:
+        return done.result
+
+
+def column(result: Any, table: str, name: str) -> list[float]:
+    found = next(lab._core.Table([(*one[:2], bytes.fromhex(one[2]), one[3])]) for one in result["tables"][table] if one[0] == name)  # type: ignore[attr-defined]
+    return list(found.column(name))
+
+
+@pytest.mark.skipif(shutil.which("nm") is None or not HAS_PROGRAM, reason="binutils or the program in the box is missing")
+def test_nothing_of_the_program_speaks_to_the_machine_outside() -> None:
+    listed = subprocess.run(["nm", "-D", "--undefined-only", machine.PROGRAM], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
+    assert {name for name in names if not name.startswith("_Unwind_")} <= HARMLESS | MATHEMATICS
+
+
+@needs_box
+def test_equal_scenario_and_seed_give_equal_bytes_alone_and_side_by_side() -> None:
+    alone = json.dumps(boxed())
+    with ThreadPoolExecutor(4) as threads:
+        assert {json.dumps(one) for one in threads.map(lambda _: boxed(), range(4))} == {alone}
+    assert json.dumps(boxed(seed=2)) != alone
+
+
+@needs_box
+def test_a_mark_of_the_router_is_a_mark_that_the_receiving_kernel_counts() -> None:
+    whole = boxed()
+    groups = whole["about"]["groups"]
+    assert groups[0]["answering_host"]["in_ce"] > 10
+    assert [groups[1]["answering_host"]["in_ce"], groups[0]["answering_host"]["in_bad_checksums"]] == [0, 0]
+    assert column(whole, "groups", "marks")[1] == 0
+
+
+@needs_box
+@pytest.mark.parametrize(
+    "queue",
+    [
+        "red, limit = 90000, min = 7500, max = 30000, avpkt = 1500, burst = 20, ecn = true",
+        "choke, limit = 60, min = 5, max = 20, burst = 20",
+        "codel, ecn = true",
+        "fq_codel, ecn = true",
+        "pie, ecn = true",
+        "fq_pie, ecn = true, ecn_prob = 50",
+        'cake, rtt = "100 ms"',
+        "fq, limit = 60",
+        "sfq, limit = 60",
+        'tbf, rate = "1 Mbps", burst = 3000, limit = 60000',
+        "pfifo, limit = 40",
+        "bfifo, limit = 60000",
+    ],
+)
+def test_a_queue_of_the_kernel_stands_at_a_link_and_every_packet_is_accounted_for(queue: str) -> None:
+    name, _, arguments = queue.partition(", ")
+    result = boxed(queue=f'{{ kernel = "{name}"{", " + arguments if arguments else ""} }}')
+    arrivals, departures, drops = (column(result, "queues", one)[0] for one in ("arrivals", "departures", "drops"))
+    assert 0.8 * arrivals <= departures + drops <= arrivals + 300  # what waited when measuring began, and when it ended
+    goodput = sum(column(result, "groups", "goodput_bps"))
+    assert 0.4e6 < goodput < 2e6
+
+
+@needs_box
+def test_red_of_the_kernel_does_what_ours_of_that_name_does() -> None:
+    shared = "min = 7500, max = 60000, avpkt = 1500, burst = 30, probability = 0.1, ecn = true, harddrop = true"
+    ours = f'{{ aqm = "linux-red", limit = "150000 B", bandwidth = "auto", {shared} }}'
+    theirs = f'{{ kernel = "red", limit = 150000, {shared} }}'
+
+    def lengths(queue: str) -> list[float]:
+        return [column(boxed(seed, queue=queue, duration_s=40), "queues", "length_mean_packets")[0] for seed in (1, 2, 3)]
+
+    told = [lengths(ours), lengths(theirs)]
+    means = [sum(one) / 3 for one in told]
+    assert abs(means[0] / means[1] - 1) < 0.15
+
+
+@needs_box
+def test_red_below_a_shaper_stays_above_its_threshold_for_good_when_it_empties_and_at_a_link_it_does_not() -> None:
+    """sch_red ends an idle spell with a packet that it drops; below a shaper nobody asks it for the next one, so no new spell begins."""
+    more = '[[flows]]\nname = "many"\ncount = 9\nfrom = "a"\nto = "b"\ntcp = { profile = "linux", variant = "newreno" }\n'
+    red = "limit = 400000, min = 15000, max = 45000, avpkt = 1000, wlog = 8, probability = 0.1, ecn = true, harddrop = true"
+    alone, below = (
+        sum(column(boxed(queue=f'{{ kernel = "red", {red}, child = {child} }}', more=more, duration_s=30), "groups", "goodput_bps"))
+        for child in ("false", "true")
+    )
+    assert below < 0.2e6
+    assert alone > 1.5e6
+
+
+@needs_box
+def test_hosts_speak_ipv6() -> None:
+    assert KERNEL is not None
+    with machine.Machine(KERNEL).run(job() | {"family": 6}, 1) as done:
+        assert done.result["about"]["family"] == "IPv6"
+        assert sum(column(done.result, "groups", "goodput_bps")) > 1.5e6
+
+
+@needs_box
+def test_a_capture_is_one_that_the_trace_command_reads(tmp_path: Path) -> None:
+    lab.run(scenario().on("boxed"), seed=1, trace=tmp_path / "run.pcapng.zst")
+    flows = lab.trace(tmp_path / "run.pcapng.zst").flows
+    assert flows.height >= 3
+
+
+@needs_box
+def test_what_a_kernel_cannot_do_is_refused_by_its_place_before_anything_starts() -> None:
+    with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue\.colour"):
+        lab.run(scenario(queue='{ kernel = "codel", colour = "red" }').on("boxed"), seed=1)
+    with pytest.raises(lab.ScenarioError, match="on boxed"):
+        lab.run(scenario(queue='{ kernel = "codel" }'), seed=1)
+
+
+@needs_box
+def test_who_watches_is_told_and_may_stop_it() -> None:
+    told: list[float] = []
+    assert KERNEL is not None
+    with machine.Machine(KERNEL).run(job(), 1, lambda over_s: told.append(over_s) or False):  # type: ignore[func-returns-value]
+        pass
+    assert told == sorted(told)
+    assert 10 < told[-1] <= 12
+    with pytest.raises(machine.Stopped), machine.Machine(KERNEL).run(job(), 1, lambda _: True):
+        pass
+
+
+@needs_box
+def test_a_job_that_is_none_is_a_failure_with_what_was_said() -> None:
+    assert KERNEL is not None
+    with pytest.raises(machine.Crashed, match="the job has no seed"), machine.Machine(KERNEL).run({"scenario": job()["scenario"]}, 1):
+        pass
+
+
+@needs_box
+def test_nothing_is_left_behind_of_a_process_that_was_killed(tmp_path: Path) -> None:
+    text = "import json, ecnlab as lab; lab.run(lab.scenario(json.load(open('long.json'))).on('boxed'), seed=1)"
+    (tmp_path / "long.json").write_text(json.dumps(scenario(duration_s=20_000).resolved))
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.Popen([sys.executable, "-c", text], env=environment, cwd=tmp_path)
+    boxes: list[str] = []
+    for _ in range(600):
+        boxes = _running(tmp_path)
+        if boxes or child.poll() is not None:
+            break
+        time.sleep(0.05)
+    assert len(boxes) == 1
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    for _ in range(200):
+        if not _running(tmp_path):
+            break
+        time.sleep(0.05)
+    assert _running(tmp_path) == []
+
+
+def _running(folder: Path) -> list[str]:
+    """The boxes whose jobs are in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"time-travel=inf-cpu" in command and str(folder).encode() in command:
+            found.append(process.name)
+    return found
