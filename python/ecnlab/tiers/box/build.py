@@ -21,7 +21,17 @@ from ecnlab.tiers.box import kernels, recipe, source
 from ecnlab.tiers.box.kernels import Box, Kernel
 
 # What building needs, and Debian's package of each.
-TOOLS = {"gcc": "gcc", "ld": "binutils", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "perl": "perl", "xz": "xz-utils"}
+TOOLS = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "perl": "perl",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
 HEADERS = {"/usr/include/stdio.h": "libc6-dev"}
 
 # About as many lines as a build says, of which each stands for a file that is compiled.

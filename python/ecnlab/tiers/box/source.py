@@ -6,7 +6,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,11 +72,8 @@ def unpacked(file: Path, into: Path) -> Source:
             raise TierError(f"{file} holds no /usr/src/linux-source-*.tar: it is no package of a kernel's source")
         archive = archives[0]
     tree = into / "source"
-    try:
-        with tarfile.open(archive) as members:
-            members.extractall(tree, filter="tar")
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise TierError(f"{archive.name} cannot be unpacked: {error}") from error
+    tree.mkdir()
+    _run(["tar", "-xf", str(archive.resolve()), "-C", "source"], into, f"{archive.name} cannot be unpacked: it is no archive, or damaged")
     inner = list(tree.iterdir())
     return _checked(Source(inner[0] if len(inner) == 1 else tree, version, digest))
 
