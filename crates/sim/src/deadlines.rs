@@ -213,7 +213,7 @@ impl Deadlines {
     }
 
     /// The earliest deadline, if there is one.
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn earliest(&mut self) -> Option<Time> {
         loop {
             if !self.late.is_empty() {
                 self.bring_late();

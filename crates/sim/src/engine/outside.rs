@@ -18,7 +18,7 @@ use crate::probe::{MarkOrDrop, Probe};
 impl<P: Probe> Simulation<P> {
     /// When something happens next, if anything does by itself.
     pub fn next_deadline(&mut self) -> Option<Time> {
-        self.deadlines.next()
+        self.deadlines.earliest()
     }
 
     /// Index into [`Network::groups`](crate::Network::groups) of a flow.

@@ -45,7 +45,7 @@ impl<P: Probe> Simulation<P> {
     /// A time before which nothing is told by [`Simulation::happened`] but losses and copies, if nothing is injected and nothing told until
     /// then; `None` if nothing is bound to happen. It is not over: at [`Simulation::next_deadline`] or later.
     pub fn next_outward(&mut self) -> Option<Time> {
-        let next = self.deadlines.next()?;
+        let next = self.deadlines.earliest()?;
         if self.links.len() > MOST_LINKS || self.apps.iter().any(|app| app.grows()) {
             return Some(next);
         }
