@@ -9,7 +9,9 @@
 //! What queues are to see is the smallest of the last 10 to 20 seconds: waits in queues, those of the asking queue before all, and
 //! acknowledgements that were delayed are not part of it then.
 //!
-//! State is bounded: of each direction of a connection at most [`MOST_CLOCKS`] clocks wait for their echo, none longer than a minute.
+//! State is bounded: of each direction of a connection at most [`MOST_CLOCKS`] clocks wait for their echo, none longer than a minute. Where
+//! more are on their way every second one is forgotten, so that those that are measured stay spread over all; a list that took no more
+//! until it has room would measure what was sent behind waits alone.
 
 use ecnlab_units::{Span, Time};
 
@@ -17,7 +19,7 @@ use crate::address::{Seat, Side};
 use crate::packet::Tcp;
 
 /// Clocks of a direction that wait for their echo.
-pub const MOST_CLOCKS: usize = 16;
+pub const MOST_CLOCKS: usize = 64;
 /// What has not come back by then does not come.
 const LONGEST: Span = Span::from_secs(60);
 /// Half of the longest time over which the smallest is taken.
@@ -37,6 +39,16 @@ struct Connection {
     sides: [Sent; 2],
 }
 
+/// What a packet brings the host that it has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The round trip that it ends, if it ends one.
+    pub rtt: Option<Span>,
+    /// It echoes a mark, the first time since all was acknowledged that was sent before the last such time: who answers marks once a window
+    /// answers now.
+    pub echoes: bool,
+}
+
 /// What a side has sent, and what came back of it.
 #[derive(Clone, Debug, Default)]
 struct Sent {
@@ -45,6 +57,8 @@ struct Sent {
     /// Clocks that wait for their echo, oldest first.
     waiting: Vec<(u32, Time)>,
     newest: Option<u32>,
+    /// The number behind all that was sent when a mark was echoed last.
+    echoed: Option<u32>,
     /// Without timestamps: the number behind the segment that is timed, and when it was sent.
     timed: Option<(u32, Time)>,
     smallest: Smallest,
@@ -76,11 +90,15 @@ impl Connections {
         connection.sides[side as usize].send(tcp, payload, now)
     }
 
-    /// A packet has come to the host at a side; the round trip that it ends, if it ends one.
-    pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) -> Option<Span> {
+    /// A packet has come to the host at a side.
+    pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) -> Heard {
         let connection = self.at(seat);
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
-        if connection.ports == ports { connection.sides[side as usize].hear(tcp, now) } else { None }
+        if connection.ports != ports {
+            return Heard::default();
+        }
+        let sent = &mut connection.sides[side as usize];
+        Heard { rtt: sent.hear(tcp, now), echoes: sent.hear_echo(tcp) }
     }
 
     /// The round-trip time that a side's packets show to queues.
@@ -124,10 +142,18 @@ impl Sent {
     fn wait_for(&mut self, clock: u32, now: Time) {
         self.waiting.retain(|(_, since)| now.since(*since) < LONGEST);
         let is_new = self.newest.is_none_or(|newest| precedes(newest, clock));
-        if is_new && self.waiting.len() < MOST_CLOCKS {
-            self.waiting.push((clock, now));
-            self.newest = Some(clock);
+        if !is_new {
+            return;
         }
+        if self.waiting.len() == MOST_CLOCKS {
+            let mut keeps = false;
+            self.waiting.retain(|_| {
+                keeps = !keeps;
+                keeps
+            });
+        }
+        self.waiting.push((clock, now));
+        self.newest = Some(clock);
     }
 
     fn hear(&mut self, tcp: &Tcp, now: Time) -> Option<Span> {
@@ -142,6 +168,17 @@ impl Sent {
         let rtt = now.since(began?);
         self.smallest.add(rtt, now);
         Some(rtt)
+    }
+}
+
+impl Sent {
+    fn hear_echo(&mut self, tcp: &Tcp) -> bool {
+        let is_echo = tcp.flags.ack() && tcp.flags.ece() && !tcp.flags.syn();
+        let is_new = is_echo && self.echoed.is_none_or(|echoed| !precedes(tcp.ack, echoed));
+        if is_new {
+            self.echoed = self.next;
+        }
+        is_new
     }
 }
 
@@ -186,7 +223,7 @@ mod tests {
         let mut connections = Connections::default();
         connections.entered(SEAT, Side::Near, &near(1, ACK, Some((100, 0))), 1448, ms(10));
         connections.entered(SEAT, Side::Near, &near(1449, ACK, Some((100, 0))), 1448, ms(11));
-        let ended = [(7, 50), (8, 90)].map(|(clock, at)| connections.left(SEAT, Side::Near, &far(ACK, Some((clock, 100))), ms(at)));
+        let ended = [(7, 50), (8, 90)].map(|(clock, at)| connections.left(SEAT, Side::Near, &far(ACK, Some((clock, 100))), ms(at)).rtt);
         assert_eq!([Some(Span::from_millis(40)), None], ended);
         assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Near));
         assert_eq!(Some(Span::from_millis(40)), connections.rtt(SEAT, Side::Far), "whose own is not known");
@@ -209,12 +246,12 @@ mod tests {
         let mut connections = Connections::default();
         connections.entered(SEAT, Side::Near, &near(1, SYN, None), 0, ms(0));
         connections.entered(SEAT, Side::Far, &answers(2, SYN | ACK), 0, ms(20));
-        assert_eq!(Some(Span::from_millis(41)), connections.left(SEAT, Side::Near, &answers(2, SYN | ACK), ms(41)));
+        assert_eq!(Some(Span::from_millis(41)), connections.left(SEAT, Side::Near, &answers(2, SYN | ACK), ms(41)).rtt);
         let acknowledges = Tcp { ack: 1, ..near(2, ACK, None) };
         connections.entered(SEAT, Side::Near, &acknowledges, 1448, ms(41));
         connections.entered(SEAT, Side::Near, &near(1450, ACK, None), 1448, ms(42));
-        assert_eq!(Some(Span::from_millis(42)), connections.left(SEAT, Side::Far, &acknowledges, ms(62)));
-        let ends = [(1000, 70), (2898, 90), (2898, 95)].map(|(ack, at)| connections.left(SEAT, Side::Near, &answers(ack, ACK), ms(at)));
+        assert_eq!(Some(Span::from_millis(42)), connections.left(SEAT, Side::Far, &acknowledges, ms(62)).rtt);
+        let ends = [(1000, 70), (2898, 90), (2898, 95)].map(|(ack, at)| connections.left(SEAT, Side::Near, &answers(ack, ACK), ms(at)).rtt);
         assert_eq!([None, Some(Span::from_millis(49)), None], ends);
     }
 
@@ -224,7 +261,20 @@ mod tests {
         let segment = near(1, ACK, None);
         let again = [0, 300].map(|at| connections.entered(SEAT, Side::Near, &segment, 1448, ms(at)));
         assert_eq!([false, true], again);
-        assert_eq!(None, connections.left(SEAT, Side::Near, &answers(1449, ACK), ms(340)));
+        assert_eq!(None, connections.left(SEAT, Side::Near, &answers(1449, ACK), ms(340)).rtt);
+    }
+
+    #[test]
+    fn an_echo_of_a_mark_is_news_once_a_window() {
+        const ECE: u16 = 64;
+        let mut connections = Connections::default();
+        let sends = |connections: &mut Connections, seq| connections.entered(SEAT, Side::Near, &near(seq, ACK, None), 1000, ms(0));
+        let hears = |connections: &mut Connections, ack, flags| connections.left(SEAT, Side::Near, &answers(ack, flags), ms(9)).echoes;
+        sends(&mut connections, 1);
+        assert!(!hears(&mut connections, 1, SYN | ACK | ECE), "the handshake agrees on ECN");
+        sends(&mut connections, 1001);
+        let found = [(501, ECE), (1001, ECE), (1501, 0), (2001, ECE)].map(|(ack, ece)| hears(&mut connections, ack, ACK | ece));
+        assert_eq!([true, false, false, true], found);
     }
 
     #[test]
@@ -241,7 +291,9 @@ mod tests {
     fn the_state_of_a_direction_is_bounded_and_aged() {
         let mut sent = Sent::default();
         (0..1000).for_each(|clock| sent.wait_for(clock, ms(u64::from(clock))));
-        assert_eq!(MOST_CLOCKS, sent.waiting.len());
+        let clocks: Vec<_> = sent.waiting.iter().map(|(clock, _)| *clock).collect();
+        assert!(clocks.len() <= MOST_CLOCKS);
+        assert!(clocks[0] < 100 && clocks.ends_with(&[999]), "those that wait stay spread over all: {clocks:?}");
         sent.wait_for(2000, ms(120_000));
         assert_eq!(vec![(2000, ms(120_000))], sent.waiting);
     }

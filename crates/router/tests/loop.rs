@@ -82,7 +82,7 @@ fn drive(family: Family, hosts: [Host; 2], codepoint: Ecn) -> (Driven<Tap, Nobod
     let mut router = Router::new(simulation, hosts.into(), Nobody, 1500, Pace::Real).unwrap();
     let sends = thread::spawn(move || {
         thread::sleep(Duration::from_millis(50));
-        (0..PACKETS).for_each(|_| assert_eq!(Some(1000), sender.send(1000, false).unwrap()));
+        (0..PACKETS).for_each(|_| assert_eq!(Some(1000), sender.send(1000).unwrap()));
     });
     router.run(options.duration, Span::from_secs(1), &mut |_, _| true).unwrap();
     sends.join().unwrap();

@@ -39,20 +39,19 @@ pub trait Ends {
     /// As above.
     fn ready(&mut self, ready: Ready, with: &mut With) -> io::Result<()>;
 
-    /// A packet of TCP has been given to the host at a side of a seat.
+    /// A packet of TCP has been given to the host at a side of a seat. `echoes` says that it echoes a mark, the first time in a window.
     ///
     /// # Errors
     /// As above.
-    fn received(&mut self, _seat: Seat, _side: Side, _with: &mut With) -> io::Result<()> {
+    fn received(&mut self, _seat: Seat, _side: Side, _echoes: bool, _with: &mut With) -> io::Result<()> {
         Ok(())
     }
 
-    /// The host at a side of a seat has sent data again, or has said that it has reduced its window (CWR), which is when its kernel knows
-    /// why it did.
+    /// The host at a side of a seat has sent again what it had sent before, which is when its kernel knows why.
     ///
     /// # Errors
     /// As above.
-    fn sent(&mut self, _seat: Seat, _side: Side, _sent: Sent, _with: &mut With) -> io::Result<()> {
+    fn sent_again(&mut self, _seat: Seat, _side: Side, _with: &mut With) -> io::Result<()> {
         Ok(())
     }
 
@@ -76,15 +75,6 @@ pub trait Ends {
     fn finish(&mut self, _with: &mut With) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// What a packet says of its sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
-    /// Its data, or some of it, was sent before.
-    pub again: bool,
-    /// CWR, on a packet that opens no connection.
-    pub reduced: bool,
 }
 
 /// What ends work with.

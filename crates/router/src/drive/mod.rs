@@ -27,12 +27,12 @@ use ecnlab_transport::Role;
 use ecnlab_units::{Ecn, Span, Time};
 
 pub use self::counts::Counts;
-pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Sent, Wish, With};
+pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Wish, With};
 pub use self::owners::{Owner, Owners};
 use crate::address::Seats;
 use crate::capture::Tapped;
 use crate::clock::{Clock, nanos_until};
-use crate::connection::Connections;
+use crate::connection::{Connections, Heard};
 use crate::host::Host;
 use crate::kernel_queue::KernelQueues;
 use crate::lateness::Lateness;
@@ -219,10 +219,9 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 }
             };
             self.simulation.inject(&foreign);
-            let sent = Sent { again: foreign.retransmission, reduced: foreign.cwr && foreign.role != Role::Syn };
-            if sent != Sent::default() {
+            if foreign.retransmission {
                 let (seat, side) = (self.carrier.slab.about(foreign.ticket).seat, self.carrier.hosts[host].side);
-                self.ends.sent(seat, side, sent, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+                self.ends.sent_again(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
             }
         }
         self.carrier.batches[host] = (2 * self.carrier.batches[host]).min(BATCH);
@@ -273,9 +272,9 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 let side = self.carrier.hosts[to as usize].side;
                 self.carrier.write(ticket, ecn, (ece, cwr))?;
                 let Some(tcp) = tcp else { return Ok(()) };
-                let rtt = self.carrier.connections.left(seat, side, &tcp, now);
+                let Heard { rtt, echoes } = self.carrier.connections.left(seat, side, &tcp, now);
                 self.told.extend(rtt.zip(self.carrier.owners.sender(seat, side)).map(|(rtt, flow)| (flow, Told::RoundTrip(rtt))));
-                return self.ends.received(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told));
+                return self.ends.received(seat, side, echoes, &mut with(now, &self.poller, &self.carrier, &mut self.told));
             }
             Happened::Lost { ticket, .. } => {
                 self.carrier.slab.release(ticket);

@@ -5,7 +5,7 @@ use std::io;
 use ecnlab_sim::Told;
 use ecnlab_transport::{Demand, SendCounters, Window};
 
-use crate::drive::{Sent, With};
+use crate::drive::With;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{CA_CWR, CA_LOSS, Socket};
 
@@ -101,8 +101,7 @@ impl End {
     pub fn write(&mut self, with: &mut With) -> io::Result<bool> {
         let Some(socket) = &self.socket else { return Ok(true) };
         while self.left > 0 {
-            let is_last = self.closes;
-            match socket.send(self.left, is_last) {
+            match socket.send(self.left) {
                 Ok(Some(taken)) => {
                     let most = self.left.min(1 << 18);
                     self.left -= if self.asked == u64::MAX { 0 } else { taken };
@@ -167,7 +166,7 @@ impl End {
     }
 
     /// Tells if all is acknowledged that it was asked to send.
-    pub fn look_for_acknowledgement(&mut self, with: &mut With) -> io::Result<()> {
+    fn look_for_acknowledgement(&mut self, with: &mut With) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.owes && self.left == 0 && self.state == State::Open) else { return Ok(()) };
         if socket.unacknowledged()? == 0 {
             self.owes = false;
@@ -176,20 +175,29 @@ impl End {
         Ok(())
     }
 
-    /// Asks the kernel why it sent a retransmission or said that it has reduced its window, and tells it.
-    pub fn has_sent(&mut self, sent: Sent, with: &mut With) -> io::Result<()> {
+    /// A packet was given to the host: it may acknowledge all, or echo a mark, which the kernel then answers if its state says so.
+    pub fn has_received(&mut self, echoes: bool, with: &mut With) -> io::Result<()> {
+        if echoes
+            && let Some(socket) = &self.socket
+            && socket.info()?.ca_state == CA_CWR
+        {
+            self.tell(Told::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), with);
+        }
+        self.look_for_acknowledgement(with)
+    }
+
+    /// Asks the kernel why it has sent something again, and tells it.
+    pub fn has_sent_again(&mut self, with: &mut With) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         let info = socket.info()?;
-        let Sent { again, reduced } = sent;
-        let by_timeout = again && (info.ca_state == CA_LOSS || info.retransmits > 0);
+        let by_timeout = info.ca_state == CA_LOSS || info.retransmits > 0;
         let new_timeouts = if info.retransmits < self.timeouts_seen { info.retransmits } else { info.retransmits - self.timeouts_seen };
         self.timeouts_seen = info.retransmits;
         let counted = SendCounters {
-            sent: 0,
-            retransmitted_fast: u64::from(again && !by_timeout),
+            retransmitted_fast: u64::from(!by_timeout),
             retransmitted_timeout: u64::from(by_timeout),
             timeouts: u64::from(new_timeouts),
-            ecn_reactions: u64::from(reduced && info.ca_state == CA_CWR),
+            ..SendCounters::default()
         };
         with.tell(flow, Told::Counters(counted));
         Ok(())

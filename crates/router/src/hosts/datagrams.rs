@@ -56,7 +56,7 @@ impl Sender {
     pub fn ready(&mut self, poller: &Poller) -> io::Result<()> {
         while let Some(left) = self.waiting.front_mut() {
             let datagram = u64::from(self.payload).min(*left);
-            if datagram > 0 && self.socket.send(datagram, false)?.is_none() {
+            if datagram > 0 && self.socket.send(datagram)?.is_none() {
                 break;
             }
             *left -= datagram;

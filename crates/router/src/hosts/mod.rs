@@ -10,8 +10,8 @@
 //! connection by itself as it does for every program that has gone.
 //!
 //! What a kernel counts it tells of a socket when it is asked, so it is asked when there is news: of the window at the interval of its
-//! samples, of the reason for a retransmission or a CWR when the router sees one pass, and whether all is acknowledged when the host of a
-//! sender that waits for it has been given a packet.
+//! samples, of the reason for a retransmission when the router sees one pass, whether a mark was answered when its echo has come, and whether
+//! all is acknowledged when the host of a sender that waits for it has been given a packet.
 
 mod connection;
 mod counters;
@@ -30,7 +30,7 @@ pub use self::counters::KernelCounts;
 use self::datagrams::Sender;
 pub use self::setup::{PORT, SMALLEST_MTU_V6, make, spec};
 use crate::address::{self, Family, Seat, Side};
-use crate::drive::{Ends, Sent, Wish, With};
+use crate::drive::{Ends, Wish, With};
 use crate::host::Host;
 use crate::mapping::HostSettings;
 use crate::sys::Namespace;
@@ -369,12 +369,12 @@ impl Ends for Hosts {
         }
     }
 
-    fn received(&mut self, seat: Seat, side: Side, with: &mut With) -> io::Result<()> {
-        self.end(seat, side).map_or(Ok(()), |end| end.look_for_acknowledgement(with))
+    fn received(&mut self, seat: Seat, side: Side, echoes: bool, with: &mut With) -> io::Result<()> {
+        self.end(seat, side).map_or(Ok(()), |end| end.has_received(echoes, with))
     }
 
-    fn sent(&mut self, seat: Seat, side: Side, sent: Sent, with: &mut With) -> io::Result<()> {
-        self.end(seat, side).map_or(Ok(()), |end| end.has_sent(sent, with))
+    fn sent_again(&mut self, seat: Seat, side: Side, with: &mut With) -> io::Result<()> {
+        self.end(seat, side).map_or(Ok(()), |end| end.has_sent_again(with))
     }
 
     fn due(&self) -> Option<Time> {

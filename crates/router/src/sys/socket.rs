@@ -233,16 +233,14 @@ impl Socket {
         Ok(accepted.map(|accepted| unsafe { (Socket(OwnedFd::from_raw_fd(accepted)), decode(&address.assume_init())) }))
     }
 
-    /// Sends up to so many zeros; with `more` the last short segment waits for what comes behind it. How many the kernel has taken; `None`
-    /// if it has no room.
+    /// Sends up to so many zeros. How many the kernel has taken; `None` if it has no room.
     ///
     /// # Errors
     /// If the connection is broken.
-    pub fn send(&self, bytes: u64, more: bool) -> io::Result<Option<u64>> {
+    pub fn send(&self, bytes: u64) -> io::Result<Option<u64>> {
         let length = bytes.min(MOST as u64) as usize;
-        let flags = libc::MSG_NOSIGNAL | if more && length as u64 == bytes { libc::MSG_MORE } else { 0 };
         // Safety: so many zeros are there.
-        let sent = at_once(call(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, flags) }))?;
+        let sent = at_once(call(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, libc::MSG_NOSIGNAL) }))?;
         Ok(sent.map(|sent| sent as u64))
     }
 
