@@ -16,6 +16,6 @@ fn main() -> std::io::Result<()> {
     println!("cargo:rerun-if-changed={}", crates.join("../Cargo.lock").display());
     println!("cargo:rerun-if-changed=digest.rs");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-env=ECNLAB_BUILD={}", digest::digest(crates)?);
+    println!("cargo:rustc-env=ECNLAB_BUILD={}", digest::digest(crates, digest::CRATES)?);
     Ok(())
 }

@@ -14,10 +14,10 @@ pub const LEFT_OUT: &str = "sim/src/trace";
 
 const LOCK: &str = "Cargo.lock";
 
-/// The files that count, in order. `crates` is the folder that holds the crates.
-pub fn files(crates: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files of these crates that count, in order. `crates` is the folder that holds them.
+pub fn files(crates: &Path, names: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for name in CRATES {
+    for name in names {
         files.push(crates.join(name).join("Cargo.toml"));
         collect(&crates.join(name).join("src"), &crates.join(LEFT_OUT), &mut files)?;
     }
@@ -41,10 +41,10 @@ fn collect(folder: &Path, left_out: &Path, files: &mut Vec<PathBuf>) -> io::Resu
     Ok(())
 }
 
-/// 64-bit FNV-1a over the files' names and contents, in hexadecimal.
-pub fn digest(crates: &Path) -> io::Result<String> {
+/// 64-bit FNV-1a over these crates' files, names and contents, in hexadecimal.
+pub fn digest(crates: &Path, names: &[&str]) -> io::Result<String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in files(crates)? {
+    for file in files(crates, names)? {
         let name = file.strip_prefix(crates).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         let mut content = std::fs::read_to_string(&file)?.replace('\r', "");
         if file.ends_with(LOCK) {

@@ -7,6 +7,7 @@ from typing import Any, final
 __all__ = [
     "BUILD",
     "FORMAT",
+    "ROUTER",
     "VERSION",
     "AqmFailure",
     "Arrival",
@@ -59,6 +60,7 @@ __all__ = [
 
 VERSION: str
 BUILD: str
+ROUTER: str
 FORMAT: int
 
 class ScenarioError(Exception):

@@ -84,6 +84,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fault::install();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
+    module.add("ROUTER", ecnlab_router::BUILD)?;
     module.add("FORMAT", FORMAT)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("Interrupted", module.py().get_type::<Interrupted>())?;

@@ -55,7 +55,18 @@ def json_of(sweep: Sweep) -> dict[str, Any]:
 def _title(sweep: Sweep, rows: int) -> str:
     n = len(sweep.seeds)
     title = f"{sweep.name}: 1 seed" if n == 1 else f"{sweep.name}: {n} seeds, mean ± 95 % interval"
+    title += _hosts(sweep)
     return f"{title}; the first {_MOST_ROWS} of {rows} points, all are in summary.csv" if rows > _MOST_ROWS else title
+
+
+def _hosts(sweep: Sweep) -> str:
+    """On what it ran, and the worst lateness of all runs; empty for the simulator."""
+    from ecnlab import tiers
+    from ecnlab.tiers import lateness
+
+    late = sweep.about.get(lateness.LATENESS, {})
+    told = ", ".join(f"{step} {lateness.milliseconds(late[step])}" for step in lateness.STEPS if step in late)
+    return f"; on {tiers.titled(sweep.tier)}" + (f", lateness in the worst run {told}" if told else "") if "kernel" in sweep.tier else ""
 
 
 def _cell(value: Any) -> str:

@@ -19,7 +19,7 @@ from ecnlab.sweeps import folder
 from ecnlab.sweeps.file import SweepFile
 from ecnlab.sweeps.plan import Derived, Plan, plan
 from ecnlab.sweeps.sweep import MEASURES, RECORDED, Missing, RunTables, Sweep, parameters_of
-from ecnlab.tiers import Tier
+from ecnlab.tiers import Tier, lateness
 from ecnlab.workers import Workers
 
 STORE = Path("results") / "store"
@@ -131,6 +131,7 @@ def run_plan(
     results = dict(zip(unlike, outcome.results, strict=True))
     about = _about(made, seeds, made.base.name if name is None else name)
     about["warnings"] += [vars(warning) for warning in _of_runs(made, results)]
+    about |= _of_hosts(results.values())
     about["failures"] = [vars(missing) for missing in _missing(made, outcome.failures)]
     done = Sweep(about, RunTables(made, parameters_of(made), results, more))
     return done if home is None else folder.write(done, home)
@@ -157,6 +158,12 @@ def _of_runs(made: Plan, results: Mapping[str, Result]) -> list[Problem]:
     """What only the runs show, such as seeds that are all alike."""
     told = [(warning, point) for point in made.points for warning in results[point.scenario.hash].warnings]
     return made.gathered((warning, point) for warning, point in told if warning not in point.scenario.warnings)
+
+
+def _of_hosts(results: Iterable[Result]) -> dict[str, Any]:
+    """What only a tier with real hosts knows, in short: the worst lateness of all runs, at each step. Empty for the simulator."""
+    late = lateness.worst([about for result in results for about in result.about.values()])
+    return {lateness.LATENESS: late} if late else {}
 
 
 def _missing(made: Plan, failures: Iterable[Failure]) -> list[Missing]:

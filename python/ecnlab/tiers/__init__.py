@@ -32,6 +32,9 @@ READING = "ECNLAB_READING_SCRIPT"
 # Is told the seconds of the scenario that are over, and answers whether to stop.
 Watch = Callable[[float], bool]
 
+# What nobody reads of an identity: the name, which stands before it, and digests.
+_UNSAID = ("name", "program")
+
 # Where each tier's class stands, which is imported when it is first asked for.
 _HOMES = {"sim": "ecnlab.tiers:Simulator", "live": "ecnlab.tiers.live:Live", "boxed": "ecnlab.tiers.boxed:Boxed"}
 
@@ -176,5 +179,5 @@ def told(tier: Tier) -> dict[str, Any]:
 
 def titled(identity: Mapping[str, Any]) -> str:
     """A tier that results ran on, from what their file says, as text: "live (kernel 6.18.5)"."""
-    more = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items() if key != "name")
+    more = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items() if key not in _UNSAID)
     return f"{identity['name']} ({more})" if more else str(identity["name"])

@@ -80,9 +80,9 @@ class Live:
         return ("pcapng",)
 
     def identity(self) -> Mapping[str, Any]:
-        """The kernel's release, and what was chosen otherwise than usual."""
+        """The kernel's release, the sources of what carries packets, and what was chosen otherwise than usual."""
         chosen = {"ip": self.ip if self.ip != 4 else None, "lateness_budget_s": self.lateness_budget_s}
-        return {"kernel": platform.release(), **{key: value for key, value in chosen.items() if value is not None}}
+        return {"kernel": platform.release(), "program": _core.ROUTER, **{key: value for key, value in chosen.items() if value is not None}}
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What this machine's kernel cannot do of it."""
