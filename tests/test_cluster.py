@@ -1,7 +1,9 @@
 """A real scheduler and two workers on the loopback, each a process of its own."""
 
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +55,23 @@ def workers(scheduler: str, started: ExitStack) -> list[subprocess.Popen[bytes]]
 def started() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
+
+
+class _Boxless:
+    """A job whose tier cannot be used where it is unpacked."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _raise_boxless, ()
+
+
+def _raise_boxless() -> None:
+    raise ecnlab.TierError("the box has no kernel 6.1 yet")
+
+
+def test_a_worker_that_cannot_use_the_tier_says_which_it_is() -> None:
+    told = cluster.attempted("key", pickle.dumps(_Boxless()))
+    assert isinstance(told, ecnlab.TierError)
+    assert str(told) == f"a worker on {socket.gethostname()} cannot do it: the box has no kernel 6.1 yet"
 
 
 def test_a_scheduler_without_workers_or_none_at_all_is_one_clear_error(

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from queue import SimpleQueue
+from socket import gethostname
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -258,7 +259,7 @@ def attempted(key: str, packed: bytes) -> Ended:
     try:
         job: Job = pickle.loads(packed)
     except TierError as error:  # nothing can be run there that needs it
-        return error
+        return TierError(f"a worker on {gethostname()} cannot do it: {error}")
     if key != job.key:
         return failure(job, WORKER, "a worker cannot do it: the scenario is another one there")
     return attempt(job)

@@ -62,8 +62,8 @@ class Boxed:
 
     @property
     def travels(self) -> bool:
-        """A run is the same everywhere, but each machine needs a kernel of its own."""
-        return False
+        """A run is the same everywhere; a machine without the same kernel and program refuses it."""
+        return True
 
     @property
     def traces(self) -> Sequence[str]:
