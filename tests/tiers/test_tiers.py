@@ -143,6 +143,12 @@ def test_a_cluster_takes_only_what_may_travel(small: ecnlab.Scenario) -> None:
         ecnlab.run(small, [1], on=Bench(travels=True), workers=Cluster("tcp://127.0.0.1:1"))
 
 
+def test_a_tier_is_told_by_what_people_want_to_know_of_it() -> None:
+    told = {"name": "live", "kernel": "6.1", "program": "abc", "ip": 6, "lateness_budget_s": 0.0025}
+    assert tiers.titled(told) == "live (kernel 6.1, ip 6, lateness budget 2.5 ms)"
+    assert tiers.titled({"name": "sim"}) == "sim"
+
+
 def test_a_comparison_names_the_tiers_first(small: ecnlab.Scenario) -> None:
     found = ecnlab.compare(small, small.on(Bench()), seeds=2, store=None)
     assert found.parameters == [Changed("tier", "sim", "bench (kernel 6.1)")]

@@ -179,5 +179,11 @@ def told(tier: Tier) -> dict[str, Any]:
 
 def titled(identity: Mapping[str, Any]) -> str:
     """A tier that results ran on, from what their file says, as text: "live (kernel 6.18.5)"."""
-    more = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items() if key not in _UNSAID)
+    more = ", ".join(_said(key, value) for key, value in identity.items() if key not in _UNSAID)
     return f"{identity['name']} ({more})" if more else str(identity["name"])
+
+
+def _said(key: str, value: Any) -> str:
+    """A part of an identity as people read it."""
+    words = key.removesuffix("_s").replace("_", " ")
+    return f"{words} {1e3 * value:g} ms" if key.endswith("_s") else f"{words} {value}"
