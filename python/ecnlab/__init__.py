@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ecnlab.errors import UnknownName as UnknownName
     from ecnlab.errors import UsageError as UsageError
     from ecnlab.jobs import Failure as Failure
+    from ecnlab.replays import replay as replay
     from ecnlab.results import Result as Result
     from ecnlab.results import open_result as open_result
     from ecnlab.runner import Outcome as Outcome
@@ -105,6 +106,7 @@ _HOMES = {
     "open_sweep": "sweeps.folder",
     "paired_difference": "analysis.stats",
     "param": "aqm",
+    "replay": "replays",
     "run": "runner",
     "run_all": "runner",
     "scenario": "scenarios",

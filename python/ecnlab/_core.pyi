@@ -210,6 +210,9 @@ class Scenario:
     def links(self) -> list[str]: ...
     def run(self, seed: int, watch: Callable[[float], bool] | None = None, trace: Any = None) -> RunResult: ...
 
+def replay(
+    scenario: Scenario, seed: int, table: Table, queue: str | None = None
+) -> list[tuple[str, tuple[int, int, int, int], tuple[int, float, str | None, str | None] | None]]: ...
 @final
 class RunResult:
     @property

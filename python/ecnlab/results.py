@@ -9,7 +9,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecnlab import catalog, tiers
+from ecnlab import _core, catalog, tiers
 from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.store import Folder, Store, folder_path
@@ -32,6 +32,7 @@ _ASKED_BY = {
     "lockouts": "record.events = true",
     "distributions": "record.distributions = true",
     "transfers": "record.transfers = true",
+    "arrivals": "record.arrivals = true",
 }
 _TABLES = {"queue": "series_queue", "gauge": "series_gauge", "rate": "series_rate", "window": "series_window"}
 _ALIKE = (
@@ -88,6 +89,11 @@ class Series:
     def transfers(self) -> pl.DataFrame:
         """Each transaction: its group, when it began, how long it took and how large it was."""
         return self["transfers"]
+
+    @property
+    def arrivals(self) -> pl.DataFrame:
+        """All that came to each queue and all that the queue did, in order."""
+        return self["arrivals"]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """The series of that name. Raises UnknownName, ResultsError."""
@@ -258,6 +264,12 @@ class Result:
         Raises UnknownName if there is no such table, ResultsError if no seed finished or the run did not record it.
         """
         return frame(self._parts_with(catalog.table(name).name), name)
+
+    def table_of(self, seed: int, name: str) -> _core.Table:
+        """One table of one seed as the engine has it; errors as for `table`, and UnknownName if the seed is none of these."""
+        ((part, seeds),) = self.only(seed)._parts_with(catalog.table(name).name)
+        ((_, table),) = part.table(name).runs(seeds)
+        return table
 
     def estimate(
         self,

@@ -7,6 +7,7 @@ mod fault;
 mod files;
 mod kernel;
 mod parquet;
+mod replay;
 mod scenario;
 mod shell;
 mod table;
@@ -108,6 +109,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tiers::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(tiers::run_live, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replayed, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;
     module.add_function(wrap_pyfunction!(write_parquet, module)?)
 }

@@ -406,7 +406,7 @@ fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
     let scenario = Scenario::from_toml(NETWORK, &overrides, &Registry::builtin(), &no_files).unwrap();
     let options = Options { duration: Time::ZERO + scenario.duration, measure_from: Time::ZERO, seed: 1 };
     let every = Some(ecnlab_units::Span::from_millis(10));
-    let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true };
+    let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
     let (plain, recorder) = Simulation::new(&scenario.network, &options, Recorder::new(all, options.duration)).finish();
     let tracer = Tracer::new(TraceSpec { format: TraceFormat::Ns2, links: Vec::new() });
     let probe = Recorded { recorder: Recorder::new(all, options.duration), tracer };

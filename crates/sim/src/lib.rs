@@ -4,6 +4,7 @@
 //! It reads no clock, opens no file and starts no thread: the same network and seed give the same bytes on any machine.
 //! Its flows may also end at hosts that are not part of it ([`outside`]).
 
+pub mod arrivals;
 mod component;
 pub mod deadlines;
 pub mod deliveries;
@@ -17,11 +18,13 @@ mod packet;
 pub mod probe;
 pub mod record;
 mod recorded;
+pub mod replay;
 pub mod trace;
 
 pub use engine::{Options, QueueLook, Run, Simulation};
 pub use impairment::script::{Act, Flag, Rule, Script, Which};
 pub use impairment::{EcnPath, ImpairmentSpec, Part};
+pub use link::Waiting;
 pub use measures::Report;
 pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
 pub use outside::{Foreign, Happened, Told, Toward};
@@ -39,6 +42,7 @@ pub fn tables() -> Vec<TableText> {
     let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
     let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
     let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
-    let others = [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text()];
+    let others =
+        [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text(), arrivals::ARRIVALS.text()];
     flows.into_iter().chain(queues).chain(series).chain(others).chain([trace::EVENTS.text()]).collect()
 }

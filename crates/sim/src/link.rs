@@ -250,6 +250,8 @@ pub struct Queue {
 }
 
 /// A waiting packet as its queue sees it.
+///
+/// It says what its packet said when it came, and the marks that it has been given since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub packet: PacketId,
@@ -276,6 +278,18 @@ impl Waiting {
             connection: packet.connection,
             is_ack: packet.is_ack(),
         }
+    }
+}
+
+impl Waiting {
+    /// What its ECN field means.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The round-trip time that it shows, in microseconds; zero if none.
+    pub fn rtt_us(&self) -> u32 {
+        self.rtt_us
     }
 }
 

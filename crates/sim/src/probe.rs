@@ -4,6 +4,7 @@ use ecnlab_queue::Cause;
 use ecnlab_transport::{Ack, Endpoint, Segment, Window};
 use ecnlab_units::{Span, Time};
 
+use crate::arrivals::QueueDeed;
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
@@ -79,6 +80,8 @@ pub struct Twin<'a> {
 pub trait Probe {
     /// Whether it wants the hooks of links and packets, those from [`Probe::link_added`] to [`Probe::arrived`]. They cost nothing where it does not.
     const LINKS: bool = false;
+    /// Whether it wants [`Probe::queue_did`], of all that measured queues do.
+    const QUEUES: bool = false;
 
     fn link_added(&mut self, _link: u32, _spec: &LinkSpec) {}
     fn flow_added(&mut self, _flow: u32, _spec: &FlowSpec) {}
@@ -94,6 +97,9 @@ pub trait Probe {
     fn dropped(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
     /// It reaches the far end of a link.
     fn arrived(&mut self, _now: Time, _link: u32, _id: PacketId, _packet: &Packet) {}
+
+    /// A measured queue did something, or something was done to it.
+    fn queue_did(&mut self, _now: Time, _queue: u32, _deed: QueueDeed) {}
 
     /// How often it wants [`Probe::queue_sample`], if at all.
     fn queue_interval(&self) -> Option<Span> {

@@ -9,6 +9,7 @@ use ecnlab_queue::Cause;
 use ecnlab_transport::Window;
 use ecnlab_units::{Span, Time, words};
 
+use crate::arrivals::{ARRIVALS, ArrivalRow, Numbers, QueueDeed};
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
@@ -29,6 +30,8 @@ pub struct Recording {
     pub distributions: bool,
     /// Each transaction that ended.
     pub transfers: bool,
+    /// All that comes to queues and all that they do.
+    pub arrivals: bool,
 }
 
 /// Bytes of rows that the recording of one run may take.
@@ -49,6 +52,8 @@ pub struct Recorder {
     lockouts: Filling<LockoutRow>,
     distributions: Vec<DistributionRow>,
     transfers: Filling<TransferRow>,
+    arrivals: Filling<ArrivalRow>,
+    numbers: Numbers,
     /// By group.
     round_trips: Vec<Histogram<8>>,
 }
@@ -289,6 +294,8 @@ impl Recorder {
             lockouts: Filling::new(&LOCKOUTS),
             distributions: Vec::new(),
             transfers: Filling::new(&TRANSFERS),
+            arrivals: Filling::new(&ARRIVALS),
+            numbers: Numbers::default(),
             round_trips: Vec::new(),
         }
     }
@@ -310,7 +317,7 @@ impl Recorder {
         let distributions = self.distribution_rows(names.groups.len() as u32);
         let gauges = self.gauge_names.iter().map(|&name| name.into()).collect();
         let names = &NetworkNames { gauges, ..names.clone() };
-        let Recording { queue, window, rates, events, distributions: cells, transfers } = self.recording;
+        let Recording { queue, window, rates, events, distributions: cells, transfers, arrivals } = self.recording;
         let all = [
             (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
             (queue.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
@@ -320,6 +327,7 @@ impl Recorder {
             (events, LOCKOUTS.name, self.lockouts.finish(names)),
             (cells, DISTRIBUTIONS.name, DISTRIBUTIONS.table(names, distributions)),
             (transfers, TRANSFERS.name, self.transfers.finish(names)),
+            (arrivals, ARRIVALS.name, self.arrivals.finish(names)),
         ];
         Ok(all.into_iter().filter(|(asked, ..)| *asked).map(|(_, name, table)| (name, table)).collect())
     }
@@ -356,6 +364,7 @@ impl Recorder {
             (self.events.bytes(), EVENTS.name),
             (self.lockouts.bytes(), LOCKOUTS.name),
             (self.transfers.bytes(), TRANSFERS.name),
+            (self.arrivals.bytes(), ARRIVALS.name),
         ];
         tables.into_iter().max().map_or("", |(_, name)| name)
     }
@@ -375,6 +384,16 @@ impl Room {
 }
 
 impl Probe for Recorder {
+    const QUEUES: bool = true;
+
+    #[inline]
+    fn queue_did(&mut self, now: Time, queue: u32, deed: QueueDeed) {
+        if self.recording.arrivals {
+            let line = self.numbers.line(now, queue, deed);
+            self.room.store(&mut self.arrivals, &ArrivalRow { queue, line }, now);
+        }
+    }
+
     fn queue_interval(&self) -> Option<Span> {
         self.recording.queue
     }

@@ -3,6 +3,7 @@
 use ecnlab_transport::{Ack, Window};
 use ecnlab_units::{Span, Time};
 
+use crate::arrivals::QueueDeed;
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
@@ -18,6 +19,7 @@ pub struct Recorded<T = Tracer> {
 
 impl<T: Probe> Probe for Recorded<T> {
     const LINKS: bool = T::LINKS;
+    const QUEUES: bool = true;
 
     fn link_added(&mut self, link: u32, spec: &LinkSpec) {
         self.tracer.link_added(link, spec);
@@ -53,6 +55,10 @@ impl<T: Probe> Probe for Recorded<T> {
 
     fn ack_received(&mut self, now: Time, flow: u32, ack: &Ack) {
         self.tracer.ack_received(now, flow, ack);
+    }
+
+    fn queue_did(&mut self, now: Time, queue: u32, deed: QueueDeed) {
+        self.recorder.queue_did(now, queue, deed);
     }
 
     fn queue_interval(&self) -> Option<Span> {

@@ -378,7 +378,7 @@ proptest! {
         let plain = options(10, seed);
         let off = run_off(&network, &plain);
         let every = Some(Span::from_millis(10));
-        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true };
+        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
         let (recorded, recorder) = run_with(&network, &plain, Recorder::new(all, plain.duration));
         prop_assert_eq!(off.fingerprint, recorded.fingerprint);
         prop_assert_eq!(tables(&off), tables(&recorded));

@@ -20,6 +20,7 @@ const EVERYTHING: Recording = Recording {
     events: true,
     distributions: true,
     transfers: true,
+    arrivals: true,
 };
 
 /// Three flows in two groups over a small drop-tail queue, whose path loses some packets.

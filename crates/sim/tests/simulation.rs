@@ -71,7 +71,10 @@ fn starts(number: u32) -> Time {
 
 fn everything(duration: Time) -> Recorder {
     let every = Some(Span::from_millis(50));
-    Recorder::new(Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true }, duration)
+    Recorder::new(
+        Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true },
+        duration,
+    )
 }
 
 /// All tables, measured and recorded, as text: NaN equals NaN, and every digit counts.

@@ -88,6 +88,11 @@ impl Transport {
 #[expect(clippy::large_enum_variant, reason = "nearly every sender is the large one, and each packet reads it where it stands")]
 pub enum Endpoint {
     Tcp(Sender),
+    Other(Other),
+}
+
+/// A sending end that has no connection of ours. It stands apart so that a packet asks one question only: whether there is one.
+pub enum Other {
     Datagrams(DatagramSender),
     Outside(Box<OutsideSender>),
 }
@@ -97,8 +102,8 @@ impl Endpoint {
     pub fn new(transport: &Transport, demand: &Demand, phase: Span) -> Endpoint {
         match transport {
             Transport::Tcp(tcp) => Endpoint::Tcp(Sender::new(tcp.clone(), demand, HostClock::new(tcp, phase))),
-            Transport::Datagrams(udp) => Endpoint::Datagrams(DatagramSender::new(*udp)),
-            Transport::Outside(_) => Endpoint::Outside(Box::default()),
+            Transport::Datagrams(udp) => Endpoint::Other(Other::Datagrams(DatagramSender::new(*udp))),
+            Transport::Outside(_) => Endpoint::Other(Other::Outside(Box::default())),
         }
     }
 
@@ -113,8 +118,8 @@ impl Endpoint {
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.produce(demand, now, out),
-            Endpoint::Datagrams(sender) => sender.produce(demand, out),
-            Endpoint::Outside(_) => {}
+            Endpoint::Other(Other::Datagrams(sender)) => sender.produce(demand, out),
+            Endpoint::Other(Other::Outside(_)) => {}
         }
     }
 
@@ -126,8 +131,7 @@ impl Endpoint {
     pub fn acknowledge(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.acknowledge(ack, now, out),
-            Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
-            Endpoint::Outside(_) => panic!("what a host outside has sent was acknowledged inside"),
+            Endpoint::Other(_) => panic!("what is no connection of ours was acknowledged"),
         }
     }
 
@@ -138,8 +142,7 @@ impl Endpoint {
     pub fn acknowledge_on_data(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.acknowledge_on_data(ack, now, out),
-            Endpoint::Datagrams(_) => panic!("a datagram was acknowledged"),
-            Endpoint::Outside(_) => panic!("what a host outside has sent was acknowledged inside"),
+            Endpoint::Other(_) => panic!("what is no connection of ours was acknowledged"),
         }
     }
 
@@ -161,8 +164,8 @@ impl Endpoint {
     pub fn is_done(&self) -> bool {
         match self {
             Endpoint::Tcp(sender) => sender.is_done(),
-            Endpoint::Datagrams(_) => false,
-            Endpoint::Outside(sender) => sender.is_done(),
+            Endpoint::Other(Other::Datagrams(_)) => false,
+            Endpoint::Other(Other::Outside(sender)) => sender.is_done(),
         }
     }
 
@@ -172,11 +175,11 @@ impl Endpoint {
     pub fn brought(&self, segment: &Segment, delivered: u64, next: u64) -> (u64, u32) {
         match self {
             Endpoint::Tcp(sender) => sender.brought(segment, delivered, next),
-            Endpoint::Datagrams(sender) => {
+            Endpoint::Other(Other::Datagrams(sender)) => {
                 let carried = sender.carried(segment.size);
                 (u64::from(carried), carried)
             }
-            Endpoint::Outside(_) => (0, 0),
+            Endpoint::Other(Other::Outside(_)) => (0, 0),
         }
     }
 
@@ -184,8 +187,8 @@ impl Endpoint {
     pub fn carried(&self, seq: u64, size: u32) -> u32 {
         match self {
             Endpoint::Tcp(sender) => sender.plan().payload(seq),
-            Endpoint::Datagrams(sender) => sender.carried(size),
-            Endpoint::Outside(_) => 0,
+            Endpoint::Other(Other::Datagrams(sender)) => sender.carried(size),
+            Endpoint::Other(Other::Outside(_)) => 0,
         }
     }
 
@@ -198,8 +201,8 @@ impl Endpoint {
     pub fn window(&self) -> Option<&Window> {
         match self {
             Endpoint::Tcp(sender) => Some(sender.window()),
-            Endpoint::Datagrams(_) => None,
-            Endpoint::Outside(sender) => sender.window(),
+            Endpoint::Other(Other::Datagrams(_)) => None,
+            Endpoint::Other(Other::Outside(sender)) => sender.window(),
         }
     }
 
@@ -218,16 +221,16 @@ impl Endpoint {
     pub fn min_rtt(&self) -> Option<Span> {
         match self {
             Endpoint::Tcp(sender) => Some(sender.min_rtt()).filter(|&rtt| rtt > Span::ZERO),
-            Endpoint::Datagrams(_) => None,
-            Endpoint::Outside(sender) => sender.min_rtt(),
+            Endpoint::Other(Other::Datagrams(_)) => None,
+            Endpoint::Other(Other::Outside(sender)) => sender.min_rtt(),
         }
     }
 
     pub fn counters(&self) -> &SendCounters {
         match self {
             Endpoint::Tcp(sender) => sender.counters(),
-            Endpoint::Datagrams(sender) => sender.counters(),
-            Endpoint::Outside(sender) => sender.counters(),
+            Endpoint::Other(Other::Datagrams(sender)) => sender.counters(),
+            Endpoint::Other(Other::Outside(sender)) => sender.counters(),
         }
     }
 
@@ -236,15 +239,15 @@ impl Endpoint {
     pub fn tcp(&self) -> Option<&Sender> {
         match self {
             Endpoint::Tcp(sender) => Some(sender),
-            Endpoint::Datagrams(_) | Endpoint::Outside(_) => None,
+            Endpoint::Other(_) => None,
         }
     }
 
     /// What is known of a sender outside, where it is one.
     pub fn outside(&mut self) -> Option<&mut OutsideSender> {
         match self {
-            Endpoint::Outside(sender) => Some(sender),
-            Endpoint::Tcp(_) | Endpoint::Datagrams(_) => None,
+            Endpoint::Other(Other::Outside(sender)) => Some(sender),
+            Endpoint::Tcp(_) | Endpoint::Other(Other::Datagrams(_)) => None,
         }
     }
 }
@@ -253,8 +256,8 @@ impl Endpoint {
 #[expect(clippy::large_enum_variant, reason = "nearly every sink is the large one, and each packet reads it where it stands")]
 pub enum Sink {
     Tcp(Receiver),
-    Datagrams,
-    Outside,
+    /// Takes what there is and answers nothing: of datagrams, and where a host outside takes all in place of it.
+    Silent,
 }
 
 impl Sink {
@@ -262,8 +265,7 @@ impl Sink {
     pub fn new(transport: &Transport, phase: Span) -> Sink {
         match transport {
             Transport::Tcp(tcp) => Sink::Tcp(Receiver::new(tcp, HostClock::new(tcp, phase))),
-            Transport::Datagrams(_) => Sink::Datagrams,
-            Transport::Outside(_) => Sink::Outside,
+            Transport::Datagrams(_) | Transport::Outside(_) => Sink::Silent,
         }
     }
 
@@ -272,8 +274,7 @@ impl Sink {
     pub fn receive(&mut self, segment: &Segment, sent: Time, now: Time) -> Arrival {
         match self {
             Sink::Tcp(receiver) => receiver.receive(segment, sent, now),
-            Sink::Datagrams => Arrival { delivered: 1, ..Arrival::default() },
-            Sink::Outside => Arrival::default(),
+            Sink::Silent => Arrival { delivered: 1, ..Arrival::default() },
         }
     }
 
@@ -281,7 +282,7 @@ impl Sink {
     pub fn ride(&mut self, now: Time) -> Option<Ack> {
         match self {
             Sink::Tcp(receiver) => Some(receiver.ride(now)),
-            Sink::Datagrams | Sink::Outside => None,
+            Sink::Silent => None,
         }
     }
 
@@ -297,7 +298,7 @@ impl Sink {
     pub fn deadline(&self) -> Option<Time> {
         match self {
             Sink::Tcp(receiver) => receiver.deadline(),
-            Sink::Datagrams | Sink::Outside => None,
+            Sink::Silent => None,
         }
     }
 
@@ -305,7 +306,7 @@ impl Sink {
     pub fn expire(&mut self, now: Time) -> Option<Ack> {
         match self {
             Sink::Tcp(receiver) => receiver.expire(now),
-            Sink::Datagrams | Sink::Outside => None,
+            Sink::Silent => None,
         }
     }
 
@@ -314,7 +315,7 @@ impl Sink {
     pub fn next(&self) -> u64 {
         match self {
             Sink::Tcp(receiver) => receiver.next(),
-            Sink::Datagrams | Sink::Outside => 0,
+            Sink::Silent => 0,
         }
     }
 }

@@ -13,7 +13,7 @@ REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
 
 EXIT_CODES = {
     0: "what was asked for is done",
-    DISAGREES: "a comparison disagrees, an AQM breaks a rule, or runs of a sweep failed",
+    DISAGREES: "a comparison disagrees, a queue decides otherwise when it is replayed, an AQM breaks a rule, or runs of a sweep failed",
     REFUSED: "an option, a scenario or a folder is refused, the output cannot be written, or the engine or an AQM of yours failed",
     INTERRUPTED: "Ctrl-C; what has finished is kept",
     UNREAD: "who reads the output has stopped reading, as `head` does",

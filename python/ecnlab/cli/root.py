@@ -16,6 +16,7 @@ COMMANDS = {
     "draw": "draw:draw",
     "check": "check:check",
     "trace": "trace:trace",
+    "replay": "replay:replay",
     "shell": "shell:shell",
     "list": "catalog:list_",
     "show": "catalog:show",

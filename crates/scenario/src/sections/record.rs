@@ -23,6 +23,8 @@ parameters! {
         pub distributions: bool = "false";
         /// Each transaction: when it began, how long it took and how large it was.
         pub transfers: bool = "false";
+        /// All that comes to each queue and all that it does, by which ecnlab replay puts the same packets through the same queue again.
+        pub arrivals: bool = "false";
         /// Draw figures after the run.
         pub plot: bool = "false";
     }
@@ -72,8 +74,8 @@ pub struct Extent {
 impl Record {
     /// What a run is to record.
     pub fn recording(&self) -> Recording {
-        let Record { queue, window, rates, events, distributions, transfers, plot: _ } = *self;
-        Recording { queue: queue.every(), window: window.every(), rates, events, distributions, transfers }
+        let Record { queue, window, rates, events, distributions, transfers, arrivals, plot: _ } = *self;
+        Recording { queue: queue.every(), window: window.every(), rates, events, distributions, transfers, arrivals }
     }
 
     /// Bytes that the series of one run take, as key and bytes. How many events there are shows only in the run.

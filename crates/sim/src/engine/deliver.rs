@@ -5,6 +5,7 @@ use ecnlab_units::{Span, Time};
 
 use super::path::launch;
 use super::{Simulation, path};
+use crate::arrivals::QueueDeed;
 use crate::deliveries::Partly;
 use crate::packet::PacketId;
 use crate::probe::Probe;
@@ -69,12 +70,19 @@ impl<P: Probe> Simulation<P> {
         queue.measures.held(queue.discipline.len(), now);
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
+                witness.tell_of_queue(QueueDeed::Left(&frame));
                 queue.measures.departure(waited, band, Span::ZERO);
                 witness.tell_of_beginning(frame.packet, now);
                 Ok(Some(Partly { packet: frame.packet, bytes: frame.size(), began: now }))
             }
-            Take::Later(time) => Err(path::later_than(time, now)),
-            Take::Empty => Ok(None),
+            Take::Later(time) => {
+                witness.tell_of_queue(QueueDeed::Waits(time));
+                Err(path::later_than(time, now))
+            }
+            Take::Empty => {
+                witness.tell_of_queue(QueueDeed::Empty);
+                Ok(None)
+            }
         }
     }
 

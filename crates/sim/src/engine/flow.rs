@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ecnlab_transport::endpoint::Other;
 use ecnlab_transport::{Demand, Endpoint, HostClock, SendCounters, Sender, Sink, Transport};
 use ecnlab_units::{Span, Time};
 
@@ -136,7 +137,7 @@ impl Flow {
     }
 
     fn replace(&mut self, mut sender: Endpoint, sink: Sink, now: Time) {
-        if let (Endpoint::Outside(sender), Endpoint::Outside(before)) = (&mut sender, &self.sender) {
+        if let (Some(sender), Some(before)) = (sender.outside(), self.sender.outside()) {
             sender.follow(before);
         }
         // A host outside may have sent before anything was asked of it.
@@ -163,7 +164,7 @@ impl Flow {
 
     /// Whether its ends are hosts outside.
     pub fn is_outside(&self) -> bool {
-        matches!(self.sender, Endpoint::Outside(_))
+        matches!(self.sender, Endpoint::Other(Other::Outside(_)))
     }
 
     /// Whether acknowledgements of a connection that goes both ways ride on data.

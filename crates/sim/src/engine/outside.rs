@@ -7,6 +7,7 @@ use ecnlab_units::{Ecn, Time};
 
 use super::Simulation;
 use super::path::launch;
+use crate::arrivals::QueueDeed;
 use crate::link::Waiting;
 use crate::measures::Delivery;
 use crate::network::Counted;
@@ -117,6 +118,7 @@ impl<P: Probe> Simulation<P> {
         let found = outside.release(|frame| witness.ticket(frame.packet) == ticket, is_marked, now);
         let Some((frame, waited)) = found else { return false };
         witness.release(&frame, ecn);
+        witness.tell_of_queue(QueueDeed::Left(&frame));
         let transmission = self.links[link as usize].transmission_of(frame.size());
         self.queues[at as usize].measures.departure(waited, 0, transmission);
         self.at_link(link).tell_of_beginning(frame.packet, now);
@@ -131,6 +133,7 @@ impl<P: Probe> Simulation<P> {
         queue.measures.held(queue.discipline.len(), now);
         let Queue::Outside(outside) = &mut queue.discipline else { return false };
         let Some(frame) = outside.lose(|frame| witness.ticket(frame.packet) == ticket) else { return false };
+        witness.tell_of_queue(QueueDeed::Dropped(&frame, Cause::Early));
         witness.lose(frame.packet, MarkOrDrop::Dropped(Cause::Early));
         true
     }

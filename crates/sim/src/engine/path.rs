@@ -5,6 +5,7 @@ use ecnlab_units::{Ecn, Time};
 
 use super::flow::Flow;
 use super::{END, GroupCounts, Simulation};
+use crate::arrivals::QueueDeed;
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
@@ -70,6 +71,9 @@ impl<P: Probe> Simulation<P> {
     /// A packet comes to a measured queue.
     pub(super) fn offer(&mut self, at: u32, id: PacketId) {
         let waiting = Waiting::new(id, &self.packets);
+        if P::QUEUES {
+            self.probe.queue_did(self.now, at, QueueDeed::Came(&waiting));
+        }
         let (now, queue, mut witness) = self.at_queue(at);
         let length = queue.discipline.len();
         queue.measures.held(length, now);
@@ -104,6 +108,7 @@ impl<P: Probe> Simulation<P> {
         let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
+                witness.tell_of_queue(QueueDeed::Left(&frame));
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));
@@ -113,10 +118,11 @@ impl<P: Probe> Simulation<P> {
                 deadlines.set(queue.deadline, now, departs);
             }
             Take::Later(time) => {
+                witness.tell_of_queue(QueueDeed::Waits(time));
                 deadlines.set(queue.deadline, now, later_than(time, now));
             }
             Take::Empty if matches!(queue.discipline, ecnlab_queue::Queue::Outside(_)) => self.offer_outside(at),
-            Take::Empty => {}
+            Take::Empty => witness.tell_of_queue(QueueDeed::Empty),
         }
     }
 
@@ -125,6 +131,9 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// If the queue asks to be woken again at once: time would stand still.
     pub(super) fn expire_queue(&mut self, at: u32) {
+        if P::QUEUES {
+            self.probe.queue_did(self.now, at, QueueDeed::Expired);
+        }
         let queue = &mut self.queues[at as usize];
         queue.discipline.expire(self.now, &mut queue.rng);
         if let Some(next) = queue.discipline.deadline() {
@@ -169,12 +178,16 @@ impl<P: Probe> Witness<'_, P> {
         match deed {
             Deed::Stored(_) => {}
             Deed::Marked(frame, cause) => {
+                self.tell_of_queue(QueueDeed::Marked(frame, cause));
                 self.packets[frame.packet].ecn = frame.ecn();
                 if !self.packets[frame.packet].is_ack() {
                     self.touch(frame.packet, MarkOrDrop::Marked(cause));
                 }
             }
-            Deed::Dropped(frame, cause) => self.lose(frame.packet, MarkOrDrop::Dropped(cause)),
+            Deed::Dropped(frame, cause) => {
+                self.tell_of_queue(QueueDeed::Dropped(&frame, cause));
+                self.lose(frame.packet, MarkOrDrop::Dropped(cause));
+            }
         }
     }
 
@@ -197,6 +210,16 @@ impl<P: Probe> Witness<'_, P> {
         }
         let touch = Touch { link: self.link, queue: self.queue, flow: packet.flow, segment: &packet.segment(), what };
         self.probe.touched(self.now, &touch);
+    }
+
+    /// Tells a probe that looks at queues what this one did.
+    #[inline(always)]
+    pub(super) fn tell_of_queue(&mut self, deed: QueueDeed) {
+        if P::QUEUES
+            && let Some(queue) = self.queue
+        {
+            self.probe.queue_did(self.now, queue, deed);
+        }
     }
 
     /// Tells a probe that looks at links of a transmission.

@@ -6,6 +6,7 @@
 use ecnlab_queue::Discipline;
 
 use super::Simulation;
+use crate::arrivals::QueueDeed;
 use crate::component::{Component, ComponentKind};
 use crate::network::{Change, LinkState};
 use crate::packet::NONE;
@@ -45,6 +46,9 @@ impl<P: Probe> Simulation<P> {
         let at = &mut self.queues[queue as usize];
         let link = &mut self.links[at.link as usize];
         if let Some(rate) = change.rate {
+            if P::QUEUES {
+                self.probe.queue_did(self.now, queue, QueueDeed::Retuned(rate));
+            }
             link.set_rate(rate);
             at.discipline.retune(rate);
         }

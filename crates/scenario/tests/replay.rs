@@ -1,0 +1,133 @@
+//! What was recorded at queues, put through the same queues again: every decision is the same, or the first that is not is told.
+
+use ecnlab_scenario::{Registry, Scenario, no_files};
+use ecnlab_sim::arrivals::{QueueAct, QueueCause};
+use ecnlab_sim::measures::{Column, Table};
+use ecnlab_sim::replay::{Difference, Replayed, Unplayable, replay};
+use ecnlab_sim::{Options, Recorder, Recording, Run, Simulation};
+use ecnlab_units::Time;
+
+const SEED: u64 = 3;
+
+fn scenario(queue: &str, more: &str) -> Scenario {
+    let text = format!(
+        r#"
+        name = "replay"
+        duration = "20 s"
+        [[link]]
+        name = "l"
+        from = "a"
+        to = "b"
+        rate = "3 Mbps"
+        delay = "10 ms"
+        queue = {queue}
+        reverse = {{ queue = {{ aqm = "droptail", limit = 5 }}, rate = "100 kbps" }}
+        [[flows]]
+        name = "f"
+        from = "a"
+        to = "b"
+        count = 8
+        tcp = {{ profile = "linux", ecn = true }}
+        [[flows]]
+        name = "g"
+        from = "a"
+        to = "b"
+        count = 4
+        app = {{ kind = "exchange" }}
+        tcp = {{ profile = "rfc" }}
+        {more}
+        "#
+    );
+    Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{queue}: {why:#?}"))
+}
+
+/// A run and what was recorded of its queues.
+fn record(scenario: &Scenario) -> (Run, Table) {
+    let duration = Time::ZERO + scenario.duration;
+    let recorder = Recorder::new(Recording { arrivals: true, ..Recording::default() }, duration);
+    let options = Options { duration, measure_from: Time::ZERO, seed: SEED };
+    let (run, recorder) = Simulation::new(&scenario.network, &options, recorder).finish();
+    let mut tables = recorder.tables(&run.names).unwrap();
+    (run, tables.remove(0).1)
+}
+
+fn of_queues(run: &Run, column: &str) -> Vec<u64> {
+    run.report.reals("queues", column).iter().map(|&value| value as u64).collect()
+}
+
+#[test]
+fn every_queue_decides_again_as_it_did() {
+    let changes = "[[change]]\nlink = \"l\"\nat = [\"5 s\", \"9 s\"]\nrate = \"2 Mbps\"\n[[change]]\nlink = \"l\"\nat = \"12 s\"\nstate = \"down\"\n\
+                   [[change]]\nlink = \"l\"\nat = \"13 s\"\nstate = \"up\"\n";
+    let cases = [
+        (r#"{ aqm = "droptail", limit = 20 }"#, ""),
+        (r#"{ aqm = "red", limit = 60, min_th = 5, max_th = 25 }"#, changes),
+        (r#"{ aqm = "ared", limit = 60 }"#, ""),
+        (r#"{ aqm = "mecn", limit = 60 }"#, ""),
+        (r#"{ aqm = "pie", limit = 60 }"#, changes),
+        (r#"{ aqm = "pi2", limit = 60 }"#, ""),
+        (r#"{ aqm = "codel", limit = 60 }"#, ""),
+        (r#"{ aqm = "blue", limit = 60 }"#, ""),
+        (r#"{ aqm = "fred", limit = 60 }"#, ""),
+        (r#"{ aqm = "mark-front", limit = 60 }"#, ""),
+        (r#"{ discipline = "fq", limit = 60, aqm = { name = "codel" } }"#, changes),
+        (r#"{ discipline = "drr", limit = 60, aqm = { name = "pie" } }"#, ""),
+        (r#"{ discipline = "dualpi2", limit = 60 }"#, ""),
+        (r#"{ discipline = "tbf", rate = "2 Mbps", burst = "5 KB", queue = { aqm = "red", limit = 60 } }"#, ""),
+    ];
+    for (queue, more) in cases {
+        let scenario = scenario(queue, more);
+        let (run, table) = record(&scenario);
+        let outcomes = replay(&scenario.network, SEED, &table, None).unwrap();
+        assert_eq!(2, outcomes.len());
+        for (at, (name, outcome)) in outcomes.into_iter().enumerate() {
+            let (replayed, difference) = outcome;
+            assert_eq!(None, difference, "{queue}, {name}");
+            let of = |column| of_queues(&run, column)[at];
+            let expected = Replayed { arrivals: of("arrivals"), departures: of("departures"), marks: of("marks"), drops: of("drops") };
+            assert_eq!(expected, replayed, "{queue}, {name}");
+            assert!(replayed.arrivals > 500, "{queue}, {name}: {replayed:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
+    let [was, other] = ["0.1", "0.2"].map(|max_p| scenario(&format!(r#"{{ aqm = "ecn", limit = 60, max_p = {max_p} }}"#), ""));
+    let (_, table) = record(&was);
+    let first = |scenario: &Scenario, seed, table: &Table| -> Difference {
+        let outcomes = replay(&scenario.network, seed, table, Some("l")).unwrap();
+        outcomes[0].1.1.expect("something differs")
+    };
+    assert!(replay(&was.network, SEED, &table, Some("l")).unwrap()[0].1.1.is_none());
+    let by_seed = first(&was, SEED + 1, &table);
+    let by_law = first(&other, SEED, &table);
+    assert!(by_law.line > 100 && by_seed.line > 100, "{by_law:?}, {by_seed:?}");
+    // A decision that is written otherwise is found where it stands.
+    let mut forged = table.clone();
+    let place = |name: &str, table: &Table| table.columns.iter().position(|(known, _)| known == name).unwrap();
+    let (acts, causes, packets) = (place("act", &forged), place("cause", &forged), place("packet", &forged));
+    let Column::Name { index, .. } = &forged.columns[acts].1 else { panic!("names") };
+    let row = index.iter().position(|&act| act == QueueAct::Mark as u32).unwrap();
+    let Column::Index(numbers) = &forged.columns[packets].1 else { panic!("numbers") };
+    let packet = numbers[row];
+    let Column::Name { index, .. } = &mut forged.columns[causes].1 else { panic!("names") };
+    index[row] = QueueCause::Forced as u32;
+    let difference = first(&was, SEED, &forged);
+    let (recorded, replayed) = (difference.recorded.unwrap(), difference.replayed);
+    assert_eq!((packet, QueueCause::Forced), (recorded.packet, recorded.cause));
+    assert_eq!(None, replayed.filter(|replayed| replayed.packet == packet && replayed.cause == QueueCause::Forced));
+    assert!(recorded.to_string().contains(&format!("packet {packet} (1500 bytes, ce) is marked, forced")), "{recorded}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told() {
+    let sound = scenario(r#"{ aqm = "red", limit = 60 }"#, "");
+    let (_, table) = record(&sound);
+    let other = |queue: &str| replay(&scenario(queue, "").network, SEED, &table, None).err();
+    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), other(r#"{ kernel = "red" }"#));
+    assert_eq!(Some(Unplayable::NoQueue("m".to_owned())), replay(&sound.network, SEED, &table, Some("m")).err());
+    let mut short = table.clone();
+    short.columns.remove(0);
+    assert_eq!(Some(Unplayable::Column("time_ps")), replay(&sound.network, SEED, &short, None).err());
+}

@@ -1,0 +1,53 @@
+"""`ecnlab replay`: what came to queues, put through the same queues again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ecnlab.cli import DISAGREES, options
+
+if TYPE_CHECKING:
+    from ecnlab.replays import Replayed
+
+
+@click.command()
+@click.argument("result", metavar="RESULT_DIR", type=click.Path(path_type=Path))
+@click.option("--seed", metavar="N", help="Replay this one seed (default: all of them).")
+@click.option("--seeds", metavar="N|A..B|A,B,C", help="Replay the seeds 1 to N, A to B, or those named (default: all of them).")
+@click.option("--queue", metavar="NAME", help="Replay this one queue, by its link's name (default: all of them).")
+@options.aqms
+@options.as_json
+@options.quiet
+def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None, aqms: Sequence[str], as_json: bool, quiet: bool) -> None:
+    """Put what came to queues through the same queues again, and compare every decision.
+
+    RESULT_DIR is a results folder of `ecnlab run FILE --set record.arrivals=true --out RESULT_DIR`, on any tier. The first decision that
+    is another is told for each queue, and the exit code is then 1.
+    """
+    from ecnlab import replays
+    from ecnlab.cli import output
+
+    chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1")
+    found = replays.replay(result, seeds=chosen, queue=queue, aqms=aqms)
+    output.warn(found.warnings, str(result))
+    if as_json:
+        output.say_json(found.json())
+    elif not quiet:
+        for one in found.queues:
+            click.echo(_told(one))
+    if not found.agrees:
+        click.get_current_context().exit(DISAGREES)
+
+
+def _told(one: Replayed) -> str:
+    counts = f"{one.arrivals} arrivals, {one.departures} departures, {one.marks} marks, {one.drops} drops"
+    if one.difference is None:
+        return f"seed {one.seed}  {one.queue}  every decision is the same: {counts}"
+    other = one.difference
+    then, now = (text or "nothing" for text in (other.recorded, other.replayed))
+    where = f"differs at {other.time_s:.9f} s, line {other.line}, after {counts}"
+    return f"seed {one.seed}  {one.queue}  {where}\n  then: {then}\n  now:  {now}"

@@ -1,0 +1,155 @@
+"""Replay: what was recorded at queues is put through the same queues again, and each decision is compared with that of then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecnlab import _core, scenarios
+from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
+from ecnlab.jobs import aqm_error
+from ecnlab.results import Result, open_result
+
+if TYPE_CHECKING:
+    from ecnlab.aqm import Aqm
+
+TABLE = "arrivals"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first decision that was another.
+
+    Attributes
+    ----------
+    line : int
+        Which line of the queue's record it is, from 0.
+    time_s : float
+        When it was, in s.
+    recorded, replayed : str or None
+        What the queue did then and what it does now; None if nothing.
+    """
+
+    line: int
+    time_s: float
+    recorded: str | None
+    replayed: str | None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A queue of one seed that was replayed.
+
+    Attributes
+    ----------
+    seed : int
+        Whose record it is.
+    queue : str
+        The queue's name, which is its link's.
+    arrivals, departures, marks, drops : int
+        How many of each were the same, in packets.
+    difference : Difference or None
+        The first decision that was another; None if every one was the same.
+    """
+
+    seed: int
+    queue: str
+    arrivals: int
+    departures: int
+    marks: int
+    drops: int
+    difference: Difference | None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay has found.
+
+    Attributes
+    ----------
+    queues : tuple of Replayed
+        Each queue of each seed.
+    warnings : tuple of Problem
+        Why decisions may be others although the scenario is the same.
+    """
+
+    queues: tuple[Replayed, ...]
+    warnings: tuple[Problem, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every decision was the same."""
+        return all(one.difference is None for one in self.queues)
+
+    def json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        warnings = [vars(warning) for warning in self.warnings]
+        return {"agrees": self.agrees, "queues": [asdict(one) for one in self.queues], "warnings": warnings}
+
+
+def replay(
+    result: Result | str | Path,
+    *,
+    seeds: Iterable[int] | None = None,
+    queue: str | None = None,
+    aqms: Iterable[type[Aqm] | str] = (),
+) -> Replay:
+    """Put what a result recorded at its queues through the same queues again.
+
+    Parameters
+    ----------
+    result : Result, str or Path
+        A result, or its folder, that was recorded with `record.arrivals = true`, on any tier.
+    seeds : iterable of int, optional
+        The seeds to replay; all of them unless given.
+    queue : str, optional
+        The one queue to replay, by its link's name; all of them unless given.
+    aqms : iterable of classes, optional
+        The AQMs of your own that the scenario names: subclasses of `Aqm`, or texts as "my_aqm.py:MyAqm".
+
+    Raises
+    ------
+    ResultsError
+        The arrivals were not recorded, or a queue is a kernel's, whose law is not known here.
+    UnknownName
+        A queue or a seed that is not there.
+    ScenarioError
+        The scenario names an AQM that was not given.
+    AqmError
+        An AQM of your own raised.
+    """
+    found = open_result(result) if isinstance(result, (str, Path)) else result
+    if queue is not None and queue not in found.queue_names:
+        raise UnknownName("queue", queue, found.queue_names)
+    wanted = found.seeds if seeds is None else list(seeds)
+    if not wanted:
+        raise UsageError("seeds: there is none to replay")
+    scenario = scenarios.scenario(found.header["parameters"], aqms=aqms)
+    queues = tuple(one for seed in wanted for one in _of_seed(found, scenario, seed, queue))
+    return Replay(queues, tuple(_doubts(found, scenario)))
+
+
+def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str | None) -> list[Replayed]:
+    if not result.only(seed).has(TABLE):
+        raise ResultsError(f"{result.name}: seed {seed} has no record of what came to its queues; run it with --set record.arrivals=true")
+    table = result.table_of(seed, TABLE)
+    try:
+        told = _core.replay(scenario._core, seed, table, queue)
+    except _core.AqmFailure as error:
+        raise aqm_error(error) from error.__cause__
+    except ValueError as error:
+        raise ResultsError(f"{result.name}: {error}") from None
+    return [Replayed(seed, name, *counts, None if other is None else Difference(*other)) for name, counts, other in told]
+
+
+def _doubts(result: Result, scenario: scenarios.Scenario) -> Iterable[Problem]:
+    """What has changed since the result was made."""
+    if result.header["build"] != _core.BUILD:
+        message = f"the result is of the engine {result.header['build']}, and this one is {_core.BUILD}: a law may have changed since"
+        yield Problem("engine", None, message)
+    known = dict(result.header["aqms"])
+    for name, digest in scenario.aqm_digests.items():
+        if known.get(name) != digest:
+            yield Problem("aqms", None, f"the source of {name} is another than that of the result")

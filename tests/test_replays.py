@@ -1,0 +1,106 @@
+"""Replay: every decision again, the first that is another, and what cannot be replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import ecnlab as lab
+from ecnlab.errors import ResultsError, ScenarioError, UnknownName
+from helpers import EXAMPLES, SMALL, Outcome
+
+THRESHOLD = f"{EXAMPLES / 'threshold.py'}:Threshold"
+RECORDED = {"record.arrivals": True}
+
+
+def small(queue: str, **more: Any) -> lab.Scenario:
+    text = SMALL.replace('{ aqm = "ecn", limit = 60, min_th = 5, max_th = 15, max_p = 0.5 }', queue)
+    return lab.scenarios.read(text, RECORDED, **more)
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        '{ aqm = "ecn", limit = 60, min_th = 5, max_th = 15 }',
+        '{ aqm = "pi2", limit = 60 }',
+        '{ discipline = "fq", limit = 60 }',
+        '{ discipline = "dualpi2", limit = 60 }',
+    ],
+)
+def test_every_decision_is_made_again(queue: str) -> None:
+    result = lab.run(small(queue), [1, 2])
+    found = lab.replay(result)
+    assert found.agrees
+    assert [(one.seed, one.queue) for one in found.queues] == [(1, "bottleneck"), (2, "bottleneck")]
+    assert found.queues[0].arrivals > 100
+
+
+def test_an_aqm_of_one_s_own_is_replayed_too() -> None:
+    scenario = small('{ aqm = "Threshold", limit = 60, most = 8 }', aqms=[THRESHOLD])
+    result = lab.run(scenario, [1])
+    (one,) = lab.replay(result, aqms=[THRESHOLD]).queues
+    assert one.difference is None
+    assert one.marks > 0
+    with pytest.raises(ScenarioError, match="Threshold"):
+        lab.replay(result)
+
+
+def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision() -> None:
+    calls = iter(range(10_000_000))
+
+    class Counting(lab.Aqm):
+        """Marks by how often it was asked since the process began."""
+
+        busy: ClassVar[dict[str, float]] = {}
+
+        def on_arrival(self, arrival: Any) -> Any:
+            return lab.mark() if next(calls) % 97 == 50 else lab.PASS
+
+    result = lab.run(small('{ aqm = "Counting", limit = 60 }', aqms=[Counting]), [1])
+    (one,) = lab.replay(result, aqms=[Counting]).queues
+    assert one.difference is not None
+    assert one.difference.time_s > 0
+    assert one.difference.recorded != one.difference.replayed
+
+
+def test_what_cannot_be_replayed_is_refused(small_result: lab.Result) -> None:
+    with pytest.raises(ResultsError, match=r"run it with --set record\.arrivals=true"):
+        lab.replay(small_result)
+    with pytest.raises(UnknownName, match="bottleneck"):
+        lab.replay(small_result, queue="bottleneck2")
+    result = lab.run(small('{ aqm = "ecn", limit = 60 }'), [1])
+    with pytest.raises(UnknownName, match="seed"):
+        lab.replay(result, seeds=[9])
+
+
+def test_the_simulator_refuses_a_queue_of_a_kernel() -> None:
+    scenario = small('{ kernel = "red", limit = 60000, ecn = true }')
+    with pytest.raises(ScenarioError, match=r"link\.bottleneck\.queue\.kernel: the simulator has no kernel: run it --on boxed"):
+        lab.run(scenario, [1])
+
+
+def test_the_command_says_what_is_the_same_and_leaves_with_one_at_a_difference(
+    command: Callable[..., Outcome], small_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    assert command("run", small_file, "--set", "record.arrivals=true", "--seeds", 2, "--out", folder, "--quiet").code == 0
+    told = command("replay", folder, "--seed", 2)
+    assert told.code == 0
+    assert "seed 2  bottleneck  every decision is the same: " in told.out
+    header = folder / "run.json"
+    changed = header.read_text().replace('"max_p": 0.5', '"max_p": 0.25')
+    assert changed != header.read_text()
+    header.write_text(changed)
+    told = command("replay", folder, "--json")
+    assert told.code == 1
+    found = json.loads(told.out)
+    assert not found["agrees"]
+    assert {1, 2} == {one["seed"] for one in found["queues"]}
+    assert "differs at" in command("replay", folder, "--queue", "bottleneck").out
+    refused = command("replay", folder, "--queue", "b")
+    assert refused.code == 2
+    assert "bottleneck" in refused.err
