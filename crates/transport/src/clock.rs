@@ -136,7 +136,7 @@ impl HostClock {
     }
 
     /// When the clock has counted so many ticks.
-    fn at(&self, ticks: u64) -> Time {
+    pub fn at(&self, ticks: u64) -> Time {
         Time::from_picos((ticks * self.tick.picos()).saturating_sub(self.phase.picos()))
     }
 }

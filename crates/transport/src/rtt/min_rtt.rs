@@ -13,16 +13,15 @@ use crate::clock::HostClock;
 
 /// For how long a sample counts (ip-sysctl tcp_min_rtt_wlen).
 const WINDOW: Span = Span::from_secs(300);
+const QUARTER: Span = Span::from_secs(75);
 
-/// One cache line: every acknowledgement asks.
+/// What every acknowledgement reads stands first.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C)]
 pub struct MinRtt {
+    /// The third best: nothing is done about a sample above it as long as the best one is recent.
+    third: u64,
     best: [Sample; 3],
-    /// [`WINDOW`] in ticks.
-    window: u64,
-    /// For so long after the best one nothing is done about a sample above the third: it is not a quarter of the window in ticks.
-    calm: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +32,8 @@ struct Sample {
 }
 
 impl MinRtt {
-    pub fn new(clock: HostClock) -> MinRtt {
-        let window = clock.ticks_of(WINDOW);
-        let calm = clock.tick() * (window / 4).saturating_sub(1);
-        MinRtt { best: [Sample { at: Time::ZERO, rtt: u64::MAX }; 3], window, calm }
+    pub fn new() -> MinRtt {
+        MinRtt { third: u64::MAX, best: [Sample { at: Time::ZERO, rtt: u64::MAX }; 3] }
     }
 
     /// The smallest in whole microseconds; more than any before the first sample.
@@ -48,7 +45,9 @@ impl MinRtt {
     /// Takes a sample in microseconds; one below a microsecond counts as a tick.
     #[inline]
     pub fn sample(&mut self, rtt: u64, now: Time, clock: &HostClock) {
-        if rtt <= self.best[2].rtt || now.since(self.best[0].at) >= self.calm {
+        // What is this recent is less than a quarter of the window in ticks.
+        let recent = now.since(self.best[0].at) + clock.tick() * 2 < QUARTER;
+        if rtt <= self.third || !recent {
             self.take(rtt, now, clock);
         }
     }
@@ -57,7 +56,7 @@ impl MinRtt {
     fn take(&mut self, rtt: u64, now: Time, clock: &HostClock) {
         let rtt = if rtt == 0 { clock.tick().picos() / Span::from_micros(1).picos() } else { rtt };
         let new = Sample { at: now, rtt };
-        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > self.window;
+        let nothing_left = self.ticks_to(&new, &self.best[2], clock) > clock.ticks_of(WINDOW);
         match self.best.iter().position(|known| new.rtt <= known.rtt) {
             _ if nothing_left => self.best = [new; 3],
             Some(0) => self.best = [new; 3],
@@ -65,6 +64,7 @@ impl MinRtt {
             None => {}
         }
         self.age(new, clock);
+        self.third = self.best[2].rtt;
     }
 
     /// Ticks from one sample to another.
@@ -75,7 +75,7 @@ impl MinRtt {
     /// Samples that count no more make way, and later ones are kept in reserve.
     fn age(&mut self, new: Sample, clock: &HostClock) {
         let [best, second, third] = self.best.map(|known| clock.ticks(known.at));
-        let (since, window) = (clock.ticks(new.at) - best, self.window);
+        let (since, window) = (clock.ticks(new.at) - best, clock.ticks_of(WINDOW));
         if since > window {
             self.move_up(new);
             if self.ticks_to(&new, &self.best[0], clock) > window {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
-        let (clock, mut min) = (clock(), MinRtt::new(clock()));
+        let (clock, mut min) = (clock(), MinRtt::new());
         for (second, millis) in samples {
             min.sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
         }

@@ -35,7 +35,15 @@ pub struct Estimator {
 enum Arithmetic {
     Ticks(Ticks),
     Rfc6298 { srtt: u64, rttvar: u64 },
-    Linux(Box<Linux>),
+    Linux(Box<Samples>),
+}
+
+/// What each sample of a host of Linux goes into, of which every acknowledgement reads the first cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct Samples {
+    linux: Linux,
+    min_rtt: MinRtt,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +81,7 @@ impl Estimator {
             EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2 }),
             EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4 }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
+            EstimatorName::Linux => Arithmetic::Linux(Box::new(Samples { linux: Linux::default(), min_rtt: MinRtt::new() })),
         };
         Estimator { arithmetic, rto: settings.rto_initial, backoff: 1, clock }
     }
@@ -86,6 +94,18 @@ impl Estimator {
 
     pub fn clock_mut(&mut self) -> &mut HostClock {
         &mut self.clock
+    }
+
+    /// Where the smallest round-trip time is kept beside the estimate.
+    #[inline]
+    pub fn min_rtt(&self) -> Option<&MinRtt> {
+        if let Arithmetic::Linux(samples) = &self.arithmetic { Some(&samples.min_rtt) } else { None }
+    }
+
+    /// The same to take a sample, with the host's clock.
+    #[inline]
+    pub fn min_rtt_mut(&mut self) -> Option<(&mut MinRtt, &HostClock)> {
+        if let Arithmetic::Linux(samples) = &mut self.arithmetic { Some((&mut samples.min_rtt, &self.clock)) } else { None }
     }
 
     /// Takes the sample of a segment that was sent at `sent` and acknowledged now, at this `point` of the sequence space.
@@ -111,8 +131,8 @@ impl Estimator {
                 }
                 Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
             }
-            Arithmetic::Linux(linux) => {
-                let rto = linux.sample(clock.micros(now) - clock.micros(sent), una, high, settings.rto_min);
+            Arithmetic::Linux(samples) => {
+                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, settings.rto_min);
                 settings.tick * clock.ticks_of(rto)
             }
         };
@@ -120,19 +140,19 @@ impl Estimator {
 
     /// The same of a round-trip time in microseconds of the host's clock.
     pub fn sample_micros(&mut self, rtt: u64, now: Time, point: Point, settings: &Settings) {
-        let Arithmetic::Linux(linux) = &mut self.arithmetic else {
+        let Arithmetic::Linux(samples) = &mut self.arithmetic else {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.sample(Time::from_picos(sent), now, point, settings);
         };
-        let rto = linux.sample(rtt, point.una, point.high, settings.rto_min);
+        let rto = samples.linux.sample(rtt, point.una, point.high, settings.rto_min);
         self.rto = settings.tick * self.clock.ticks_of(rto);
     }
 
     /// So many smoothed round-trip times in whole microseconds, after the first sample.
     #[inline]
     pub fn round_trips_micros(&self, trips: u64, settings: &Settings) -> Option<u64> {
-        if let Arithmetic::Linux(linux) = &self.arithmetic {
-            let eighths = linux.smoothed_eighths();
+        if let Arithmetic::Linux(samples) = &self.arithmetic {
+            let eighths = samples.linux.smoothed_eighths();
             return (eighths > 0).then_some(eighths * trips / 8);
         }
         self.smoothed(settings).map(|srtt| (srtt * trips).picos() / Span::from_micros(1).picos())
@@ -143,7 +163,7 @@ impl Estimator {
         let picos = match &self.arithmetic {
             Arithmetic::Ticks(ticks) => (ticks.srtt >> 3) as u64 * settings.tick.picos(),
             Arithmetic::Rfc6298 { srtt, .. } => *srtt,
-            Arithmetic::Linux(linux) => Span::from_micros(linux.smoothed_eighths()).picos() / 8,
+            Arithmetic::Linux(samples) => Span::from_micros(samples.linux.smoothed_eighths()).picos() / 8,
         };
         (picos > 0).then(|| Span::from_picos(picos))
     }

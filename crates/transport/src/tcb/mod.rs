@@ -50,7 +50,7 @@ use crate::plan::Plan;
 use crate::response::Response;
 use crate::rtt::{Estimator, MinRtt, Point};
 use crate::segment::{Ack, Segment};
-use crate::settings::{GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
+use crate::settings::{EstimatorName, GrowthBy, HystartName, RecoveryName, ResponseName, RttReport, Settings, TimerRestart};
 use crate::window::{Acked, CongestionControl, Control, HyStart, Window};
 
 /// Where a sender's segments go, and who is told of its window.
@@ -133,7 +133,7 @@ pub struct Tcb {
     resent: Option<u64>,
     /// The next segment is pushed, whatever is written.
     pushes: bool,
-    /// Where recovery takes samples by itself.
+    /// Where recovery takes samples by itself, and the estimate does not keep it.
     min_rtt: Option<Box<MinRtt>>,
     offer: Offer,
 }
@@ -169,7 +169,8 @@ impl Tcb {
             usage: Usage::of(&settings),
             resent: None,
             pushes: false,
-            min_rtt: (settings.recovery == RecoveryName::Rack).then(|| Box::new(MinRtt::new(clock))),
+            min_rtt: (settings.recovery == RecoveryName::Rack && settings.estimator != EstimatorName::Linux)
+                .then(|| Box::new(MinRtt::new())),
             room: u64::MAX,
             offer: Offer::default(),
             settings,

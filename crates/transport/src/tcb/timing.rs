@@ -3,6 +3,7 @@
 use ecnlab_units::{Span, Time};
 
 use super::{Output, Tcb};
+use crate::rtt::MinRtt;
 use crate::segment::Ack;
 
 const MICROS_IN_A_MILLI: u64 = 1000;
@@ -61,7 +62,7 @@ impl Tcb {
 
     /// The smallest round-trip time in whole microseconds; more than any before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
-        self.min_rtt.as_ref().map_or(u64::MAX, |min_rtt| min_rtt.micros())
+        self.estimator.min_rtt().or(self.min_rtt.as_deref()).map_or(u64::MAX, MinRtt::micros)
     }
 
     /// Takes a round-trip time into the estimate and the smallest one. The back-off ends.
@@ -82,9 +83,12 @@ impl Tcb {
 
     #[inline]
     fn take_smallest(&mut self, latest: u64, delayed: bool, now: Time) {
-        if let Some(min_rtt) = &mut self.min_rtt
-            && (!delayed || latest <= min_rtt.micros())
-        {
+        if delayed && latest > self.min_rtt_micros() {
+            return;
+        }
+        if let Some((min_rtt, clock)) = self.estimator.min_rtt_mut() {
+            min_rtt.sample(latest, now, clock);
+        } else if let Some(min_rtt) = &mut self.min_rtt {
             min_rtt.sample(latest, now, self.estimator.clock());
         }
     }

@@ -16,6 +16,7 @@ use crate::window::Window;
 
 /// What is known of the window's use.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub struct Usage {
     /// The window was what limited the sender in this window.
     limited: bool,

@@ -34,15 +34,17 @@ const MOST_RISE: u64 = 16_000;
 const MOST_CARD_DELAY: f64 = 1_000.0;
 const LARGE_SEGMENTS: f64 = 4.0 * 65_536.0;
 
+/// What every sample reads stands first.
+#[repr(C, align(64))]
 pub struct TrainDelay {
-    clock: HostClock,
-    paced: bool,
-    /// Bytes in a full segment.
-    payload: f64,
     /// Smallest round-trip time since the start or the last timeout.
     base: u64,
     found: bool,
+    paced: bool,
+    /// Bytes in a full segment.
+    payload: f64,
     round: Round,
+    clock: HostClock,
 }
 
 /// A round, in which a window is acknowledged.

@@ -60,9 +60,6 @@ impl Constants {
 pub struct WholeCubic {
     credit: Credit,
     state: State,
-    /// [`HOLDS`] in whole ticks, and a second rounded up to them.
-    holds: u64,
-    second: u64,
     clock: HostClock,
     constants: Constants,
 }
@@ -70,17 +67,21 @@ pub struct WholeCubic {
 /// What a timeout forgets. Times are in ticks; zero is none of a window.
 #[repr(C)]
 struct State {
-    /// When the epoch began; [`NOT_YET`] after a cut.
-    began: u64,
     /// Smallest round-trip time in microseconds; [`NOT_YET`] before the first.
     base: u64,
+    /// From when on round-trip times count.
+    counts_from: Time,
     /// Segments that Reno's window has not yet grown for.
     for_reno: u64,
-    /// The window that the count was last computed for, and when.
+    /// The window that the count was last computed for, and until when it holds for that.
     computed_for: u64,
-    computed_at: u64,
+    holds_until: Time,
     /// How many segments are acknowledged for one more.
     count: u64,
+    /// When the count was last computed.
+    computed_at: u64,
+    /// When the epoch began; [`NOT_YET`] after a cut.
+    began: u64,
     w_max: u64,
     k: u64,
     origin: u64,
@@ -90,15 +91,17 @@ struct State {
 
 const NOT_YET: u64 = u64::MAX;
 
-impl Default for State {
-    fn default() -> State {
+impl State {
+    fn new(clock: &HostClock) -> State {
         State {
-            began: NOT_YET,
             base: NOT_YET,
+            counts_from: Time::ZERO,
             for_reno: 0,
             computed_for: 0,
-            computed_at: 0,
+            holds_until: hold_ends(0, clock),
             count: 0,
+            computed_at: 0,
+            began: NOT_YET,
             w_max: 0,
             k: 0,
             origin: 0,
@@ -109,23 +112,16 @@ impl Default for State {
 
 impl WholeCubic {
     pub fn new(settings: &Settings, clock: HostClock) -> WholeCubic {
-        WholeCubic {
-            credit: Credit::default(),
-            state: State::default(),
-            holds: HOLDS.picos() / clock.tick().picos(),
-            second: clock.ticks_of(Span::from_secs(1)),
-            clock,
-            constants: Constants::of(settings),
-        }
+        WholeCubic { credit: Credit::default(), state: State::new(&clock), clock, constants: Constants::of(settings) }
     }
 
     /// Settles how many segments are acknowledged for one more.
     #[inline]
-    fn settle_count(&mut self, cwnd: u64, segments: u64, now: u64) {
+    fn settle_count(&mut self, cwnd: u64, segments: u64, now: Time) {
         let state = &mut self.state;
         state.for_reno += segments;
-        if state.computed_for != cwnd || now - state.computed_at > self.holds {
-            self.compute_count(cwnd, segments, now);
+        if state.computed_for != cwnd || now >= state.holds_until {
+            self.compute_count(cwnd, segments, self.clock.ticks(now));
         }
     }
 
@@ -133,7 +129,7 @@ impl WholeCubic {
     fn compute_count(&mut self, cwnd: u64, segments: u64, now: u64) {
         let state = &mut self.state;
         if state.began == NOT_YET || now != state.computed_at {
-            (state.computed_for, state.computed_at) = (cwnd, now);
+            (state.computed_for, state.computed_at, state.holds_until) = (cwnd, now, hold_ends(now, &self.clock));
             let began = self.epoch(cwnd, segments, now);
             self.follow_curve(cwnd, now - began);
         }
@@ -149,11 +145,18 @@ impl WholeCubic {
         if state.began != NOT_YET {
             return state.began;
         }
-        state.began = now;
+        self.begin(now);
+        let state = &mut self.state;
         (state.for_reno, state.w_reno) = (segments, cwnd);
         state.origin = state.w_max.max(cwnd);
         state.k = cube_root((1 << CURVE_SHIFT) / self.constants.c * (state.origin - cwnd));
         now
+    }
+
+    /// An epoch began at this tick; in its first second round-trip times do not count.
+    fn begin(&mut self, began: u64) {
+        self.state.began = began;
+        self.state.counts_from = self.clock.at(began + self.clock.ticks_of(Span::from_secs(1)));
     }
 
     fn follow_curve(&mut self, cwnd: u64, since: u64) {
@@ -181,6 +184,11 @@ impl WholeCubic {
     }
 }
 
+/// When a count that was computed at this tick holds no more.
+fn hold_ends(computed_at: u64, clock: &HostClock) -> Time {
+    clock.at(computed_at + HOLDS.picos() / clock.tick().picos() + 1)
+}
+
 /// A span in 1/1024 s, rounded down: a second is 2^12 5^12 ps.
 fn on_time_grid(span: Span) -> u64 {
     const STEP: u64 = Span::from_secs(1).picos() / GRID;
@@ -204,7 +212,7 @@ impl CongestionControl for WholeCubic {
     fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         let left = slow_start(window, acked.segments);
         if left > 0 {
-            self.settle_count(window.cwnd as u64, left, self.clock.ticks(acked.now));
+            self.settle_count(window.cwnd as u64, left, acked.now);
             self.credit.avoid(window, self.state.count, left);
         }
     }
@@ -220,7 +228,7 @@ impl CongestionControl for WholeCubic {
     #[inline]
     fn takes_sample(&mut self, rtt: u64, now: Time) -> bool {
         let state = &mut self.state;
-        if state.began != NOT_YET && self.clock.ticks(now) - state.began < self.second {
+        if now < state.counts_from {
             return false;
         }
         state.base = state.base.min(rtt);
@@ -231,20 +239,19 @@ impl CongestionControl for WholeCubic {
         let cwnd = before.cwnd as u64;
         let falls = self.constants.fast_convergence && cwnd < self.state.w_max;
         self.state.w_max = if falls { cwnd * (GRID + self.constants.beta) / (2 * GRID) } else { cwnd };
-        self.state.began = NOT_YET;
+        (self.state.began, self.state.counts_from) = (NOT_YET, Time::ZERO);
         self.credit.forget();
     }
 
     fn timed_out(&mut self, _high: u64, _now: Time) {
-        self.state = State::default();
+        self.state = State::new(&self.clock);
         self.credit.forget();
     }
 
     fn resumed(&mut self, now: Time, last_sent: Time) {
         let now = self.clock.ticks(now);
-        let began = &mut self.state.began;
-        if *began != NOT_YET {
-            *began = (*began + now - self.clock.ticks(last_sent)).min(now);
+        if self.state.began != NOT_YET {
+            self.begin((self.state.began + now - self.clock.ticks(last_sent)).min(now));
         }
     }
 }
