@@ -31,11 +31,13 @@ struct Sample {
     rtt: u64,
 }
 
-impl MinRtt {
-    pub fn new() -> MinRtt {
+impl Default for MinRtt {
+    fn default() -> MinRtt {
         MinRtt { third: u64::MAX, best: [Sample { at: Time::ZERO, rtt: u64::MAX }; 3] }
     }
+}
 
+impl MinRtt {
     /// The smallest in whole microseconds; more than any before the first sample.
     #[inline]
     pub fn micros(&self) -> u64 {
@@ -105,7 +107,7 @@ mod tests {
     }
 
     fn after(samples: impl IntoIterator<Item = (u64, u64)>) -> Option<Span> {
-        let (clock, mut min) = (clock(), MinRtt::new());
+        let (clock, mut min) = (clock(), MinRtt::default());
         for (second, millis) in samples {
             min.sample(1000 * millis, Time::ZERO + Span::from_secs(second), &clock);
         }

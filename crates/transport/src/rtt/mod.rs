@@ -39,7 +39,7 @@ enum Arithmetic {
 }
 
 /// What each sample of a host of Linux goes into, of which every acknowledgement reads the first cache line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 struct Samples {
     linux: Linux,
@@ -81,7 +81,7 @@ impl Estimator {
             EstimatorName::Ticks | EstimatorName::Linux20 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 2 }),
             EstimatorName::Linux22 => Arithmetic::Ticks(Ticks { srtt: 0, rttvar: 0, first: 4 }),
             EstimatorName::Rfc6298 => Arithmetic::Rfc6298 { srtt: 0, rttvar: 0 },
-            EstimatorName::Linux => Arithmetic::Linux(Box::new(Samples { linux: Linux::default(), min_rtt: MinRtt::new() })),
+            EstimatorName::Linux => Arithmetic::Linux(Box::default()),
         };
         Estimator { arithmetic, rto: settings.rto_initial, backoff: 1, clock }
     }

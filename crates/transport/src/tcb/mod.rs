@@ -169,8 +169,7 @@ impl Tcb {
             usage: Usage::of(&settings),
             resent: None,
             pushes: false,
-            min_rtt: (settings.recovery == RecoveryName::Rack && settings.estimator != EstimatorName::Linux)
-                .then(|| Box::new(MinRtt::new())),
+            min_rtt: (settings.recovery == RecoveryName::Rack && settings.estimator != EstimatorName::Linux).then(Box::default),
             room: u64::MAX,
             offer: Offer::default(),
             settings,
