@@ -191,3 +191,15 @@ def _until(true: Any) -> None:
     while not true():
         assert monotonic() < end
         sleep(0.02)
+
+
+def test_what_queues_decided_in_real_time_they_decide_again(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN.format(body="return ecnlab.mark() if self.random() < 0.05 else ecnlab.PASS"))
+    ours = ecnlab.scenario(_tree(record={"arrivals": True}), {"link.bottleneck.queue.max_p": 0.2})
+    link = {**TREE["link"][0], "queue": {"aqm": "Mine", "limit": 100}}
+    mine = ecnlab.scenario(_tree(record={"arrivals": True}, link=[link]), aqms=[f"{file}:Mine"])
+    for scenario, aqms in ((ours, []), (mine, [f"{file}:Mine"])):
+        found = ecnlab.replay(ecnlab.run(scenario.on(LIVE), seed=1), aqms=aqms)
+        assert found.agrees
+        assert found.queues[0].arrivals > 100

@@ -99,7 +99,9 @@ fn drive(network: &Network, options: &Options, packets: &[(Time, Foreign)]) -> R
     let mut simulation = Simulation::new(network, options, Off);
     let mut underway = BTreeMap::new();
     let mut settle = |simulation: &mut Simulation<Off>, entered: Option<u32>| {
-        entered.map(|ticket| *underway.entry(ticket).or_insert(0) += 1);
+        if let Some(ticket) = entered {
+            *underway.entry(ticket).or_insert(0) += 1;
+        }
         for happened in simulation.happened() {
             match happened {
                 Happened::Arrived { ticket, at, .. } | Happened::Lost { ticket, at } => {
