@@ -194,6 +194,12 @@ unsafe extern "C" fn if_nametoindex(name: *const c_char) -> c_uint {
     if found == 0 { unsafe { request.ifr_ifru.ifru_ifindex as c_uint } } else { 0 }
 }
 
+/// There is one thread: another one would be the machine's, and the kernel inside knows nothing of it.
+#[unsafe(no_mangle)]
+extern "C" fn pthread_create(_thread: c_long, _attributes: c_long, _begin: c_long, _argument: c_long) -> c_int {
+    libc::EAGAIN
+}
+
 /// What has no function of its own in libc.
 #[unsafe(no_mangle)]
 extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {

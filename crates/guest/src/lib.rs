@@ -2,7 +2,8 @@
 //!
 //! The kernel loads this library, calls [`ecnlab_box`] with a function that does system calls, and powers off when it returns. The
 //! functions of libc that would speak to the machine outside speak to the kernel inside instead (`calls`), so everything here is
-//! ordinary Rust. What there is of the machine is one folder, the job's, which the kernel has as its root:
+//! ordinary Rust. The kernel has no file of the machine's: the program itself reads its job and writes what came of it, past the kernel
+//! (`outside`), in the folder that the environment names:
 //!
 //! ```text
 //!     job.json          what is to be done (job.rs)
@@ -14,11 +15,11 @@
 
 mod calls;
 mod job;
+mod outside;
 mod prepare;
 mod result;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe};
 
 use ecnlab_router::drive::Pace;
@@ -26,9 +27,13 @@ use ecnlab_router::run::{Capture, Refused, RunOptions, kernel, run};
 use serde_json::Value as Json;
 
 use self::job::Job;
+use self::outside::File;
 
-const RESULT: &str = "/result.json";
-const CAPTURE: &str = "/capture.pcapng";
+/// Names the folder.
+const FOLDER: &str = "ECNLAB_BOX_JOB";
+const JOB: &str = "job.json";
+const RESULT: &str = "result.json";
+const CAPTURE: &str = "capture.pcapng";
 /// The router comes before the kernel's own threads, and its waits end on time to the nanosecond.
 const PRIORITY: i32 = 10;
 /// A line to standard output for so many parts of the run.
@@ -46,16 +51,16 @@ pub unsafe extern "C" fn ecnlab_box(call: calls::Call) {
     let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::machine().and_then(|()| work())));
     match done {
         Ok(Ok(())) => {}
-        Ok(Err(why)) => println!("box: {why}"),
-        Err(_) => println!("box: the program has failed, a fault of ecnlab"),
+        Ok(Err(why)) => outside::tell(&format!("box: {why}")),
+        Err(_) => outside::tell("box: the program has failed, a fault of ecnlab"),
     }
 }
 
 /// Does the job of the folder.
 fn work() -> io::Result<()> {
-    let Job { scenario, seed, family, budget, capture } = Job::read(&fs::read_to_string("/job.json")?)?;
+    let Job { scenario, seed, family, budget, capture } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
     let capture = match capture {
-        Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(CAPTURE)?)) }),
+        Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(&path(CAPTURE)?)?)) }),
         None => None,
     };
     let options = RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority: Some(PRIORITY), budget, capture };
@@ -64,7 +69,7 @@ fn work() -> io::Result<()> {
     let ended = run(&scenario, options, &mut |over| {
         if over >= next {
             next = over + every;
-            println!("box: at {over}");
+            outside::tell(&format!("box: at {over}"));
         }
         false
     });
@@ -80,7 +85,17 @@ fn work() -> io::Result<()> {
 
 /// Writes the result whole: under another name, and then under its own.
 fn write(result: &Json) -> io::Result<()> {
-    let partial = format!("{RESULT}.partial");
-    serde_json::to_writer(BufWriter::new(File::create(&partial)?), result)?;
-    fs::rename(&partial, RESULT)
+    let place = path(RESULT)?;
+    let partial = format!("{place}.partial");
+    let mut out = BufWriter::new(File::create(&partial)?);
+    serde_json::to_writer(&mut out, result)?;
+    out.flush()?;
+    drop(out);
+    outside::rename(&partial, &place)
+}
+
+/// A file of the job's.
+fn path(name: &str) -> io::Result<String> {
+    let folder = std::env::var(FOLDER).map_err(|_| io::Error::other(format!("{FOLDER} does not say where the job is")))?;
+    Ok(format!("{folder}/{name}"))
 }

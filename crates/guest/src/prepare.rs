@@ -20,6 +20,7 @@ const SETTINGS: &[(&str, &str)] = &[
 
 pub fn machine() -> io::Result<()> {
     for (kind, at) in MOUNTS {
+        fs::create_dir_all(at)?;
         mount(kind, at).map_err(|why| io::Error::new(why.kind(), format!("{at}: {why}")))?;
     }
     for (name, value) in SETTINGS {

@@ -1,8 +1,8 @@
 """A box at work: one process of this machine for one job, of which nothing is left behind.
 
-The kernel sees one folder of this machine, the job's, as its root. Its process is pinned to a core of its own, ends with ours however that
-ends (`PR_SET_PDEATHSIG`, which the kernel asks for itself), and writes nowhere but into that folder, which goes with it; the folder of a
-process that was killed goes when the next box starts.
+The kernel sees no file of this machine; the program in it reads the job in a folder and writes there what came of it. Its process is pinned
+to a core of its own, and ends with ours however that ends (`PR_SET_PDEATHSIG`, which the kernel asks for itself). The folder goes with it;
+that of a process that was killed goes when the next box starts.
 """
 
 from __future__ import annotations
@@ -94,16 +94,13 @@ class Machine:
         return [
             str(self.box.program),
             f"mem={self.memory_mb}M",
+            "umid=box",
             "time-travel=inf-cpu",
             "time-travel-start=0",
             f"seed={seed}",
             f"box={PROGRAM}",
-            f"hostfs={folder}",
-            "root=/dev/root",
-            "rootfstype=hostfs",
-            "rootflags=/",
-            "rw",
-            f"uml_dir={folder / 'kernel'}",
+            "rdinit=/root",  # the first process is the program, and there is no root to be mounted for another one
+            "uml_dir=kernel/",
             "con=null",
             "con0=null,fd:1",
             "ssl=null",
@@ -120,14 +117,18 @@ class Machine:
 
     def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> tuple[float, str]:
         """Start the kernel and stay until it has ended; gives its processor time and what it said last. Raises Stopped, Crashed."""
-        for name in ("proc", "sys", "dev"):
-            (folder / name).mkdir()
         said: deque[str] = deque(maxlen=_LINES)
         begin = monotonic()
         with subprocess.Popen(
             self.command(folder, seed),
             cwd=folder,
-            env={"HOME": str(folder), "PATH": os.defpath, "TMPDIR": str(self._memory_folder(folder)), "LC_ALL": "C"},
+            env={
+                "ECNLAB_BOX_JOB": str(folder),
+                "HOME": str(folder),
+                "PATH": os.defpath,
+                "TMPDIR": str(self._memory_folder(folder)),
+                "LC_ALL": "C",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
