@@ -31,11 +31,10 @@ pub struct Connections {
     groups: Vec<Vec<Connection>>,
 }
 
-/// The connection of a seat: a new one takes the place of the one before.
+/// The connection of a seat: what each side has sent. A new one takes the place of the one before, on each side when it sends: the side
+/// that is called still hears of the one before until then.
 #[derive(Clone, Debug, Default)]
 struct Connection {
-    ports: (u16, u16),
-    /// What each side has sent.
     sides: [Sent; 2],
 }
 
@@ -44,14 +43,16 @@ struct Connection {
 pub struct Heard {
     /// The round trip that it ends, if it ends one.
     pub rtt: Option<Span>,
-    /// It echoes a mark, the first time since all was acknowledged that was sent before the last such time: who answers marks once a window
-    /// answers now.
+    /// It echoes a mark, the first time since more was acknowledged than was sent before the last such time: who answers marks once a
+    /// window answers now.
     pub echoes: bool,
 }
 
 /// What a side has sent, and what came back of it.
 #[derive(Clone, Debug, Default)]
 struct Sent {
+    /// The near one and the far one.
+    ports: (u16, u16),
     /// The sequence number behind all that was sent.
     next: Option<u32>,
     /// Clocks that wait for their echo, oldest first.
@@ -80,24 +81,22 @@ fn precedes(a: u32, b: u32) -> bool {
 impl Connections {
     /// A packet comes from a host into the network; whether it brings data that was sent before.
     pub fn entered(&mut self, seat: Seat, side: Side, tcp: &Tcp, payload: u32, now: Time) -> bool {
-        let connection = self.at(seat);
         let ports = if side == Side::Near { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
-        if connection.ports != ports {
+        let sent = &mut self.at(seat).sides[side as usize];
+        if sent.ports != ports {
             // What is known of the path outlives the connection.
-            let smallest = connection.sides.each_ref().map(|sent| sent.smallest);
-            *connection = Connection { ports, sides: smallest.map(|smallest| Sent { smallest, ..Sent::default() }) };
+            *sent = Sent { ports, smallest: sent.smallest, ..Sent::default() };
         }
-        connection.sides[side as usize].send(tcp, payload, now)
+        sent.send(tcp, payload, now)
     }
 
     /// A packet has come to the host at a side.
     pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) -> Heard {
-        let connection = self.at(seat);
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
-        if connection.ports != ports {
+        let sent = &mut self.at(seat).sides[side as usize];
+        if sent.ports != ports {
             return Heard::default();
         }
-        let sent = &mut connection.sides[side as usize];
         Heard { rtt: sent.hear(tcp, now), echoes: sent.hear_echo(tcp) }
     }
 
@@ -174,7 +173,7 @@ impl Sent {
 impl Sent {
     fn hear_echo(&mut self, tcp: &Tcp) -> bool {
         let is_echo = tcp.flags.ack() && tcp.flags.ece() && !tcp.flags.syn();
-        let is_new = is_echo && self.echoed.is_none_or(|echoed| !precedes(tcp.ack, echoed));
+        let is_new = is_echo && self.echoed.is_none_or(|echoed| precedes(echoed, tcp.ack));
         if is_new {
             self.echoed = self.next;
         }
@@ -265,6 +264,14 @@ mod tests {
     }
 
     #[test]
+    fn the_side_that_is_called_hears_of_the_connection_before_until_it_answers_the_next() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Far, &far(ACK, Some((7, 0))), 1000, ms(0));
+        connections.entered(SEAT, Side::Near, &Tcp { ports: (50_001, 80), ..near(1, SYN, Some((90, 0))) }, 0, ms(30));
+        assert_eq!(Some(Span::from_millis(40)), connections.left(SEAT, Side::Far, &near(1, ACK, Some((9, 7))), ms(40)).rtt);
+    }
+
+    #[test]
     fn an_echo_of_a_mark_is_news_once_a_window() {
         const ECE: u16 = 64;
         let mut connections = Connections::default();
@@ -273,8 +280,9 @@ mod tests {
         sends(&mut connections, 1);
         assert!(!hears(&mut connections, 1, SYN | ACK | ECE), "the handshake agrees on ECN");
         sends(&mut connections, 1001);
-        let found = [(501, ECE), (1001, ECE), (1501, 0), (2001, ECE)].map(|(ack, ece)| hears(&mut connections, ack, ACK | ece));
-        assert_eq!([true, false, false, true], found);
+        let found =
+            [(501, ECE), (1001, ECE), (2001, ECE), (2501, 0), (3001, ECE)].map(|(ack, ece)| hears(&mut connections, ack, ACK | ece));
+        assert_eq!([true, false, false, false, true], found);
     }
 
     #[test]

@@ -158,3 +158,12 @@ fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
     let Err(Refused::Asked(problems)) = run(&asked, options, &mut |_| false) else { panic!("it was not refused") };
     assert_eq!(["flows.old.tcp.profile"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>()[..]);
 }
+
+#[test]
+fn packets_that_ipv6_does_not_know_are_refused() {
+    let options =
+        RunOptions { seed: 1, kernel: kernel("live"), family: Family::V6, pace: Pace::Real, priority: None, budget: None, capture: None };
+    let asked = scenario("1 s", &flows("small", "tcp = { profile = \"linux\", packet_size = 1000 }"));
+    let Err(Refused::Asked(problems)) = run(&asked, options, &mut |_| false) else { panic!("it was not refused") };
+    assert_eq!(["flows.small.tcp.packet_size"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>()[..]);
+}

@@ -9,8 +9,9 @@ use crate::drive::With;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{CA_CWR, CA_LOSS, Socket};
 
-/// A connection and its two ends, the near one first.
-#[derive(Debug)]
+/// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
+/// have to hear of acknowledgements.
+#[derive(Debug, Default)]
 pub struct Connection {
     /// Of the near end.
     pub port: u16,
@@ -25,6 +26,8 @@ pub struct End {
     token: u64,
     interest: Option<Interest>,
     state: State,
+    /// The other end is of another connection by now.
+    is_left: bool,
     /// What it has still to write; all that it was ever asked to.
     left: u64,
     asked: u64,
@@ -65,11 +68,15 @@ impl End {
         Ok(())
     }
 
-    /// The far end has accepted with this socket.
-    pub fn is_accepted(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
+    /// A far end that has accepted with this socket.
+    pub fn accepted(socket: Socket, token: u64, poller: &Poller) -> io::Result<End> {
         poller.add(&socket, token, Interest::Read)?;
-        (self.socket, self.token, self.interest, self.state) = (Some(socket), token, Some(Interest::Read), State::Open);
-        Ok(())
+        Ok(End { socket: Some(socket), token, interest: Some(Interest::Read), state: State::Open, ..End::default() })
+    }
+
+    /// The other end is of another connection from now on: what this one still reads is nobody's.
+    pub fn is_left(&mut self) {
+        self.is_left = true;
     }
 
     /// Whether the kernel has given up to connect.
@@ -128,7 +135,7 @@ impl End {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.has_all) else { return Ok(true) };
         match socket.discard(at_most) {
             Ok(Some(0)) => self.has_all = true,
-            Ok(Some(bytes)) => from.into_iter().for_each(|flow| with.tell(flow, Told::Delivered { bytes })),
+            Ok(Some(bytes)) => from.filter(|_| !self.is_left).into_iter().for_each(|flow| with.tell(flow, Told::Delivered { bytes })),
             Ok(None) => {}
             Err(why) => return self.breaks(&why),
         }

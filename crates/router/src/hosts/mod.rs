@@ -107,10 +107,19 @@ struct Group {
 struct Place {
     connection: Option<Connection>,
     sender: Option<Sender>,
-    /// How many connections there have been: their descriptors' tokens are of one of them.
-    number: u32,
+    /// How many ends there have been on either side: their descriptors' tokens are of one of them.
+    numbers: [u32; 2],
     /// Connections of a seat leave from one port after another.
     last_port: u16,
+}
+
+impl Place {
+    /// The token of a new end.
+    fn token(&mut self, seat: Seat, side: Side) -> u64 {
+        let number = &mut self.numbers[side as usize];
+        *number = number.wrapping_add(1);
+        Whom::End { seat, side, number: *number }.token()
+    }
 }
 
 /// Whom a token is of: the listener of a group, or an end of the connection with this number at a seat.
@@ -188,15 +197,15 @@ impl Hosts {
         let (family, group) = (self.family, &mut self.groups[seat.group as usize]);
         let tcp = group.settings.tcp.as_ref().expect("the group carries its data by TCP");
         let place = place(&mut group.seats, seat);
-        place.connection = None;
-        place.number = place.number.wrapping_add(1);
         let socket = Socket::stream(family == Family::V6)?;
         setup::set_options(&socket, tcp)?;
         place.last_port = setup::bind_next(&socket, family.address(seat, Side::Near), place.last_port)?;
         socket.connect(SocketAddr::new(family.address(seat, Side::Far), PORT))?;
-        let token = Whom::End { seat, side: Side::Near, number: place.number }.token();
-        near.connects(socket, token, with.poller)?;
-        place.connection = Some(Connection { port: place.last_port, ends: [near, End::default()] });
+        near.connects(socket, place.token(seat, Side::Near), with.poller)?;
+        let connection = place.connection.get_or_insert_default();
+        connection.port = place.last_port;
+        connection.ends[Side::Near as usize] = near;
+        connection.ends[Side::Far as usize].is_left();
         Ok(())
     }
 
@@ -215,7 +224,7 @@ impl Hosts {
         let place = place(&mut group.seats, seat);
         if place.sender.is_none() {
             place.last_port = place.last_port.max(setup::FIRST_PORT);
-            let token = Whom::End { seat, side: Side::Near, number: place.number }.token();
+            let token = place.token(seat, Side::Near);
             place.sender = Some(Sender::new(flow, family, seat, place.last_port, datagrams, (with.poller, token))?);
         }
         place.sender.as_mut().expect("it is there now").send(demand, with.poller)
@@ -235,12 +244,12 @@ impl Hosts {
         let Some((socket, from)) = listener.accept()? else { return Ok(()) };
         let seat = address::seat(from.ip()).map(|(seat, _)| seat).filter(|seat| seat.group == group);
         let Some((seat, place)) = seat.and_then(|seat| Some((seat, seats.get_mut(seat.number as usize)?))) else { return Ok(()) };
-        let token = Whom::End { seat, side: Side::Far, number: place.number }.token();
         // What comes from another port is of a connection that is forgotten.
-        match place.connection.as_mut().filter(|connection| connection.port == from.port()) {
-            Some(connection) => connection.ends[Side::Far as usize].is_accepted(socket, token, with.poller),
-            None => Ok(()),
+        if place.connection.as_ref().is_some_and(|connection| connection.port == from.port()) {
+            let far = End::accepted(socket, place.token(seat, Side::Far), with.poller)?;
+            place.connection.as_mut().expect("it is there").ends[Side::Far as usize] = far;
         }
+        Ok(())
     }
 
     fn take_datagrams(&mut self, group: u32, with: &mut With) -> io::Result<()> {
@@ -359,7 +368,10 @@ impl Ends for Hosts {
             Whom::Listener(group) => self.accept(group, with),
             Whom::End { seat, side, number } => {
                 // What is ready of a connection that is forgotten is nobody's news.
-                let place = self.groups[seat.group as usize].seats.get_mut(seat.number as usize).filter(|place| place.number == number);
+                let place = self.groups[seat.group as usize]
+                    .seats
+                    .get_mut(seat.number as usize)
+                    .filter(|place| place.numbers[side as usize] == number);
                 match place {
                     None => Ok(()),
                     Some(Place { sender: Some(sender), .. }) => sender.ready(with.poller),

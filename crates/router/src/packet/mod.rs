@@ -96,10 +96,10 @@ impl View {
         }
     }
 
-    /// Whether it carries data of an application, or opens a connection.
+    /// Whether it carries data of an application, opens a connection or closes its direction of one.
     pub fn carries(&self) -> bool {
         match self.upper {
-            Upper::Tcp(tcp) => self.payload > 0 || (tcp.flags.syn() && !tcp.flags.ack()),
+            Upper::Tcp(tcp) => self.payload > 0 || tcp.flags.fin() || (tcp.flags.syn() && !tcp.flags.ack()),
             _ => true,
         }
     }

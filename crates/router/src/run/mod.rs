@@ -92,6 +92,7 @@ const SMALLEST_BUDGET: Span = Span::from_micros(100);
 /// See [`Refused`].
 pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Outcome, Refused> {
     let settings = map(scenario, &options.kernel).map_err(Refused::Asked)?;
+    refuse_small(scenario, &settings, options.family)?;
     let recording = scenario.record.recording();
     let end = Time::ZERO + scenario.duration;
     let recorder = || Recorder::new(recording, end);
@@ -114,6 +115,18 @@ pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Out
             finished(run, probe.recorder, about)
         }
     }
+}
+
+/// A device of IPv6 takes no less than 1280 bytes, so that smaller packets would not be what the scenario says.
+fn refuse_small(scenario: &Scenario, settings: &[HostSettings], family: Family) -> Result<(), Refused> {
+    let is_small = |host: &HostSettings| family == Family::V6 && host.tcp.is_some() && host.mtu < hosts::SMALLEST_MTU_V6;
+    let small = scenario.groups.iter().zip(settings).filter(|(_, host)| is_small(host));
+    let refusal = |(name, host): (&String, &HostSettings)| {
+        let message = format!("{} bytes: IPv6 has at least {} bytes: give that, or run it over IPv4", host.mtu, hosts::SMALLEST_MTU_V6);
+        Problem::new(&format!("flows.{name}.tcp.packet_size"), message)
+    };
+    let problems: Vec<_> = small.map(refusal).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Refused::Asked(problems)) }
 }
 
 fn finished(run: Run, recorder: Recorder, about: About) -> Result<Outcome, Refused> {
