@@ -131,3 +131,20 @@ def test_figures_and_seeds_of_a_study_are_chosen(command: Command, tmp_path: Pat
     assert (done.code, done.out) == (0, "")
     drawn = {path.stem for path in (tmp_path / "s" / "figures").glob("*.svg")}
     assert drawn == {"figure-5.25", "figure-5.28"}
+
+
+def test_study_join_puts_reports_beside_each_other(command: Command, tmp_path: Path) -> None:
+    for number in (1, 2):
+        done = command("study", "run", "rfc2884", "--kernel-hosts", "--claim", "R4", "--seed", number, "--out", f"seed-{number}", "--quiet")
+        assert done.code == 0, done.err
+    done = command("study", "join", "seed-1", "seed-2", "--out", "both.csv", "--json")
+    told = json.loads(done.out)
+    assert (told["study"], told["header"][4:]) == ("rfc2884", [f"sim with kernels' hosts, seeds {number}" for number in (1, 2)])
+    assert (tmp_path / "both.csv").read_text().startswith("claim,statement,holds if,published,")
+    assert "max_p 0.5 over max_p 0.02" in command("study", "join", "seed-1").out
+    assert (command("study", "join", "nowhere").code, command("study", "join", "seed-1", "--out", "x.txt").code) == (2, 2)
+
+
+def test_the_hosts_of_kernels_are_refused_where_a_study_has_none(command: Command) -> None:
+    done = command("study", "run", "aecn", "--kernel-hosts", "--demo")
+    assert (done.code, "has no scenarios of its own" in done.err) == (2, True)

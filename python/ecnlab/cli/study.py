@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ecnlab.cli import DISAGREES, catalog, options
-from ecnlab.errors import UsageError
+from ecnlab.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.studies.runner import Outcome
@@ -70,6 +70,11 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
 @_figures
 @_claims
 @options.on
+@click.option(
+    "--kernel-hosts",
+    is_flag=True,
+    help="Simulate the scenarios that run on tiers with real kernels, so that results differ by the tier alone.",
+)
 @options.lateness
 @options.threads
 @options.cluster
@@ -86,6 +91,7 @@ def run(
     figures: Sequence[str],
     claims: Sequence[str],
     on: str | None,
+    kernel_hosts: bool,
     lateness: str | None,
     threads: int | None,
     cluster: str | None,
@@ -117,11 +123,12 @@ def run(
     with options.opened(store) as kept:
         outcome = runner.run_study(
             chosen,
-            out or Path(f"study-{name}" if tier is None or tier.name == "sim" else f"study-{name}-{tier.name}"),
+            out or _folder(name, None if tier is None else tier.name, kernel_hosts=kernel_hosts),
             chosen_seeds,
             numbers,
             claims,
             on=tier or "sim",
+            kernel_hosts=kernel_hosts,
             store=kept,
             workers=workers,
             processes=threads,
@@ -129,6 +136,42 @@ def run(
         )
     _tell(name, outcome, as_json=as_json, quiet=quiet)
     sys.exit(DISAGREES if outcome.failures else 0)
+
+
+@study.command()
+@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPORT...")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there: FILE.csv, or FILE.md.")
+@options.as_json
+def join(reports: Sequence[Path], out: Path | None, as_json: bool) -> None:
+    """Join reports of one study, for example of its tiers, in one table.
+
+    Each REPORT is a folder that `ecnlab study run` has written. The table has a row for each statement, with what was published and what
+    each report has of it: mean, interval, and whether the statement is supported.
+    """
+    from ecnlab import atomic
+    from ecnlab.cli import output
+    from ecnlab.cli.table import Table
+    from ecnlab.studies import joined
+
+    if out is not None and out.suffix not in (".csv", ".md"):
+        raise UsageError(f"--out {out}: a table is written as .csv or .md")
+    table = joined.join(reports)
+    if out is not None:
+        text = table.as_csv() if out.suffix == ".csv" else table.as_markdown()
+        try:
+            atomic.write_atomically(out, text.encode())
+        except OSError as error:
+            raise ResultsError(f"cannot write {out}: {error.strerror or error}") from None
+    if as_json:
+        output.say_json({"study": table.study, "header": table.header, "rows": table.rows})
+    elif out is None:
+        output.say_tables([Table(table.study, table.header, table.rows, ("claim", "statement", "holds if"))])
+
+
+def _folder(name: str, tier: str | None, *, kernel_hosts: bool) -> Path:
+    """Where a report goes unless the user says where."""
+    told = f"-{tier}" if tier not in (None, "sim") else "-kernel-hosts" if kernel_hosts else ""
+    return Path(f"study-{name}{told}")
 
 
 def _tell(name: str, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:

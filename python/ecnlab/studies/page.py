@@ -78,9 +78,9 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
     half = "" if told["half_width"] is None else f" ± {told['half_width']:.{digits}f}"
     return [
         claim["id"],
-        _cell(claim["sentence"]),
+        cell(claim["sentence"]),
         f"{supported} of {len(claim['statements'])} supported",
-        f"{_cell(told['statement'])}: {_cell(told['range'])}{unit}",
+        f"{cell(told['statement'])}: {cell(told['range'])}{unit}",
         "" if told["published"] is None else f"{told['published']:g}{unit}",
         "" if told["ours"] is None else f"{told['ours']:.{digits}f}{half}{unit}",
         "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}",
@@ -88,7 +88,8 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A cell of a table as Markdown has it."""
     return text.replace("|", "\\|")
 
 

@@ -59,12 +59,13 @@ class Planned:
 class Plan:
     """The runs that needs ask for, on a tier. Needs that want the same of the same scenario share one place.
 
-    `rewritten` says how a scenario is written for that tier.
+    `rewritten` says how a scenario is written for it, if otherwise than in the study.
     """
 
     def __init__(self, needs: Iterable[Need], seeds: Sequence[int], tier: Tier = SIMULATOR, rewritten: Rewriting | None = None) -> None:
         self.seeds = seeds
         self.tier = tier
+        self.is_rewritten = rewritten is not None
         self._rewritten = rewritten or (lambda tree: tree)
         self._read: dict[str, tuple[Scenario, Mapping[str, Any]]] = {}
         self._wanted: dict[Place, Wanted] = {}

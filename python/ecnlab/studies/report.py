@@ -60,10 +60,10 @@ def render(study: Study, made: Made) -> str:
     shown = {drawn.item.stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
     full, in_full = len(made.plan.seeds) >= made.seeds_in_full, page.verdicts_in_full(study.name)
-    simulated = made.plan.tier == SIMULATOR
+    of_study = made.plan.tier == SIMULATOR and not made.plan.is_rewritten
     rows = [
         _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
-        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, simulated=simulated)}
+        | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, of_study=of_study)}
         for decision in made.decisions
     ]
     return environment.get_template("report.html.j2").render(
@@ -71,7 +71,7 @@ def render(study: Study, made: Made) -> str:
         version=_core.VERSION,
         build=_core.BUILD,
         made=made,
-        tier="" if simulated else tiers.titled(tiers.told(made.plan.tier)),
+        hosts="" if of_study else _hosts(made.plan),
         full=full,
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
@@ -81,6 +81,13 @@ def render(study: Study, made: Made) -> str:
         runs=[_run(planned, made.fingerprints) for planned in scenarios],
         settings=_settings(scenarios),
     )
+
+
+def _hosts(plan: Plan) -> str:
+    """What hosts are, where they are not the study's own."""
+    if plan.tier == SIMULATOR:
+        return "Hosts are simulated, and those to which kernels are set on other tiers."
+    return f"Hosts are real kernels: {tiers.titled(tiers.told(plan.tier))}."
 
 
 class _Claims:

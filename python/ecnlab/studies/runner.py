@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from ecnlab import _core, tiers
-from ecnlab.errors import Interrupted
+from ecnlab.errors import Interrupted, UsageError
 from ecnlab.jobs import Failure
 from ecnlab.progress import Progress
 from ecnlab.results import Result
@@ -58,17 +58,25 @@ class Outcome:
 
 
 def choose(
-    study: Study, seeds: Sequence[int], numbers: Sequence[str] = (), claims: Sequence[str] = (), on: str | Tier = SIMULATOR
+    study: Study,
+    seeds: Sequence[int],
+    numbers: Sequence[str] = (),
+    claims: Sequence[str] = (),
+    on: str | Tier = SIMULATOR,
+    *,
+    kernel_hosts: bool = False,
 ) -> Chosen:
-    """The items and claims of these names, or all if none is named, on a tier. Raises UnknownName, TierError.
+    """The items and claims of these names, or all if none is named, on a tier. Raises UnknownName, UsageError, TierError.
 
-    Where items alone are named, the claims that their runs decide come with them.
+    Where items alone are named, the claims that their runs decide come with them. `kernel_hosts` is as for `run_study`.
     """
+    if kernel_hosts and study.on_kernels is None:
+        raise UsageError(f"the study {study.name} has no scenarios of its own for hosts that are kernels: leave out kernel_hosts")
     whole = not numbers and not claims
     items = study.choose(numbers) if numbers or whole else []
     asked = study.choose_claims(claims) if claims or whole else []
     tier = tiers.chosen(on)
-    plan = Plan(_needs(items, asked), seeds, tier, None if tier == SIMULATOR else study.on_kernels)
+    plan = Plan(_needs(items, asked), seeds, tier, study.on_kernels if kernel_hosts or tier != SIMULATOR else None)
     if numbers and not claims:
         asked = [claim for claim in study.claims if plan.meets(claim.needs())]
         plan.add(_needs((), asked))
@@ -83,6 +91,7 @@ def run_study(
     claims: Sequence[str] = (),
     *,
     on: str | Tier = SIMULATOR,
+    kernel_hosts: bool = False,
     store: Store | str | Path | None = None,
     workers: Workers | None = None,
     processes: int | None = None,
@@ -98,6 +107,9 @@ def run_study(
         The figures and tables, and the claims, that are wanted; all if none is named.
     on : str or Tier, optional
         What the scenarios run on; arguments as for `ecnlab.run`.
+    kernel_hosts : bool
+        Simulate the scenarios that run on tiers with real kernels, whose hosts are the nearest to the paper's that a kernel can be set to.
+        What then differs between tiers is the tier alone.
     store : Store, str or Path, optional
         Where runs are kept and taken from; in memory only unless given.
     workers : Threads or Cluster, optional
@@ -111,6 +123,8 @@ def run_study(
     ------
     UnknownName
         A figure or a claim that the study has not, or a tier that there is not.
+    UsageError
+        `kernel_hosts` for a study whose hosts are the same on all tiers.
     ScenarioError, TierError
         The tier cannot do what the study asks, of which `.problems` has all, or cannot be used on this machine; nothing was run.
     ResultsError
@@ -118,7 +132,7 @@ def run_study(
     Interrupted
         Ctrl-C; runs that have finished are in the store.
     """
-    chosen = choose(study, seeds, numbers, claims, on)
+    chosen = choose(study, seeds, numbers, claims, on, kernel_hosts=kernel_hosts)
     report_folder.prepare(out, study)
     results, failures = chosen.plan.run(store, workers, progress=progress)
     try:
@@ -165,8 +179,8 @@ def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
 def _command(chosen: Chosen, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
     """The command that makes the report again."""
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
-    tier = chosen.plan.tier
-    where = [] if tier == SIMULATOR else ["--on", tier.name]
+    plan = chosen.plan
+    where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.tier == SIMULATOR else ["--on", plan.tier.name]
     return " ".join(["ecnlab study run", quote(chosen.study.name), *where, "--seeds", listed_seeds(seeds), *options])
 
 
@@ -177,6 +191,7 @@ def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
         "engine": _core.VERSION,
         "build": _core.BUILD,
         "tier": tiers.told(chosen.plan.tier),
+        "kernel_hosts": chosen.plan.is_rewritten,
         "seeds": list(chosen.plan.seeds),
         "claims": [verdicts.plain(decision, in_full) for decision in decisions],
     }

@@ -75,17 +75,18 @@ def wanted(weighed: Weighed) -> str:
 
 
 def explained(
-    decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int, simulated: bool = True
+    decision: Decision, in_full: Mapping[str, Verdict], *, full: bool, seeds_in_full: int, of_study: bool = True
 ) -> tuple[str, str]:
     """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
 
     Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run has as many seeds. Where this run's
-    verdict is another, the words say so. They are of simulated hosts; `simulated` is whether those of this run are.
+    verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether
+    those of this run are.
     """
     known = in_full.get(decision.claim.id, decision.verdict)
     why = "" if known.stands else decision.claim.why
-    if not simulated:
-        return f"In the simulator, with {seeds_in_full} seeds: {known}.", why
+    if not of_study:
+        return f"With the study's own hosts, simulated, and {seeds_in_full} seeds: {known}.", why
     if known != decision.verdict:
         return f"With {seeds_in_full} seeds: {known}.", why
     return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")

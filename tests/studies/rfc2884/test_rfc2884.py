@@ -4,10 +4,12 @@ from typing import Any
 import pytest
 
 import ecnlab
+from ecnlab import _core
 from ecnlab.runner import Request, run_all
 from ecnlab.studies.claims import Change, decide
 from ecnlab.studies.model import Need
 from ecnlab.studies.rfc2884 import STUDY, published, testbed
+from ecnlab.studies.rfc2884.kernels import KERNEL_HOSTS, on_kernels
 from ecnlab.studies.rfc2884.testbed import LOADS, MAX_PS, WITH, WITHOUT
 
 # Short enough for a test: transfers of 20 MB do not end, transactions do.
@@ -134,7 +136,7 @@ def test_the_user_s_throughput_is_the_file_by_its_time() -> None:
     seconds = result.values("transaction_mean_s", group=WITH)[0]
     assert seconds > 1
     found = testbed.user_throughput(need, WITH).values(lambda _: result)
-    assert found == {1: pytest.approx(8 * 20_000_000 / seconds)}
+    assert found == {1: pytest.approx(8 * 200_000 / seconds)}
 
 
 def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened: Mapping[Need, ecnlab.Result]) -> None:
@@ -144,3 +146,35 @@ def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened:
     assert all(0 <= share <= 1 for share in shares.values())
     none = testbed.share(need, ("drops_lost",), ("drops_lost",), [{"queue": testbed.SHAPER}]).values(shortened.__getitem__)
     assert set(none.values()) == {0.0}
+
+
+@pytest.mark.parametrize("hosts", list(testbed.HOSTS))
+def test_hosts_of_kernels_are_what_one_can_be_set_to(hosts: str) -> None:
+    for need in (testbed.bulk(10, 0.1, hosts), testbed.transactions(5, 10, 0.1, hosts)):
+        chosen = ecnlab.scenario(on_kernels(need.scenario))
+        assert chosen.warnings == []
+        assert _core.refusals(chosen._core, "boxed", ["reno"]) == []
+
+
+def test_on_kernels_networks_and_queues_stay_and_files_and_runs_are_shorter() -> None:
+    for need, seconds in (
+        (testbed.bulk(2, 0.1), 140),
+        (testbed.bulk(10, 0.5), 820),
+        (testbed.halves(0.1), 120),
+        (testbed.transactions(5, 2, 0.1), 200),
+    ):
+        there = ecnlab.scenario(on_kernels(need.scenario))
+        here = ecnlab.scenario(need.scenario)
+        assert (there.resolved["link"], there.measure_from_s) == (here.resolved["link"], here.measure_from_s)
+        assert there.duration_s == seconds
+    files = _groups(Need(on_kernels(testbed.bulk(5, 0.1).scenario)))
+    assert {files[name]["app"]["bytes"] for name in (WITH, WITHOUT)} == {4_000_000}
+    assert files[WITH]["tcp"]["ecn"] is True
+    assert files["congesting"]["app"]["kind"] == "bulk"
+
+
+def test_every_scenario_of_the_study_can_be_written_for_kernels() -> None:
+    needs = {id(need): need for item in STUDY.items for need in item.needs.values()}
+    for need in needs.values():
+        on_kernels(need.scenario)
+    assert set(KERNEL_HOSTS) == set(testbed.HOSTS)

@@ -6,6 +6,7 @@ from ecnlab.studies import TITLES
 from ecnlab.studies.model import Study
 from ecnlab.studies.rfc2884 import fairness, transfers
 from ecnlab.studies.rfc2884.claims import CLAIMS
+from ecnlab.studies.rfc2884.kernels import on_kernels
 
 STUDY = Study(
     name="rfc2884",
@@ -18,4 +19,5 @@ STUDY = Study(
     ),
     items=[*fairness.ITEMS, *transfers.ITEMS],
     claims=CLAIMS,
+    on_kernels=on_kernels,
 )

@@ -39,19 +39,19 @@ Place = Mapping[str, str]
 _CURVES = ((WITH, WITHOUT), tuple(HOSTS), tuple(f"{level} congestion" for level in LOADS), tuple(f"{kb} KB" for kb in RESPONSES_KB))
 PALETTE = Palette(dashes={name: dash for names in _CURVES for name, dash in zip(names, ("-", "--", "-."), strict=False)})
 
-_FILE_BYTES = 20_000_000
-_START_S = 20
+FILE_MB = 20
+START_S = 20
+FAIRNESS_S = 200
 _TRANSACTIONS_S = 180
-_FAIRNESS_S = 200
 # By congesting flows: until when the slowest of 20 MB is through.
-_BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
+BULK_S: Mapping[int, int] = {2: 600, 5: 1000, 10: 2000}
 
 
 @cache
 def bulk(load: int, max_p: float, hosts: str = "Reno") -> Need:
     """20 MB with ECN and 20 MB without it beside `load` congesting flows (section 5.2)."""
-    app = {"kind": "file", "bytes": "20 MB"}
-    return Need(_tree(f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOSTS[hosts], app, _BULK_S[load]))
+    app = {"kind": "file", "bytes": f"{FILE_MB} MB"}
+    return Need(_tree(f"20 MB, {hosts}, {load} congesting flows, max_p {max_p:g}", load, max_p, HOSTS[hosts], app, BULK_S[load]))
 
 
 @cache
@@ -59,22 +59,22 @@ def transactions(response_kb: int, load: int, max_p: float, hosts: str = "Reno")
     """Requests and responses, one connection each, with ECN and without it beside `load` congesting flows (section 5.3)."""
     app = {"kind": "exchange", "request": "1 KB", "response": f"{response_kb} KB"}
     title = f"{response_kb} KB, {hosts}, {load} congesting flows, max_p {max_p:g}"
-    return Need(_tree(title, load, max_p, HOSTS[hosts], app, _START_S + _TRANSACTIONS_S))
+    return Need(_tree(title, load, max_p, HOSTS[hosts], app, START_S + _TRANSACTIONS_S))
 
 
 @cache
 def fairness(max_p: float, *, background_ecn: bool) -> Need:
     """Endless transfers: two in the background, all with ECN or all without it, and the two competing ones (section 5.1)."""
     title = f"fairness, background {WITH if background_ecn else WITHOUT}, max_p {max_p:g}"
-    return Need(_tree(title, LOADS["low"], max_p, HOSTS["Reno"], "bulk", _START_S + _FAIRNESS_S, background_ecn=background_ecn))
+    return Need(_tree(title, LOADS["low"], max_p, HOSTS["Reno"], "bulk", START_S + FAIRNESS_S, background_ecn=background_ecn))
 
 
 @cache
 def halves(max_p: float) -> Need:
     """As many endless transfers with ECN as without it, one of each in the background and one of each from 20 s on (section 5.1)."""
     background = [_group(BACKGROUND[name], "c", HOSTS["Reno"], "bulk", ecn=ecn) for name, _, ecn in _COMPETING]
-    competing = [_group(name, to, HOSTS["Reno"], "bulk", ecn=ecn, start=f"{_START_S} s") for name, to, ecn in _COMPETING]
-    return Need(_scenario(f"two flows of each kind, max_p {max_p:g}", max_p, [*background, *competing], _START_S + _FAIRNESS_S))
+    competing = [_group(name, to, HOSTS["Reno"], "bulk", ecn=ecn, start=f"{START_S} s") for name, to, ecn in _COMPETING]
+    return Need(_scenario(f"two flows of each kind, max_p {max_p:g}", max_p, [*background, *competing], START_S + FAIRNESS_S))
 
 
 def kind(name: str) -> list[Place]:
@@ -124,7 +124,13 @@ class _ThroughputOf:
         self._group = group
 
     def __call__(self, result: Result) -> list[float]:
-        return [8 * _FILE_BYTES / seconds for seconds in result.values("transaction_mean_s", group=self._group)]
+        bits = 8 * _file_bytes(result, self._group)
+        return [bits / seconds for seconds in result.values("transaction_mean_s", group=self._group)]
+
+
+def _file_bytes(result: Result, group: str) -> int:
+    """How long a group's file is: shorter where hosts are kernels."""
+    return next(int(flow["app"]["bytes"]) for flow in result.header["parameters"]["flows"] if flow["name"] == group)
 
 
 _COMPETING = ((WITH, "on", True), (WITHOUT, "off", False))
@@ -134,13 +140,13 @@ RED: Tree = {"aqm": "ecn", "limit": 100, "min_th": 5, "max_th": 25}
 
 def _tree(title: str, load: int, max_p: float, tcp: Tree, app: Tree | str, end_s: int, *, background_ecn: bool = False) -> Tree:
     background = _group(CONGESTING, "c", tcp, "bulk", ecn=background_ecn, count=load)
-    competing = [_group(name, to, tcp, app, ecn=ecn, start=f"{_START_S} s") for name, to, ecn in _COMPETING]
+    competing = [_group(name, to, tcp, app, ecn=ecn, start=f"{START_S} s") for name, to, ecn in _COMPETING]
     return _scenario(title, max_p, [background, *competing], end_s)
 
 
 def _scenario(title: str, max_p: float, flows: Sequence[Tree], end_s: int) -> Tree:
     network = {"shape": "rfc2884", "queue": {**RED, "max_p": max_p}}
-    return {"name": title, "duration": f"{end_s} s", "measure_from": f"{_START_S} s", "network": network, "flows": list(flows)}
+    return {"name": title, "duration": f"{end_s} s", "measure_from": f"{START_S} s", "network": network, "flows": list(flows)}
 
 
 def _group(name: str, to: str, tcp: Tree, app: Tree | str, *, ecn: bool, **rest: Any) -> Tree:
