@@ -214,7 +214,9 @@ def test_a_job_that_is_none_is_a_failure_with_what_was_said() -> None:
 def test_nothing_is_left_behind_of_a_process_that_was_killed(tmp_path: Path) -> None:
     text = "import json, ecnlab as lab; lab.run(lab.scenario(json.load(open('long.json'))).on('boxed'), seed=1)"
     (tmp_path / "long.json").write_text(json.dumps(scenario(duration_s=20_000).resolved))
-    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "box").symlink_to(kernels.home())
+    environment = os.environ | {"ECNLAB_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.Popen([sys.executable, "-c", text], env=environment, cwd=tmp_path)
     boxes: list[str] = []
     for _ in range(600):

@@ -32,6 +32,9 @@ READING = "ECNLAB_READING_SCRIPT"
 # Is told the seconds of the scenario that are over, and answers whether to stop.
 Watch = Callable[[float], bool]
 
+# The longest time that a parameter of a tier may be, in seconds: half a year, which the engine's picoseconds hold.
+MOST_S = 1.5e7
+
 # What nobody reads of an identity: the name, which stands before it, and digests.
 _UNSAID = ("name", "program")
 
@@ -157,6 +160,13 @@ def chosen_name(on: str) -> str:
     if on not in _HOMES:
         raise UnknownName("tier", on, _HOMES)
     return on
+
+
+def require_seconds(name: str, given: object) -> None:
+    """See that a tier's parameter is no time or one of some length, as the engine's times can say it. Raises UsageError."""
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is not None and not (number and 0 < given <= MOST_S):  # type: ignore[operator]
+        raise UsageError(f"{name}: {given!r} must be a number of seconds above 0 and at most {MOST_S:g}")
 
 
 def with_budget(tier: Tier, seconds: float) -> Tier:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
 from ecnlab.jobs import ENGINE, RECORDING, TRACE, FailedElsewhere, Failure
-from ecnlab.tiers import Ran, Watch
+from ecnlab.tiers import Ran, Watch, require_seconds
 from ecnlab.tiers.box import kernels, machine
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Boxed:
     ip : int
         The version of IP that the hosts speak, 4 or 6.
     limit_s : float or None
-        A run that takes longer than this, in seconds of this machine, is stopped and has failed.
+        A run that takes longer than this, in seconds of this machine, is stopped and has failed. One that does not go on for a minute and
+        ten times its duration is stopped in any case.
     """
 
     kernel: str | None = None
@@ -49,6 +50,7 @@ class Boxed:
     def __post_init__(self) -> None:
         if self.ip not in (4, 6) or isinstance(self.ip, bool):
             raise UsageError(f"ip: {self.ip!r} is no version of IP: give 4 or 6")
+        require_seconds("limit_s", self.limit_s)
 
     @property
     def name(self) -> str:
@@ -84,7 +86,8 @@ class Boxed:
         if tracing is not None:
             job["capture"] = {"links": tracing.links, "keep": tracing.keep}
         try:
-            with machine.Machine(self._box, limit_s=self.limit_s).run(job, seed, watch) as done:
+            box = machine.Machine(self._box, limit_s=self.limit_s, silence_s=machine.silence(scenario.duration_s))
+            with box.run(job, seed, watch) as done:
                 if refused := done.result.get("refused"):
                     raise _failed(scenario, seed, RECORDING, ScenarioError((Problem(*one) for one in refused), scenario.source))
                 if tracing is not None:

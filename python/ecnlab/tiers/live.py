@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.errors import EcnlabError, Problem, TierError, UsageError
 from ecnlab.jobs import FailedElsewhere, Failure, Finished, Job
-from ecnlab.tiers import Ran, Watch
+from ecnlab.tiers import Ran, Watch, require_seconds
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
@@ -55,9 +55,7 @@ class Live:
     def __post_init__(self) -> None:
         if self.ip not in (4, 6) or isinstance(self.ip, bool):
             raise UsageError(f"ip: {self.ip!r} is no version of IP: give 4 or 6")
-        budget = self.lateness_budget_s
-        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget > 0):
-            raise UsageError(f"lateness_budget_s: {budget!r} must be a number of seconds above 0")
+        require_seconds("lateness_budget_s", self.lateness_budget_s)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""A box at work: one process of this machine for one job, of which nothing is left behind.
+"""A box at work: one process of this machine for one job, which goes with it.
 
 The kernel sees no file of this machine; the program in it reads the job in a folder and writes there what came of it. Its process is pinned
 to a core of its own, and ends with ours however that ends (`PR_SET_PDEATHSIG`, which the kernel asks for itself). The folder goes with it;
@@ -7,23 +7,20 @@ that of a process that was killed goes when the next box starts.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ecnlab import atomic
 from ecnlab.errors import TierError
+from ecnlab.tiers.box import console, room
 from ecnlab.tiers.box.kernels import Box
 
 # The program in the box, which stands beside this file.
@@ -33,7 +30,12 @@ JOB, RESULT, CAPTURE = "job.json", "result.json", "capture.pcapng"
 MEMORY_MB = 192
 _PROGRESS = "box: at "
 _LINES = 40
-_TURNS = count()
+
+# How often limits and whoever watches are looked at while the box says nothing.
+_LOOK_EVERY_S = 1.0
+
+# A box tells its progress a hundred times in a run. One that tells none for so long, and so much for each second of the scenario, hangs.
+_SILENCE_S, _SILENCE_FOR_EACH_S = 60.0, 10.0
 
 # Is told the seconds of the scenario that are over, and answers whether to stop.
 Watch = Callable[[float], bool]
@@ -68,20 +70,23 @@ class Machine:
         What it takes as its memory, in MiB; it is this machine's memory only as far as it is used.
     limit_s : float or None
         After how much time of this machine it is stopped.
+    silence_s : float
+        After how much time of this machine without progress it is stopped.
     """
 
     box: Box
     memory_mb: int = MEMORY_MB
     limit_s: float | None = None
+    silence_s: float = _SILENCE_S
 
     @contextmanager
     def run(self, job: Mapping[str, Any], seed: int, watch: Watch | None = None) -> Iterator[Done]:
         """Do a job; its folder goes at the end of the context. `seed` is what the kernel draws from. Raises Stopped, Crashed, TierError."""
         if not PROGRAM.is_file():
             raise no_program()
-        with _folder() as folder:
+        with room.folder() as folder:
             (folder / JOB).write_text(json.dumps(job))
-            with _core() as core:
+            with room.core() as core:
                 cpu_s, said = self._boot(folder, seed, core, watch)
             try:
                 result = json.loads((folder / RESULT).read_bytes())
@@ -117,8 +122,6 @@ class Machine:
 
     def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> tuple[float, str]:
         """Start the kernel and stay until it has ended; gives its processor time and what it said last. Raises Stopped, Crashed."""
-        said: deque[str] = deque(maxlen=_LINES)
-        begin = monotonic()
         with subprocess.Popen(
             self.command(folder, seed),
             cwd=folder,
@@ -132,76 +135,50 @@ class Machine:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
         ) as process:
             assert process.stdout is not None
             try:
                 if core is not None:
                     os.sched_setaffinity(process.pid, {core})
-                for line in process.stdout:
-                    said.append(line.rstrip())
-                    over = _seconds(line)
-                    if over is not None and watch is not None and watch(over):
-                        raise Stopped
-                    if self.limit_s is not None and monotonic() - begin > self.limit_s:
-                        raise Crashed(f"the box has taken more than {self.limit_s:g} s and was stopped")
+                told = self._listen(process.stdout.fileno(), watch)
                 _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
             except BaseException:
                 process.kill()
                 raise
-        told = "\n".join(line for line in said if line and not line.startswith(_PROGRESS))
         if process.returncode:
             raise Crashed(f"the kernel in the box has ended with code {process.returncode}; it said last:\n{told}")
         return usage.ru_utime + usage.ru_stime, told
+
+    def _listen(self, descriptor: int, watch: Watch | None) -> str:
+        """Hear what the kernel says until it ends, and give the last of it. Raises Stopped if who watches asks, Crashed at a limit."""
+        said: deque[str] = deque(maxlen=_LINES)
+        begin = progress = monotonic()
+        over = 0.0
+        for line in console.lines(descriptor, _LOOK_EVERY_S):
+            now, told = monotonic(), None if line is None else _seconds(line)
+            if told is not None:
+                over, progress = told, now
+            elif line:
+                said.append(line)
+            if (line is None or told is not None) and watch is not None and watch(over):
+                raise Stopped
+            last = "\n".join(said) or "nothing"
+            if self.limit_s is not None and now - begin > self.limit_s:
+                raise Crashed(f"the box has taken more than {self.limit_s:g} s and was stopped at {over:g} s; it said last:\n{last}")
+            if now - progress > self.silence_s:
+                raise Crashed(f"the box has not gone on for {self.silence_s:g} s and was stopped at {over:g} s; it said last:\n{last}")
+        return "\n".join(said)
+
+
+def silence(duration_s: float) -> float:
+    """How long a box may say nothing in a run of this duration, in seconds of this machine."""
+    return _SILENCE_S + _SILENCE_FOR_EACH_S * duration_s
 
 
 def no_program() -> TierError:
     """The error that the program in the box is not there."""
     return TierError(f"{PROGRAM} is missing, the program in the box: `make setup` builds it, on Linux on x86-64")
-
-
-@contextmanager
-def _core() -> Iterator[int | None]:
-    """A core for a box, its own as long as there are enough, whichever process of the user's asks; one that is moved about is slower.
-
-    None where the system cannot pin a process.
-    """
-    if not hasattr(os, "sched_getaffinity"):
-        yield None
-        return
-    allowed = sorted(os.sched_getaffinity(0))
-    with ExitStack() as held:
-        for core in allowed:
-            lock = held.enter_context((_home() / f"core-{core}").open("w"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            yield core
-            return
-        yield allowed[next(_TURNS) % len(allowed)]
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder for a job, which goes with it; those of processes that were killed go as well."""
-    home = _home()
-    atomic.sweep(home)
-    folder = atomic.partial_path(home / "job")
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _home() -> Path:
-    """The user's folder for jobs."""
-    home = Path(tempfile.gettempdir()) / f"ecnlab-box-{os.getuid()}"
-    home.mkdir(mode=0o700, exist_ok=True)
-    return home
 
 
 def _seconds(line: str) -> float | None:
