@@ -28,6 +28,8 @@ class Bench:
     travels: bool = False
     lateness_budget_s: float | None = None
     drops: int = 0
+    broken: int = 0
+    ip: int = 4
 
     @property
     def name(self) -> str:
@@ -59,4 +61,5 @@ class Bench:
         late = self.late_s if not self.late_seeds or seed in self.late_seeds else 1e-6
         lateness = {"p50": late / 2, "p99": late, "p99.9": 2 * late, "max": 3 * late}
         budget = 1e-3 if self.lateness_budget_s is None else self.lateness_budget_s
-        return {"kernel": self.kernel, "lateness_s": lateness, "lateness_budget_s": budget, "device_drops": self.drops}
+        hosts = {"connections": {"broken": self.broken}}
+        return {"kernel": self.kernel, "lateness_s": lateness, "lateness_budget_s": budget, "device_drops": self.drops, **hosts}

@@ -14,6 +14,7 @@ from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate
 from ecnlab.errors import Problem, ResultsError, UnknownName, UsageError
 from ecnlab.store import Folder, Store, folder_path
 from ecnlab.tables import Columns, Part, SeedRecord, chosen, frame
+from ecnlab.tiers.flaws import flaws
 from ecnlab.units import unit_of
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class Result:
     @property
     def warnings(self) -> list[Problem]:
         """What the scenario says, or the runs and their folder show, that the user hardly meant; each message has the remedy."""
-        told = [*(Problem(**warning) for warning in self.header["warnings"]), *self._of_folder]
+        told = [*(Problem(**warning) for warning in self.header["warnings"]), *self._of_folder, *flaws(self.about)]
         return told + ([Problem("seeds", None, _ALIKE)] if self.alike else [])
 
     @cached_property

@@ -10,12 +10,15 @@ import ecnlab
 from bench_tier import MOST, Bench
 from ecnlab import store as stores
 from ecnlab import tiers
+from ecnlab.cli import options
 from ecnlab.cluster import Cluster
 from ecnlab.comparison.model import Changed
 from ecnlab.jobs import Failure, Job, attempt
 from ecnlab.runner import Request, run_all
 from ecnlab.studies import runner as studies
 from ecnlab.sweeps.plan import plan
+from ecnlab.tiers import lateness
+from ecnlab.tiers.flaws import flaws
 from helpers import Outcome
 from tiny_study import TINY
 
@@ -121,10 +124,10 @@ def test_a_run_whose_packets_were_lost_before_the_router_is_refused(small: ecnla
 
 
 def test_a_larger_budget_takes_a_late_run(small: ecnlab.Scenario) -> None:
-    late = tiers.with_budget(LATE, 0.02)
+    late = tiers.changed(LATE, lateness_budget_s=0.02)
     assert ecnlab.run(small, [1], on=late).seeds == [1]
     with pytest.raises(ecnlab.UsageError, match="sim is never late"):
-        tiers.with_budget(tiers.SIMULATOR, 0.02)
+        tiers.changed(tiers.SIMULATOR, lateness_budget_s=0.02)
 
 
 def test_runs_in_real_time_follow_one_another_unless_threads_are_named(small: ecnlab.Scenario) -> None:
@@ -183,3 +186,41 @@ def test_a_sweep_file_names_a_tier(command: Command, small_file: Path, tmp_path:
     file.write_text(file.read_text().replace("nowhere", "sim"))
     done = command("sweep", file, "--out", tmp_path / "s", "--store", tmp_path / "store", "--json")
     assert json.loads(done.out)["tier"] == {"name": "sim"}
+
+
+def test_a_tier_takes_other_parameters_and_names_those_that_it_has_not() -> None:
+    assert tiers.changed(Bench(), ip=6, kernel=None) == Bench(ip=6)
+    assert tiers.changed(tiers.SIMULATOR, ip=None) is tiers.SIMULATOR
+    with pytest.raises(ecnlab.UsageError, match=r"IP is for hosts of a kernel: sim has none(.|\n)*and these are on sim"):
+        tiers.changed(tiers.SIMULATOR, ip=6, kernel="6.1")
+
+
+def test_the_command_chooses_ip_and_kernel(command: Command, small_file: Path) -> None:
+    assert options.tier("live", "6", None, "1ms") == ecnlab.Live(ip=6, lateness_budget_s=0.001)
+    assert options.tier("boxed", "6", "6.1", None) == ecnlab.Boxed(ip=6, kernel="6.1")
+    assert options.tier(None, None, None, None) is None
+    for refused in (["run", small_file], ["sweep", small_file, "--vary", "flows.far.count=1,2"], ["compare", small_file]):
+        assert "choose it with --on boxed" in command(*refused, "--kernel", "6.1").err
+    assert "sim has none" in command("study", "run", "rfc2884", "--ip", "6").err
+
+
+def test_what_went_wrong_in_runs_that_are_kept_is_a_warning_with_its_seeds(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    result = ecnlab.run(small, [1, 2], on=Bench(broken=2), out=tmp_path / "r")
+    assert [warning.place for warning in result.warnings] == ["connections"]
+    assert result.warnings[0].message.startswith("4 connections broke")
+    assert result.warnings[0].message.endswith("(seeds 1,2)")
+    assert json.loads((tmp_path / "r" / "summary.json").read_text())["warnings"] == [vars(result.warnings[0])]
+    hosts = {"groups": [{"opening_host": {"receive_buffer_drops": 3}, "answering_host": {"receive_buffer_drops": 4}}, {}]}
+    told = flaws({3: {"packets": {"refused": 5}}, 4: hosts})
+    assert [(flaw.place, flaw.message[:10]) for flaw in told] == [("packets", "5 packets "), ("datagrams", "7 datagram")]
+    assert told[1].message.endswith("(seed 4)")
+
+
+def test_a_late_run_of_the_box_is_told_what_would_do_there() -> None:
+    late = {"lateness_s": dict.fromkeys(lateness.STEPS, 1.0), "lateness_budget_s": 0.1}
+    with pytest.raises(lateness.Late, match="--on boxed"):
+        lateness.require_in_time({**late, "time": "real"})
+    with pytest.raises(lateness.Late) as raised:
+        lateness.require_in_time({**late, "time": "virtual"})
+    assert "--on" not in str(raised.value)
+    assert "lower rate" in str(raised.value)

@@ -13,6 +13,7 @@ from ecnlab.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
+    from ecnlab.tiers import Tier
 
 
 @click.command()
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
 @options.on
-@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -42,8 +42,7 @@ def compare(
     seeds: str | None,
     quantities: Sequence[str],
     everything: bool,
-    on: str | None,
-    lateness: str | None,
+    on: Tier | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -66,7 +65,7 @@ def compare(
             other,
             aqms=aqms,
             seeds=chosen,
-            on=options.tier(on, lateness),
+            on=on,
             quantities=quantities,
             store=store,
             workers=options.workers(threads, cluster),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -34,19 +35,35 @@ store = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
+_TIER = (
+    click.option(
+        "--on",
+        metavar="TIER",
+        help="What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel "
+        "in virtual time).",
+    ),
+    click.option("--ip", type=click.Choice(["4", "6"]), help="The version of IP of the hosts, on live and boxed: 4 (default) or 6."),
+    click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab box list`, on boxed (default: the newest 6.1)."),
+    click.option(
+        "--lateness-budget",
+        "lateness",
+        metavar="TIME",
+        help="Refuse a run on live whose departures are later at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest "
+        "link).",
+    ),
+)
 
-on = click.option(
-    "--on",
-    metavar="TIER",
-    help="What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel in "
-    "virtual time).",
-)
-lateness = click.option(
-    "--lateness-budget",
-    "lateness",
-    metavar="TIME",
-    help="Refuse a run whose departures are later than this at p99, e.g. 1ms (default: a quarter of a packet's time on the slowest link).",
-)
+
+def on(command: Decorated) -> Decorated:
+    """`--on TIER` and what a tier takes besides; the command's parameter `on` is the tier, or None if none of them is given."""
+
+    @wraps(command)
+    def with_tier(*args: Any, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any) -> Any:
+        return command(*args, on=tier(on, ip, kernel, lateness), **given)
+
+    for option in reversed(_TIER):
+        with_tier = option(with_tier)
+    return cast("Decorated", with_tier)
 
 
 def seed(default: str) -> Decorator[Any]:
@@ -78,14 +95,14 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 
-def tier(on: str | None, lateness: str | None) -> Tier | None:
-    """What `--on` and `--lateness-budget` say that it is to run on; None if neither is given. Raises UsageError, TierError."""
+def tier(on: str | None, ip: str | None, kernel: str | None, lateness: str | None) -> Tier | None:
+    """What these options say that it is to run on; None if none is given. Raises UsageError, TierError."""
     from ecnlab import tiers
 
-    if on is None and lateness is None:
+    if on is ip is kernel is lateness is None:
         return None
-    tier = tiers.chosen(on or tiers.NAME)
-    return tier if lateness is None else tiers.with_budget(tier, _seconds("--lateness-budget", lateness))
+    budget = None if lateness is None else _seconds("--lateness-budget", lateness)
+    return tiers.changed(tiers.chosen(on or tiers.NAME), ip=None if ip is None else int(ip), kernel=kernel, lateness_budget_s=budget)
 
 
 def _seconds(option: str, given: str) -> float:

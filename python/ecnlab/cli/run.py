@@ -15,6 +15,7 @@ from ecnlab.errors import Interrupted, Problem, UsageError
 if TYPE_CHECKING:
     from ecnlab.results import Result
     from ecnlab.scenarios import Scenario
+    from ecnlab.tiers import Tier
     from ecnlab.tracing import TraceTo
     from ecnlab.workers import Workers
 
@@ -30,7 +31,6 @@ _NOTHING_TO_DRAW = Problem(
 @options.seed("1")
 @options.seeds("seed 1 alone")
 @options.on
-@options.lateness
 @options.threads
 @options.cluster
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Results folder (default: results/NAME-KEY).")
@@ -64,8 +64,7 @@ def run(
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
-    on: str | None,
-    lateness: str | None,
+    on: Tier | None,
     threads: int | None,
     cluster: str | None,
     out: Path | None,
@@ -85,9 +84,8 @@ def run(
     from ecnlab.cli import output
 
     chosen_seeds = options.chosen_seeds(seed, seeds, "1..1")
-    tier = options.tier(on, lateness)
     scenario = _read(file, options.overrides(changes), aqms)
-    scenario = scenario if tier is None else scenario.on(tier)
+    scenario = scenario if on is None else scenario.on(on)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
     trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)

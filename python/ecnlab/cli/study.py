@@ -14,6 +14,7 @@ from ecnlab.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.studies.runner import Outcome
+    from ecnlab.tiers import Tier
 
 _figures = click.option(
     "--figure",
@@ -75,7 +76,6 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
     is_flag=True,
     help="Simulate the scenarios that run on tiers with real kernels, so that results differ by the tier alone.",
 )
-@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -90,9 +90,8 @@ def run(
     seeds: str | None,
     figures: Sequence[str],
     claims: Sequence[str],
-    on: str | None,
+    on: Tier | None,
     kernel_hosts: bool,
-    lateness: str | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -119,15 +118,14 @@ def run(
     chosen.choose(numbers)
     chosen.choose_claims(claims)
     workers = options.workers(threads, cluster)
-    tier = options.tier(on, lateness)
     with options.opened(store) as kept:
         outcome = runner.run_study(
             chosen,
-            out or _folder(name, None if tier is None else tier.name, kernel_hosts=kernel_hosts),
+            out or _folder(name, None if on is None else on.name, kernel_hosts=kernel_hosts),
             chosen_seeds,
             numbers,
             claims,
-            on=tier or "sim",
+            on=on or "sim",
             kernel_hosts=kernel_hosts,
             store=kept,
             workers=workers,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ecnlab.sweeps.file import SweepFile
     from ecnlab.sweeps.plan import Plan
     from ecnlab.sweeps.sweep import Sweep
+    from ecnlab.tiers import Tier
 
 
 @click.command()
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 @options.seed("those of the file, else 1")
 @options.seeds("those of the file, else seed 1 alone")
 @options.on
-@options.lateness
 @options.threads
 @options.cluster
 @options.store
@@ -47,8 +47,7 @@ def sweep(
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
-    on: str | None,
-    lateness: str | None,
+    on: Tier | None,
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -70,8 +69,9 @@ def sweep(
 
     asked = _asked(file, vary)
     more = [*asked.tables, *tables]
-    tier = options.tier(on, lateness) or asked.on
-    asked = replace(asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more, on=tier)
+    asked = replace(
+        asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more, on=on or asked.on
+    )
     chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
     made = run.plan_of(asked)
     output.warn(made.warnings, str(asked.scenario))

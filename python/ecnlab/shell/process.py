@@ -75,7 +75,9 @@ def _run(shell: _core.Shell, programs: Programs, tell: int) -> int:
     for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
         signal.signal(one, signal.SIG_DFL)
     shell.enter("outside")
-    _core.own_mounts(programs.hosts)
+    for failed in _core.own_mounts(programs.hosts):
+        sys.stderr.write(f"warning: the shell has the machine's own {failed}\n")
+    sys.stderr.flush()
     for server in programs.servers:
         _serve(server, programs.outside)
     command = _started(shell, programs)

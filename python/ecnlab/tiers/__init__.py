@@ -35,6 +35,13 @@ Watch = Callable[[float], bool]
 # The longest time that a parameter of a tier may be, in seconds: half a year, which the engine's picoseconds hold.
 MOST_S = 1.5e7
 
+# What is said of a parameter that a tier has not.
+_LACKS = {
+    "lateness_budget_s": "a budget for lateness is for hosts that live in real time: {tier} is never late; choose another tier with --on",
+    "ip": "a version of IP is for hosts of a kernel: {tier} has none; choose another tier with --on",
+    "kernel": "a kernel of the box is for runs in it, and these are on {tier}: choose it with --on boxed",
+}
+
 # What nobody reads of an identity: the name, which stands before it, and digests.
 _UNSAID = ("name", "program")
 
@@ -169,11 +176,13 @@ def require_seconds(name: str, given: object) -> None:
         raise UsageError(f"{name}: {given!r} must be a number of seconds above 0 and at most {MOST_S:g}")
 
 
-def with_budget(tier: Tier, seconds: float) -> Tier:
-    """The tier with another budget for lateness. Raises UsageError for one that is never late."""
-    if not hasattr(tier, "lateness_budget_s"):
-        raise UsageError(f"a budget for lateness is for hosts that are real: {tier.name} is never late; choose another with --on")
-    return replace(tier, lateness_budget_s=seconds)  # type: ignore[type-var]
+def changed(tier: Tier, **parameters: Any) -> Tier:
+    """The tier with other parameters, of which None leaves what there is. Raises UsageError naming all that it has not."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    strange = [name for name in given if not hasattr(tier, name)]
+    if strange:
+        raise UsageError("\n".join(_LACKS[name].format(tier=tier.name) for name in strange))
+    return replace(tier, **given) if given else tier  # type: ignore[type-var]
 
 
 def key_on(key: str, tier: Tier) -> str:

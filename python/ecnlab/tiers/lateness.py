@@ -18,6 +18,8 @@ _REMEDY = (
     "let the machine rest, give the process the right to real-time scheduling (`ecnlab doctor` says how), "
     "allow more with --lateness-budget, or run it --on boxed, where time stands still while the machine is busy"
 )
+# Time stood still while the machine was busy, so what is late is what happens at once.
+_VIRTUAL_REMEDY = "give its slowest link with a measured queue a lower rate or larger packets, or let fewer flows send at once"
 
 
 class Late(Exception):
@@ -27,11 +29,12 @@ class Late(Exception):
 def require_in_time(about: Mapping[str, Any]) -> None:
     """See that a run kept to its budget. Raises Late."""
     drops, late, budget = about.get(DROPS, 0), about.get(LATENESS), about.get(BUDGET)
+    remedy = _VIRTUAL_REMEDY if about.get("time") == "virtual" else _REMEDY
     if drops:
-        raise Late(f"the router was so late that {drops} packets were lost before it, at the hosts' devices: {_REMEDY}")
+        raise Late(f"the router was so late that {drops} packets were lost before it, at the hosts' devices: {remedy}")
     if late is not None and budget is not None and late[_JUDGED] > budget:
         told = ", ".join(f"{step} {milliseconds(late[step])}" for step in STEPS)
-        raise Late(f"packets left late ({told}), and the budget of {milliseconds(budget)} at {_JUDGED} is passed: {_REMEDY}")
+        raise Late(f"packets left late ({told}), and the budget of {milliseconds(budget)} at {_JUDGED} is passed: {remedy}")
 
 
 def worst(abouts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
