@@ -3,9 +3,8 @@
 A program inside has one way out, which crosses the scenario's links; what is outside is a room of ours too, where servers may run.
 No packet of theirs leaves the machine, and the machine's own network is not touched; services of the machine that are reached by
 sockets in folders are not of the shell, and do what they are asked over the machine's network.
-`session` makes both rooms and keeps them while a command
-runs, `process` is what runs in them, `links` the scenario of a shell that is given without one, `live` what is shown meanwhile, and
-`enter` the way in from another terminal.
+`session` makes both rooms and keeps them while a command runs, `process` is what runs in them, `links` the scenario of a shell that is
+given without one, `live` what is shown meanwhile, and `enter` the way in from another terminal.
 """
 
 from __future__ import annotations
