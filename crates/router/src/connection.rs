@@ -22,6 +22,8 @@ use crate::packet::Tcp;
 pub const MOST_CLOCKS: usize = 64;
 /// What has not come back by then does not come.
 const LONGEST: Span = Span::from_secs(60);
+/// Ports of a side that has sent nothing.
+const UNKNOWN: (u16, u16) = (0, 0);
 /// Half of the longest time over which the smallest is taken.
 const WINDOW: Span = Span::from_secs(10);
 
@@ -31,8 +33,8 @@ pub struct Connections {
     groups: Vec<Vec<Connection>>,
 }
 
-/// The connection of a seat: what each side has sent. A new one takes the place of the one before, on each side when it sends: the side
-/// that is called still hears of the one before until then.
+/// The connection of a seat: what each side has sent. A new one takes the place of the one before, on each side with its SYN: the side
+/// that is called still hears of the one before until then, and what either sends of it later is not tracked.
 #[derive(Clone, Debug, Default)]
 struct Connection {
     sides: [Sent; 2],
@@ -84,6 +86,10 @@ impl Connections {
         let ports = if side == Side::Near { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
         let sent = &mut self.at(seat).sides[side as usize];
         if sent.ports != ports {
+            // The connection before may still send what ends it, also behind the first packet of this one.
+            if sent.ports != UNKNOWN && !tcp.flags.syn() {
+                return false;
+            }
             // What is known of the path outlives the connection.
             *sent = Sent { ports, smallest: sent.smallest, ..Sent::default() };
         }
@@ -204,6 +210,7 @@ mod tests {
     const SEAT: Seat = Seat { group: 0, number: 3 };
     const SYN: u16 = 2;
     const ACK: u16 = 16;
+    const FIN: u16 = 1;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
@@ -321,6 +328,30 @@ mod tests {
         let mut connections = Connections::default();
         let mut opens = |at| connections.entered(SEAT, Side::Near, &near(7, SYN, None), 0, ms(at));
         assert_eq!([false, true], [0, 1000].map(&mut opens));
+    }
+
+    #[test]
+    fn a_syn_is_sent_again_also_behind_the_end_of_the_connection_before() {
+        let mut connections = Connections::default();
+        let old = |flags| Tcp { ports: (49_999, 80), ..near(90, flags, None) };
+        connections.entered(SEAT, Side::Near, &old(SYN), 0, ms(0));
+        let sent = [
+            (Side::Near, near(7, SYN, None)),
+            (Side::Near, old(ACK)),
+            (Side::Near, old(ACK | FIN)),
+            (Side::Far, Tcp { ports: (80, 49_999), ..far(ACK | FIN, None) }),
+            (Side::Near, near(7, SYN, None)),
+        ];
+        let again: Vec<_> = (1..).zip(sent).map(|(at, (side, tcp))| connections.entered(SEAT, side, &tcp, 0, ms(at))).collect();
+        assert_eq!(vec![false, false, false, false, true], again);
+    }
+
+    #[test]
+    fn the_end_of_the_connection_before_takes_no_handshake_its_time() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(7, SYN, Some((100, 0))), 0, ms(0));
+        connections.entered(SEAT, Side::Near, &Tcp { ports: (49_999, 80), ..near(90, ACK, Some((100, 5))) }, 0, ms(1));
+        assert_eq!(Some(Span::from_millis(30)), connections.left(SEAT, Side::Near, &far(SYN | ACK, Some((1, 100))), ms(30)).rtt);
     }
 
     #[test]
