@@ -7,7 +7,7 @@ use ecnlab_transport::{Demand, SendCounters, Window};
 
 use crate::drive::With;
 use crate::sys::poll::{Interest, Poller};
-use crate::sys::socket::{CA_CWR, CA_LOSS, Socket};
+use crate::sys::socket::{CA_CWR, CA_LOSS, Socket, TcpInfo};
 
 /// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
 /// have to hear of acknowledgements.
@@ -39,8 +39,38 @@ pub struct End {
     has_all: bool,
     /// It is to tell when all is acknowledged.
     owes: bool,
-    /// Timeouts of the outstanding segment that have been told.
-    timeouts_seen: u8,
+    retransmissions: Retransmissions,
+}
+
+/// What has been told of a connection's retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retransmissions {
+    segments: u32,
+    /// Timeouts of the segment that is outstanding, which is the first one behind so many bytes.
+    timeouts: u8,
+    acked: u64,
+}
+
+impl Retransmissions {
+    /// What is to be told of a segment that the router has seen a second time; nothing if this socket has not sent it.
+    fn another(&mut self, info: &TcpInfo) -> Option<SendCounters> {
+        if self.segments >= info.total_retrans {
+            return None;
+        }
+        self.segments += 1;
+        // The kernel counts from zero again whenever something new is acknowledged.
+        if info.bytes_acked != self.acked || info.retransmits < self.timeouts {
+            (self.acked, self.timeouts) = (info.bytes_acked, 0);
+        }
+        let by_timeout = info.ca_state == CA_LOSS || info.retransmits > 0;
+        let timeouts = info.retransmits - std::mem::replace(&mut self.timeouts, info.retransmits);
+        Some(SendCounters {
+            retransmitted_fast: u64::from(!by_timeout),
+            retransmitted_timeout: u64::from(by_timeout),
+            timeouts: u64::from(timeouts),
+            ..SendCounters::default()
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,17 +226,9 @@ impl End {
     /// Asks the kernel why it has sent something again, and tells it.
     pub fn has_sent_again(&mut self, with: &mut With) -> io::Result<()> {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
-        let info = socket.info()?;
-        let by_timeout = info.ca_state == CA_LOSS || info.retransmits > 0;
-        let new_timeouts = if info.retransmits < self.timeouts_seen { info.retransmits } else { info.retransmits - self.timeouts_seen };
-        self.timeouts_seen = info.retransmits;
-        let counted = SendCounters {
-            retransmitted_fast: u64::from(!by_timeout),
-            retransmitted_timeout: u64::from(by_timeout),
-            timeouts: u64::from(new_timeouts),
-            ..SendCounters::default()
-        };
-        with.tell(flow, Told::Counters(counted));
+        if let Some(counted) = self.retransmissions.another(&socket.info()?) {
+            with.tell(flow, Told::Counters(counted));
+        }
         Ok(())
     }
 
@@ -228,4 +250,35 @@ impl End {
 /// A kernel's first threshold is the largest number there is.
 fn threshold(segments: u32) -> f64 {
     if segments >= i32::MAX as u32 { f64::INFINITY } else { f64::from(segments) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(retransmissions: &mut Retransmissions, total_retrans: u32, retransmits: u8, bytes_acked: u64) -> Option<[u64; 3]> {
+        let ca_state = if retransmits > 0 { CA_LOSS } else { 0 };
+        let info = TcpInfo { total_retrans, retransmits, bytes_acked, ca_state, ..TcpInfo::default() };
+        let told = retransmissions.another(&info)?;
+        Some([told.retransmitted_fast, told.retransmitted_timeout, told.timeouts])
+    }
+
+    #[test]
+    fn every_timeout_is_told_once_also_the_first_of_a_later_segment() {
+        let mut sent = Retransmissions::default();
+        assert_eq!(Some([0, 1, 1]), told(&mut sent, 1, 1, 1000));
+        assert_eq!(Some([0, 1, 1]), told(&mut sent, 2, 2, 1000), "of the same one");
+        assert_eq!(Some([0, 1, 2]), told(&mut sent, 3, 2, 9000), "one of them was not seen");
+        assert_eq!(Some([0, 1, 0]), told(&mut sent, 4, 2, 9000));
+        assert_eq!(Some([1, 0, 0]), told(&mut sent, 5, 0, 12_000));
+        assert_eq!(Some([0, 1, 1]), told(&mut sent, 6, 1, 15_000));
+    }
+
+    #[test]
+    fn what_another_socket_has_sent_again_is_not_told_of_this_one() {
+        let mut sent = Retransmissions::default();
+        assert_eq!(None, told(&mut sent, 0, 0, 0));
+        assert_eq!(Some([1, 0, 0]), told(&mut sent, 1, 0, 0));
+        assert_eq!(None, told(&mut sent, 1, 0, 0));
+    }
 }
