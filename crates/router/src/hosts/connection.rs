@@ -91,6 +91,10 @@ impl End {
         self.state == State::Open
     }
 
+    pub fn is_connecting(&self) -> bool {
+        self.state == State::Connects
+    }
+
     /// The near end begins to connect with this socket.
     pub fn connects(&mut self, socket: Socket, token: u64, poller: &Poller) -> io::Result<()> {
         poller.add(&socket, token, Interest::Write)?;
@@ -272,6 +276,14 @@ mod tests {
         assert_eq!(Some([0, 1, 0]), told(&mut sent, 4, 2, 9000));
         assert_eq!(Some([1, 0, 0]), told(&mut sent, 5, 0, 12_000));
         assert_eq!(Some([0, 1, 1]), told(&mut sent, 6, 1, 15_000));
+    }
+
+    #[test]
+    fn an_end_that_is_broken_connects_no_more() {
+        let mut end = End { state: State::Connects, ..End::of(0) };
+        assert!(end.is_connecting() && !end.is_open());
+        assert!(!end.breaks(&io::ErrorKind::ConnectionReset.into()).unwrap());
+        assert!(!end.is_connecting() && !end.is_open());
     }
 
     #[test]

@@ -268,8 +268,12 @@ impl Hosts {
         let Some(connection) = self.connection(seat) else { return Ok(()) };
         let sender = connection.ends[side.other() as usize].flow;
         let end = &mut connection.ends[side as usize];
-        if !end.is_open() {
+        if end.is_connecting() {
             return self.is_connected(seat, with);
+        }
+        // It may have broken since it was found ready.
+        if !end.is_open() {
+            return Ok(());
         }
         let mut sound = true;
         if ready.read || ready.closed {
