@@ -413,10 +413,33 @@ impl<O: Owners> Carrier<O> {
         match host.tun.write(bytes) {
             Ok(true) => self.counts.written += 1,
             Ok(false) => self.counts.refused += 1,
-            Err(why) if why.kind() == io::ErrorKind::InvalidInput => self.counts.refused += 1,
+            Err(why) if is_refusal(&why) => self.counts.refused += 1,
             Err(why) => return Err(why),
         }
         self.slab.release(ticket);
         Ok(())
+    }
+}
+
+/// Whether a host's kernel has not taken one packet, and may take the next: the bytes are none to it, its device is down for now, or it has no
+/// memory at the moment.
+fn is_refusal(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::ENETDOWN | libc::ENOBUFS | libc::ENOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::Namespace;
+    use crate::sys::tun::Tun;
+
+    #[test]
+    fn a_device_that_is_down_refuses_packets_and_ends_nothing() {
+        let made = Namespace::make().and_then(|namespace| namespace.inside(|| Tun::make("way")));
+        let Ok(down) = made else { return println!("skipped: {made:?}") };
+        let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let why = down.write(&packet).unwrap_err();
+        assert!(is_refusal(&why), "{why}");
+        assert!(!is_refusal(&io::Error::from_raw_os_error(libc::EBADF)));
     }
 }
