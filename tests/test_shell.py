@@ -282,3 +282,30 @@ def test_pure_rates_are_since_the_last_look() -> None:
     [row] = queues(now, before)
     assert (row["rate_bps"], row["sojourn_s"], row["marks"]) == (1_000_000, 0.02, 7)
     assert text([row]) == "down 1.00 Mbit/s 20.0 ms, 3 wait, 7 marks, 2 drops"
+
+
+def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -> None:
+    from ecnlab import Scenario
+    from ecnlab.errors import ScenarioError
+    from ecnlab.shell.session import _refuse
+
+    text = """
+    name = "x"
+    duration = "1 s"
+    [[link]]
+    name = "path"
+    from = "a"
+    to = "b"
+    rate = "1 Mbps"
+    delay = "1 ms"
+    queue = { kernel = "fq_codel" }
+    impair = [{ kind = "script", segments = [7] }]
+    [[flows]]
+    name = "one"
+    from = "a"
+    to = "b"
+    tcp = { profile = "reno" }
+    """
+    with pytest.raises(ScenarioError) as refused:
+        _refuse(Scenario.from_toml(text))
+    assert [problem.place for problem in refused.value.problems] == ["link.path.impair.0.segments", "link.path.queue.kernel"]

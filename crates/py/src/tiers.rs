@@ -26,13 +26,14 @@ create_exception!(_core, SystemRefusal, PyException, "The machine does not permi
 /// Below what the machine itself does in this class, above everything else.
 const PRIORITY: i32 = 10;
 
-/// What a tier cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
+/// What a tier, or a shell, cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
 /// controls that they have.
 #[pyfunction]
 #[pyo3(signature = (scenario, tier, controls = None))]
 pub fn refusals(py: Python<'_>, scenario: &Scenario, tier: &str, controls: Option<Vec<String>>) -> PyResult<Vec<Place>> {
     let kernel = match tier {
         "sim" => return Ok(listed(&scenario.0.needs_kernel())),
+        "shell" => return Ok(listed(&mapping::of_shell(&scenario.0))),
         "live" => run::kernel("live"),
         "boxed" => Kernel { tier: "boxed", controls: controls.unwrap_or_default(), runs_python: false, has_queues: true },
         _ => return Err(PyValueError::new_err(format!("there is no tier named {tier:?}"))),

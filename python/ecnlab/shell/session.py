@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 
 from ecnlab import _core, jobs
-from ecnlab.errors import TierError, UnknownName, UsageError
+from ecnlab.errors import Problem, ScenarioError, TierError, UnknownName, UsageError
 from ecnlab.scenarios import Scenario
 from ecnlab.shell import process
 from ecnlab.shell.live import View
@@ -103,6 +103,7 @@ def run(spec: Spec, view: View, began: Callable[[Scenario], None] = lambda _scen
     within = _within()
     _take_powers(within)
     scenario = spec.scenario()
+    _refuse(scenario)
     began(scenario)
     shell = _rooms(scenario, spec, within)
     with _Signals() as signals:
@@ -146,6 +147,13 @@ def _take_powers(within: str | None) -> None:
         _core.take_powers()
     except OSError as error:
         raise TierError(_NO_NAMESPACES.format(why=error.strerror or error)) from None
+
+
+def _refuse(scenario: Scenario) -> None:
+    """See that a shell can have the scenario's links. Raises ScenarioError."""
+    refused = [Problem.of(parts) for parts in _core.refusals(scenario._core, "shell")]
+    if refused:
+        raise ScenarioError(refused, scenario.source)
 
 
 def _rooms(scenario: Scenario, spec: Spec, within: str | None) -> _core.Shell:

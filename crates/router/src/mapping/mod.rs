@@ -19,6 +19,9 @@ pub use tcp::{Means, ROWS, Row};
 /// The profile whose members a kernel of today has.
 const KERNELS: &str = "linux";
 
+/// As a tier, what a shell is called.
+const SHELL: &str = "shell";
+
 /// What a kernel has on offer.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
@@ -96,6 +99,11 @@ pub fn map(scenario: &Scenario, kernel: &Kernel) -> Result<Vec<HostSettings>, Ve
     let groups: Vec<Group> = groups(scenario);
     let hosts: Vec<_> = groups.iter().filter_map(|group| group.hosts(kernel, &mut problems)).collect();
     if problems.is_empty() { Ok(hosts) } else { Err(problems) }
+}
+
+/// What a shell cannot do of a scenario, whose links alone it takes.
+pub fn of_shell(scenario: &Scenario) -> Vec<Problem> {
+    network::of_links(scenario, &Kernel { tier: SHELL, ..Kernel::default() })
 }
 
 /// A group of flows as the resolved scenario tells it.

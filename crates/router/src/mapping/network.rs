@@ -6,7 +6,7 @@ use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::Buffer;
 use serde_json::Value as Json;
 
-use super::Kernel;
+use super::{Kernel, SHELL};
 use crate::address::MOST_GROUPS;
 use crate::kernel_queue::Qdisc;
 
@@ -14,6 +14,16 @@ use crate::kernel_queue::Qdisc;
 const MOST_FLOWS: usize = 20_000;
 
 pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
+    let mut problems = of_links(scenario, kernel);
+    if kernel.has_queues {
+        of_kernel_queues(scenario, &mut problems);
+    }
+    of_python(scenario, kernel, &mut problems);
+    of_addresses(scenario, &mut problems);
+    problems
+}
+
+pub fn of_links(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
     let mut problems = Vec::new();
     for link in scenario.resolved["link"].as_array().into_iter().flatten() {
         let place = format!("link.{}", link["name"].as_str().unwrap_or_default());
@@ -26,11 +36,6 @@ pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
             of_link(&format!("{place}.{end}"), &group[end], kernel, &mut problems);
         }
     }
-    if kernel.has_queues {
-        of_kernel_queues(scenario, &mut problems);
-    }
-    of_python(scenario, kernel, &mut problems);
-    of_addresses(scenario, &mut problems);
     problems
 }
 
@@ -44,7 +49,11 @@ fn of_link(place: &str, link: &Json, kernel: &Kernel, problems: &mut Vec<Problem
         }
     }
     if !kernel.has_queues && link["queue"].get("kernel").is_some() {
-        refuse("queue.kernel", format!("the tier {} puts no kernel's queue before a link: run it --on boxed", kernel.tier));
+        let message = match kernel.tier {
+            SHELL => "a shell puts no kernel's queue before a link: give the queue an aqm".to_owned(),
+            tier => format!("the tier {tier} puts no kernel's queue before a link: run it --on boxed"),
+        };
+        refuse("queue.kernel", message);
     }
 }
 
@@ -105,6 +114,16 @@ mod tests {
         let scenario = Scenario::from_toml(&text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
         let kernel = Kernel { tier: "boxed", has_queues, ..Kernel::default() };
         refusals(&scenario, &kernel).into_iter().map(|problem| problem.place).collect()
+    }
+
+    #[test]
+    fn a_shell_refuses_of_links_what_it_cannot_do() {
+        let text = "name = \"x\"\nduration = \"2 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n\
+             queue = { kernel = \"fq_codel\" }\nimpair = [{ kind = \"script\", segments = [7] }]\n\
+             [[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"reno\" }\n";
+        let scenario = Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
+        let places: Vec<_> = crate::mapping::of_shell(&scenario).into_iter().map(|problem| problem.place).collect();
+        assert_eq!(vec!["link.l.impair.0.segments", "link.l.queue.kernel"], places);
     }
 
     #[test]
