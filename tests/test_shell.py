@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ecnlab.errors import ScenarioError
+from ecnlab.scenarios import read
 from ecnlab.shell.live import queues, text
+from ecnlab.shell.session import _refuse
 
 PYTHON = sys.executable
 
@@ -285,11 +288,7 @@ def test_pure_rates_are_since_the_last_look() -> None:
 
 
 def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -> None:
-    from ecnlab import Scenario
-    from ecnlab.errors import ScenarioError
-    from ecnlab.shell.session import _refuse
-
-    text = """
+    file = """
     name = "x"
     duration = "1 s"
     [[link]]
@@ -307,5 +306,5 @@ def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -
     tcp = { profile = "reno" }
     """
     with pytest.raises(ScenarioError) as refused:
-        _refuse(Scenario.from_toml(text))
+        _refuse(read(file))
     assert [problem.place for problem in refused.value.problems] == ["link.path.impair.0.segments", "link.path.queue.kernel"]

@@ -27,17 +27,18 @@ create_exception!(_core, SystemRefusal, PyException, "The machine does not permi
 const PRIORITY: i32 = 10;
 
 /// What a tier, or a shell, cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
-/// controls that they have.
+/// controls that they have; `ip` is the version that they speak.
 #[pyfunction]
-#[pyo3(signature = (scenario, tier, controls = None))]
-pub fn refusals(py: Python<'_>, scenario: &Scenario, tier: &str, controls: Option<Vec<String>>) -> PyResult<Vec<Place>> {
+#[pyo3(signature = (scenario, tier, controls = None, ip = 4))]
+pub fn refusals(py: Python<'_>, scenario: &Scenario, tier: &str, controls: Option<Vec<String>>, ip: u32) -> PyResult<Vec<Place>> {
     let kernel = match tier {
         "sim" => return Ok(listed(&scenario.0.needs_kernel())),
         "shell" => return Ok(listed(&mapping::of_shell(&scenario.0))),
         "live" => run::kernel("live"),
-        "boxed" => Kernel { tier: "boxed", controls: controls.unwrap_or_default(), runs_python: false, has_queues: true },
+        "boxed" => Kernel { tier: "boxed", controls: controls.unwrap_or_default(), has_queues: true, ..Kernel::default() },
         _ => return Err(PyValueError::new_err(format!("there is no tier named {tier:?}"))),
     };
+    let kernel = Kernel { family: if ip == 6 { Family::V6 } else { Family::V4 }, ..kernel };
     Ok(listed(&py.detach(|| mapping::map(&scenario.0, &kernel)).err().unwrap_or_default()))
 }
 

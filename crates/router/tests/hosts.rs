@@ -109,12 +109,17 @@ fn the_same_over_ipv6() {
     exchanges_end(Family::V6);
 }
 
-#[test]
-fn datagrams_arrive_as_they_were_sent_but_for_those_that_were_dropped() {
+fn datagrams_arrive(family: Family, header: u64) {
     // 120 full datagrams and one with a byte, more than the queue holds, again and again while the link still sends those before.
     let times: Vec<_> = (1..=9).map(|number| format!("\"{} ms\"", 90 * number)).collect();
-    let app = format!("app = {{ kind = \"messages\", times = [{}], sizes = [{}] }}", times.join(", "), ["\"116641 B\""; 9].join(", "));
-    let Some(outcome) = ran(Family::V4, "1.2 s", &flows("udp", &format!("udp = {{ packet_size = 1000, ecn = \"ect0\" }}\n{app}"))) else {
+    let app = format!(
+        "app = {{ kind = \"messages\", times = [{}], sizes = [{}] }}",
+        times.join(", "),
+        vec![format!("\"{} B\"", 120 * (1000 - header) + 1); 9].join(", ")
+    );
+    let Some(outcome) =
+        ran(family, "1.2 s", &flows("udp", &format!("udp = {{ packet_size = 1000, header = {header}, ecn = \"ect0\" }}\n{app}")))
+    else {
         return;
     };
     let [sent, marks, drops] = ["sent", "marks", "drops"].map(|column| of_groups(&outcome, column)[0]);
@@ -122,6 +127,16 @@ fn datagrams_arrive_as_they_were_sent_but_for_those_that_were_dropped() {
     assert_eq!(9 * 121, sent);
     assert!(marks > 0 && drops > 0 && drops < sent, "{marks} marks, {drops} drops");
     assert_eq!([sent - drops, marks], [receiver.count("in_datagrams"), receiver.count("in_ce")]);
+}
+
+#[test]
+fn datagrams_arrive_as_they_were_sent_but_for_those_that_were_dropped() {
+    datagrams_arrive(Family::V4, 28);
+}
+
+#[test]
+fn datagrams_of_ipv6_do_too_and_are_as_large_as_the_scenario_says() {
+    datagrams_arrive(Family::V6, 48);
 }
 
 #[test]

@@ -78,7 +78,7 @@ class Boxed:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What the box's kernel cannot do of it."""
-        return list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS)))
+        return list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip)))
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Run it in a box of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""

@@ -84,7 +84,7 @@ class Live:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What this machine's kernel cannot do of it."""
-        return list(map(Problem.of, _core.refusals(scenario._core, NAME)))
+        return list(map(Problem.of, _core.refusals(scenario._core, NAME, ip=self.ip)))
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Run it in a process of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""

@@ -31,6 +31,9 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("Udp", "InDatagrams", "in_datagrams"),
     ("Udp", "RcvbufErrors", "receive_buffer_drops"),
     ("Udp", "SndbufErrors", "send_buffer_drops"),
+    ("Udp6", "InDatagrams", "in_datagrams"),
+    ("Udp6", "RcvbufErrors", "receive_buffer_drops"),
+    ("Udp6", "SndbufErrors", "send_buffer_drops"),
 ];
 
 /// Such counts, by what they are called in results.
@@ -52,7 +55,7 @@ impl KernelCounts {
         let mut counts = KernelCounts::default();
         let found = KEPT.iter().filter_map(|&(line, name, called)| {
             let count = match line {
-                "Ip6" => flat(snmp6, line, name),
+                "Ip6" | "Udp6" => flat(snmp6, line, name),
                 _ => of_line(netstat, line, name).or_else(|| of_line(snmp, line, name)),
             };
             Some((called, count?))

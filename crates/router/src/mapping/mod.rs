@@ -16,6 +16,8 @@ use serde_json::Value as Json;
 
 pub use tcp::{Means, ROWS, Row};
 
+use crate::address::Family;
+
 /// The profile whose members a kernel of today has.
 const KERNELS: &str = "linux";
 
@@ -33,6 +35,8 @@ pub struct Kernel {
     pub runs_python: bool,
     /// Whether it has queues of its own to put before links.
     pub has_queues: bool,
+    /// The version of IP that its hosts are to speak.
+    pub family: Family,
 }
 
 /// A sysctl of a host, below `net.ipv4`.
@@ -193,8 +197,12 @@ impl Group<'_> {
     }
 
     fn refuse_datagrams(&self, settings: &ecnlab_transport::datagram::Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
-        if settings.header != 28 {
-            let message = format!("{} bytes: the headers of a real datagram, IPv4 and UDP, are 28 bytes: leave it out", settings.header);
+        let (ip, header, remedy) = match kernel.family {
+            Family::V4 => ("IPv4", 28, "leave it out"),
+            Family::V6 => ("IPv6", 48, "give header = \"48 B\""),
+        };
+        if settings.header != header {
+            let message = format!("{} bytes: the headers of a real datagram, {ip} and UDP, are {header} bytes: {remedy}", settings.header);
             self.refuse("udp.header", message, kernel, problems);
         }
     }
@@ -296,7 +304,7 @@ mod tests {
     const BOX: [&str; 4] = ["reno", "cubic", "dctcp", "vegas"];
 
     fn kernel() -> Kernel {
-        Kernel { tier: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, has_queues: false }
+        Kernel { tier: "live", controls: BOX.map(str::to_owned).to_vec(), runs_python: true, ..Kernel::default() }
     }
 
     fn scenario(tcp: &str) -> Scenario {
@@ -436,5 +444,9 @@ mod tests {
         let settings = datagrams("packet_size = 1200, ecn = \"ect0\"").unwrap().remove(0).datagrams;
         assert_eq!(Some(DatagramSettings { ecn: Ecn::Ect0, payload: 1172 }), settings);
         assert_eq!("flows.one.udp.header", datagrams("header = 20").unwrap_err()[0].place);
+        let asked = |udp: &str| scenario(&format!("udp = {{ {udp} }}\napp = {{ kind = \"cbr\", rate = \"1 Mbps\" }}"));
+        let over_v6 = |udp: &str| map(&asked(udp), &Kernel { family: Family::V6, ..kernel() });
+        assert_eq!("flows.one.udp.header", over_v6("packet_size = 1000").unwrap_err()[0].place);
+        assert_eq!(Some(952), over_v6("packet_size = 1000, header = 48").unwrap()[0].datagrams.map(|datagrams| datagrams.payload));
     }
 }

@@ -12,5 +12,5 @@ pub fn kernel(tier: &'static str) -> Kernel {
     let has = |name: &str| Socket::stream(false).and_then(|socket| socket.set(Set::CongestionControl(name))).is_ok();
     let controls = CONTROLS.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect();
     let is_boxed = tier == "boxed";
-    Kernel { tier, controls, runs_python: !is_boxed, has_queues: is_boxed }
+    Kernel { tier, controls, runs_python: !is_boxed, has_queues: is_boxed, ..Kernel::default() }
 }

@@ -91,7 +91,8 @@ const SMALLEST_BUDGET: Span = Span::from_micros(100);
 /// # Errors
 /// See [`Refused`].
 pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Outcome, Refused> {
-    let settings = map(scenario, &options.kernel).map_err(Refused::Asked)?;
+    let kernel = Kernel { family: options.family, ..options.kernel.clone() };
+    let settings = map(scenario, &kernel).map_err(Refused::Asked)?;
     refuse_small(scenario, &settings, options.family)?;
     let recording = scenario.record.recording();
     let end = Time::ZERO + scenario.duration;
