@@ -238,6 +238,8 @@ def test_the_view_is_a_line_of_json_a_second(tmp_path: Path) -> None:
     assert len(looks) >= 2
     assert [queue["name"] for queue in looks[0]["queues"]] == ["path", "path.reverse"]
     assert end["end"]["lateness_s"]["p50"] >= 0
+    assert {"device_drops", "real_time_class"} <= end["end"].keys()
+    assert "p99.9" in end["end"]["lateness_s"]
 
 
 # A device that users may open, which not every machine has, in mounts that nobody else sees.

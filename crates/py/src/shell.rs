@@ -171,7 +171,7 @@ fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<File>, seen: &Seen) ->
             shell::run(way, rooms, seed, tap, began, &mut watch).map(told)
         }
     });
-    let carried = carried.map(|done| done.map(|(run, about)| (run, with(about, "real_time", json!(real_time)))));
+    let carried = carried.map(|done| done.map(|(run, about)| (run, with(about, "real_time_class", json!(real_time)))));
     (failed.or_else(failure::take), carried)
 }
 
@@ -185,7 +185,7 @@ fn told<P>(left: Left<P>) -> (Run, Map<String, Json>) {
     let Left { run, counts, lateness, .. } = left;
     let mut about = counted(&counts);
     let late = json!({
-        "p50": lateness.quantile_s(0.5), "p99": lateness.quantile_s(0.99), "p999": lateness.quantile_s(0.999), "max": lateness.max_s(),
+        "p50": lateness.quantile_s(0.5), "p99": lateness.quantile_s(0.99), "p99.9": lateness.quantile_s(0.999), "max": lateness.max_s(),
     });
     about.insert("lateness_s".to_owned(), late);
     (run, about)
@@ -194,7 +194,7 @@ fn told<P>(left: Left<P>) -> (Run, Map<String, Json>) {
 fn counted(counts: &Counts) -> Map<String, Json> {
     let malformed = Malformed::ALL.iter().map(|why| (why.name().to_owned(), json!(counts.malformed[*why as usize])));
     let Json::Object(mut told) = json!({
-        "read": counts.read, "written": counts.written, "stray": counts.stray, "refused": counts.refused, "overrun": counts.overrun,
+        "read": counts.read, "written": counts.written, "stray": counts.stray, "refused": counts.refused, "device_drops": counts.overrun,
     }) else {
         return Map::new();
     };

@@ -238,7 +238,7 @@ def _packets(ended: Ended) -> str:
     lost = {
         "malformed": sum(about["malformed"].values()),
         "not taken by a kernel": about["refused"],
-        "lost before the links": about["overrun"],
+        "lost before the links": about["device_drops"],
     }
     told += [f"{count} {what}" for what, count in lost.items() if count]
     return "; ".join(told)
