@@ -70,11 +70,6 @@ impl Slab {
         self.held[ticket as usize].left += 1;
     }
 
-    /// Whether other arrivals or losses are still to come beside this one.
-    pub fn is_last(&self, ticket: u32) -> bool {
-        self.held[ticket as usize].left == 1
-    }
-
     /// An arrival or a loss has come, and has been dealt with.
     pub fn release(&mut self, ticket: u32) {
         let held = &mut self.held[ticket as usize];
@@ -109,7 +104,6 @@ mod tests {
         assert_ne!(first, second);
         slab.take(20, About::default());
         slab.copied(first);
-        assert!(!slab.is_last(first));
         slab.release(first);
         assert_eq!((2, &mut [7, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]), (slab.len(), slab.bytes(first)));
         slab.release(first);

@@ -64,11 +64,6 @@ impl About {
         (self.counts, self.connections, self.kernels) = (counts, hosts.counts(), hosts.kernels().to_vec());
     }
 
-    /// Whether packets were late by more than the budget allows, or lost because the router came too late for them.
-    pub fn is_late(&self) -> bool {
-        self.lateness.p99 > self.lateness_budget.seconds() || self.counts.overrun > 0
-    }
-
     /// As it stands in results.
     pub fn json(&self) -> Json {
         let Lateness { mean, p50, p99, p999, max } = self.lateness;

@@ -20,12 +20,6 @@ pub fn become_root() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Whether the process may make network namespaces as it is: whether it has all that root has.
-pub fn is_root() -> bool {
-    // Safety: asks for the caller's own number, and cannot fail.
-    unsafe { libc::geteuid() == 0 }
-}
-
 /// Moves the calling thread into the real-time class (`SCHED_FIFO`), where it runs before all that are not.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ pub struct TcpInfo {
     pub retransmits: u8,
     pub probes: u8,
     pub backoff: u8,
-    /// Which options the handshake has agreed on; [`TcpInfo::uses_ecn`] and others.
+    /// Which options the handshake has agreed on, as [`TcpInfo::uses_ecn`].
     pub options: u8,
     pub scales: u8,
     pub flags: u8,
@@ -90,14 +90,6 @@ pub const CA_CWR: u8 = 2;
 pub const CA_LOSS: u8 = 4;
 
 impl TcpInfo {
-    pub fn uses_timestamps(&self) -> bool {
-        self.options & 1 != 0
-    }
-
-    pub fn uses_sack(&self) -> bool {
-        self.options & 2 != 0
-    }
-
     pub fn uses_ecn(&self) -> bool {
         self.options & 8 != 0
     }
