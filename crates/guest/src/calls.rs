@@ -13,13 +13,15 @@ pub type Call = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_l
 
 static mut CALL: Option<Call> = None;
 
-/// Lets all calls go to this function.
+/// What the kernel enters: lets all calls go to this function, and begins.
 ///
 /// # Safety
 /// It must do system calls.
-pub unsafe fn go_through(call: Call) {
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ecnlab_box(call: Call) {
     // Safety: there is one thread.
     unsafe { CALL = Some(call) };
+    crate::enter();
 }
 
 fn answer(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {

@@ -1,6 +1,6 @@
 //! The program in the box: the router and its hosts as the first process of a user-mode Linux, in the kernel's own process.
 //!
-//! The kernel loads this library, calls [`ecnlab_box`] with a function that does system calls, and powers off when it returns. The
+//! The kernel loads this library, calls [`calls::ecnlab_box`] with a function that does system calls, and powers off when it returns. The
 //! functions of libc that would speak to the machine outside speak to the kernel inside instead (`calls`), so everything here is
 //! ordinary Rust. The kernel has no file of the machine's: the program itself reads its job and writes what came of it, past the kernel
 //! (`outside`), in the folder that the environment names:
@@ -39,15 +39,8 @@ const PRIORITY: i32 = 10;
 /// A line to standard output for so many parts of the run.
 const PARTS: f64 = 200.0;
 
-/// What the kernel enters.
-///
-/// # Safety
-/// `call` must do system calls.
-#[unsafe(no_mangle)]
-#[expect(unsafe_code)]
-pub unsafe extern "C" fn ecnlab_box(call: calls::Call) {
-    // Safety: as the caller says.
-    unsafe { calls::go_through(call) };
+/// What there is to do, once calls go to the kernel inside.
+fn enter() {
     let done = panic::catch_unwind(AssertUnwindSafe(|| prepare::machine().and_then(|()| work())));
     match done {
         Ok(Ok(())) => {}
