@@ -305,7 +305,7 @@ def test_links_that_a_shell_cannot_have_are_refused_by_name_before_it_starts() -
     name = "one"
     from = "a"
     to = "b"
-    tcp = { profile = "reno" }
+    tcp = { profile = "linux" }
     """
     with pytest.raises(ScenarioError) as refused:
         _refuse(read(file))

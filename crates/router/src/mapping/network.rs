@@ -120,7 +120,7 @@ mod tests {
     fn a_shell_refuses_of_links_what_it_cannot_do() {
         let text = "name = \"x\"\nduration = \"2 s\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n\
              queue = { kernel = \"fq_codel\" }\nimpair = [{ kind = \"script\", segments = [7] }]\n\
-             [[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"reno\" }\n";
+             [[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"linux\" }\n";
         let scenario = Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
         let places: Vec<_> = crate::mapping::of_shell(&scenario).into_iter().map(|problem| problem.place).collect();
         assert_eq!(vec!["link.l.impair.0.segments", "link.l.queue.kernel"], places);
