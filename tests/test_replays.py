@@ -87,7 +87,7 @@ def test_the_command_says_what_is_the_same_and_leaves_with_one_at_a_difference(
     command: Callable[..., Outcome], small_file: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    assert command("run", small_file, "--set", "record.arrivals=true", "--seeds", 2, "--out", folder, "--quiet").code == 0
+    assert command("run", small_file, "--record", "--seeds", 2, "--out", folder, "--quiet").code == 0
     told = command("replay", folder, "--seed", 2)
     assert told.code == 0
     assert "seed 2  bottleneck  every decision is the same: " in told.out

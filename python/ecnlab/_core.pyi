@@ -213,6 +213,7 @@ class Scenario:
 def replay(
     scenario: Scenario, seed: int, table: Table, queue: str | None = None
 ) -> list[tuple[str, tuple[int, int, int, int], tuple[int, float, str | None, str | None] | None]]: ...
+
 @final
 class RunResult:
     @property

@@ -133,7 +133,7 @@ def replay(
 
 def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str | None) -> list[Replayed]:
     if not result.only(seed).has(TABLE):
-        raise ResultsError(f"{result.name}: seed {seed} has no record of what came to its queues; run it with --set record.arrivals=true")
+        raise ResultsError(f"{result.name}: seed {seed} has no record of what came to its queues; run it with --record")
     table = result.table_of(seed, TABLE)
     try:
         told = _core.replay(scenario._core, seed, table, queue)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None, aqms: Sequence[str], as_json: bool, quiet: bool) -> None:
     """Put what came to queues through the same queues again, and compare every decision.
 
-    RESULT_DIR is a results folder of `ecnlab run FILE --set record.arrivals=true --out RESULT_DIR`, on any tier. The first decision that
+    RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any tier. The first decision that
     is another is told for each queue, and the exit code is then 1.
     """
     from ecnlab import replays

@@ -55,6 +55,9 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--trace-ip", metavar="VERSION", type=click.Choice(["4", "6"]), help="The version of IP that a capture shows: 4 (default) or 6."
 )
+@click.option(
+    "--record", is_flag=True, help="Keep all that comes to each queue and what it decides, for `ecnlab replay`; short for record.arrivals."
+)
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.as_json
 @options.quiet
@@ -72,6 +75,7 @@ def run(
     trace_links: Sequence[str],
     trace_bytes: int | None,
     trace_ip: str | None,
+    record: bool,
     plot: bool,
     as_json: bool,
     quiet: bool,
@@ -84,7 +88,8 @@ def run(
     from ecnlab.cli import output
 
     chosen_seeds = options.chosen_seeds(seed, seeds, "1..1")
-    scenario = _read(file, options.overrides(changes), aqms)
+    arrivals = {"record.arrivals": "true"} if record else {}
+    scenario = _read(file, {**options.overrides(changes), **arrivals}, aqms)
     scenario = scenario if on is None else scenario.on(on)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
