@@ -19,9 +19,9 @@ _WORDS = ("what", "works", "found", "what would do")
 @click.option("--on", metavar="TIER", help="Leave with code 1 unless this tier works (default: unless live or boxed does).")
 @options.as_json
 def doctor(on: str | None, as_json: bool) -> None:
-    """Tell on what scenarios can run here, and for each "no" what would do.
+    """Tell on what scenarios can run on this machine.
 
-    Nothing is changed: what has to be tried is tried in namespaces that go at once.
+    Each "no" has what would do beside it. Nothing is changed: what has to be tried is tried in namespaces that go at once.
     """
     from ecnlab.cli import output
     from ecnlab.tiers import chosen_name

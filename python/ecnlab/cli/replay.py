@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None, aqms: Sequence[str], as_json: bool, quiet: bool) -> None:
-    """Put what came to queues through the same queues again, and compare every decision.
+    """Put what came to queues through them again and compare.
 
-    RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any tier. The first decision that
+    RESULT_DIR is a results folder of `ecnlab run FILE --record --out RESULT_DIR`, on any tier. Every decision is compared; the first that
     is another is told for each queue, and the exit code is then 1.
     """
     from ecnlab import replays
