@@ -86,7 +86,8 @@ class _BeforeCommand(click.Command):
 def shell(command: list[str], /, file: str | None, **given: Any) -> None:
     """Run any program behind the links of a scenario.
 
-    It is COMMAND, or your own shell where none is given. Whatever runs inside has one way out, which crosses the links of FILE, or one of --rate, --delay and --aqm, in real time. Data
+    It is COMMAND, or your own shell where none is given.
+    Whatever runs inside has one way out, which crosses the links of FILE, or one of --rate, --delay and --aqm, in real time. Data
     towards the inside crosses a link NAME, data from there NAME.reverse: as data and acknowledgements of FILE's first group of flows do.
     Outside is a room of its own, where --server runs programs; its name and address inside are outside and $ECNLAB_OUTSIDE. No
     packet leaves the machine. Shells nest: packets then cross the links of both.
