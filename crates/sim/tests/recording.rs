@@ -68,7 +68,8 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(vec!["series_rate"], names(Recording { rates: true, ..Recording::default() }));
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
     assert_eq!(vec!["transfers"], names(Recording { transfers: true, ..Recording::default() }));
-    assert_eq!(8, names(EVERYTHING).len());
+    assert_eq!(vec!["arrivals"], names(Recording { arrivals: true, ..Recording::default() }));
+    assert_eq!(9, names(EVERYTHING).len());
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn distributions_count_the_samples_behind_the_means_of_groups_and_queues() {
 
 #[test]
 fn a_recording_that_reaches_its_bound_says_so_and_what_would_do() {
-    let recorder = Recorder::new(EVERYTHING, measured().duration).with_most_bytes(10_000);
+    let recorder = Recorder::new(Recording { arrivals: false, ..EVERYTHING }, measured().duration).with_most_bytes(10_000);
     let mut simulation = Simulation::new(&network(), &measured(), recorder);
     while simulation.probe().full().is_none() {
         assert!(!simulation.advance(measured().duration, 100), "the bound is reached before the end");
