@@ -50,6 +50,7 @@ __all__ = [
     "read_trace",
     "refusals",
     "registry",
+    "replay",
     "run_live",
     "schema",
     "take_powers",
