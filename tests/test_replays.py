@@ -68,7 +68,7 @@ def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision() -> No
 
 
 def test_what_cannot_be_replayed_is_refused(small_result: lab.Result) -> None:
-    with pytest.raises(ResultsError, match=r"run it with --set record\.arrivals=true"):
+    with pytest.raises(ResultsError, match=r"run it with --record"):
         lab.replay(small_result)
     with pytest.raises(UnknownName, match="bottleneck"):
         lab.replay(small_result, queue="bottleneck2")

@@ -93,7 +93,7 @@ pub static ARRIVALS: TableSpec<ArrivalRow> = TableSpec {
             "A packet arrived, was marked or dropped, or departed; asked for a packet, the queue let none go yet, or was empty; its own time had come; the link's rate changed",
             |row| row.line.act as u32,
         ),
-        index("packet", "packets", "Which of the queue's packets it was, from 0; else how many had come", |row| row.line.packet),
+        index("number", "packets", "Which of the queue's packets it was, from 0; else how many had come", |row| row.line.packet),
         index("size_bytes", "bytes", "The packet's size", |row| row.line.size),
         name("ecn", Naming::Word(Field::WORDS), "Its ECN field as it is then, after `mecn` where that has MECN's meaning", |row| {
             row.line.field as u32

@@ -276,7 +276,7 @@ impl<'t> Lines<'t> {
         Ok(Lines {
             time: counts("time_ps")?,
             key: counts("key")?,
-            packet: indices("packet")?,
+            packet: indices("number")?,
             size: indices("size_bytes")?,
             rtt_us: indices("rtt_us")?,
             queue,
