@@ -15,6 +15,7 @@
 //!
 //! A packet costs three calls to the system, one to wait, one to read, one to write, less where several are waiting.
 
+mod awake;
 mod counts;
 mod ends;
 mod owners;
@@ -26,6 +27,7 @@ use ecnlab_sim::{Foreign, Happened, Probe, Simulation, Told, Toward};
 use ecnlab_transport::Role;
 use ecnlab_units::{Ecn, Span, Time};
 
+use self::awake::Awake;
 pub use self::counts::Counts;
 pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Wish, With};
 pub use self::owners::{Owner, Owners};
@@ -61,6 +63,7 @@ pub struct Router<P: Probe, E, O = Seats> {
     /// Queues of links that are the kernel's.
     queues: KernelQueues,
     poller: Poller,
+    awake: Awake,
     pace: Pace,
     clock: Clock,
     told: Vec<(u32, Told)>,
@@ -129,7 +132,7 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         let carrier = Carrier::new(hosts, owners, largest);
         let (told, happened, ready) = (Vec::new(), Vec::new(), Vec::new());
         let queues = KernelQueues::default();
-        Ok(Router { simulation, ends, carrier, queues, poller, pace, clock: Clock::start(), told, happened, ready })
+        Ok(Router { simulation, ends, carrier, queues, poller, awake: Awake::new(), pace, clock: Clock::start(), told, happened, ready })
     }
 
     /// With these queues of the kernel at links.
@@ -312,8 +315,11 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         let next = if self.queues.is_empty() { self.simulation.next_outward() } else { self.simulation.next_deadline() };
         let inside = next.map_or(until, |next| next.min(until));
         let due = self.ends.due().into_iter().chain(self.queues.due()).fold(inside, Time::min);
-        let now = if self.pace == Pace::Real { self.clock.now() } else { now };
-        self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
+        if self.pace == Pace::Real {
+            self.awake.wait(&mut self.poller, nanos_until(due, self.clock.now()))?;
+        } else {
+            self.poller.wait(Some(Duration::from_nanos(nanos_until(due, now))))?;
+        }
         self.ready.extend(self.poller.ready());
         Ok(())
     }
