@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_queue::{KernelQueue, Registry};
+use ecnlab_queue::{Frame, KernelQueue, Registry};
 use ecnlab_scenario::{Scenario, no_files};
+use ecnlab_sim::arrivals::QueueDeed;
 use ecnlab_sim::network::Network;
 use ecnlab_sim::probe::Made;
 use ecnlab_sim::{Buffer, Foreign, Happened, Off, Options, Packet, PacketId, PacketKind, Probe, Run, Simulation, Toward};
@@ -162,6 +163,27 @@ fn packets_of_hosts_outside_meet_the_decisions_that_they_met_as_packets_of_hosts
     }
 }
 
+/// What the first queue does to packets, and what is in their ECN field behind it.
+#[derive(Default)]
+struct Deeds(Vec<(&'static str, Ecn)>);
+
+impl Probe for Deeds {
+    const QUEUES: bool = true;
+
+    fn queue_did(&mut self, _now: Time, queue: u32, deed: QueueDeed) {
+        let told = match deed {
+            QueueDeed::Came(frame) => ("came", frame.ecn()),
+            QueueDeed::Marked(frame, _) => ("marked", frame.ecn()),
+            QueueDeed::Dropped(frame, _) => ("dropped", frame.ecn()),
+            QueueDeed::Left(frame) => ("left", frame.ecn()),
+            _ => return,
+        };
+        if queue == 0 {
+            self.0.push(told);
+        }
+    }
+}
+
 #[test]
 fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let mut scenario = scenario(r#"{ kernel = "red", limit = 60000, ecn = true, mode = "adaptive" }"#);
@@ -169,8 +191,8 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     let arguments = [("ecn", "true"), ("limit", "60000"), ("mode", "adaptive")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(Some(&KernelQueue { name: "red".to_owned(), arguments: arguments.to_vec() }), queue.of.kernel());
     scenario.network.links[0].impairment = None;
-    let mut simulation = Simulation::new(&scenario.network.with_ends_outside(), &OPTIONS, Off);
-    let happened = |simulation: &mut Simulation<Off>| -> Vec<Happened> {
+    let mut simulation = Simulation::new(&scenario.network.with_ends_outside(), &OPTIONS, Deeds::default());
+    let happened = |simulation: &mut Simulation<Deeds>| -> Vec<Happened> {
         let asks = |it: &Happened| matches!(it, Happened::Open { .. } | Happened::Answer { .. } | Happened::Produce { .. });
         simulation.happened().filter(|it| !asks(it)).collect()
     };
@@ -191,7 +213,9 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
     simulation.advance_to(at(200));
     let behind = ecnlab_units::Rate::from_bps(3_010_000).expect("a rate").transmission(1500) + Span::from_micros(7_001);
     assert_eq!(vec![Happened::Offered { ticket: 1, at: at(100) + behind, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
-    let (run, _) = simulation.finish();
+    let (run, deeds) = simulation.finish();
+    let told = [("came", Ecn::Ect0); 3].into_iter().chain([("marked", Ecn::Ce), ("left", Ecn::Ce), ("dropped", Ecn::Ect0)]);
+    assert_eq!(told.collect::<Vec<_>>(), deeds.0);
     let of = |column| run.report.reals("queues", column);
     assert_eq!([3.0, 1.0, 1.0, 1.0], [of("arrivals")[0], of("departures")[0], of("marks")[0], of("drops_early")[0]]);
     assert_eq!((1.0, 1.0), (run.report.reals("flows", "marks")[0], run.report.reals("flows", "drops")[0]));

@@ -3,7 +3,7 @@
 use ecnlab_queue::{Cause, Discipline, Frame, Queue};
 use ecnlab_transport::application::Event;
 use ecnlab_transport::{Demand, Role};
-use ecnlab_units::{Ecn, Time};
+use ecnlab_units::{Ecn, Level, Time};
 
 use super::Simulation;
 use super::path::launch;
@@ -116,8 +116,12 @@ impl<P: Probe> Simulation<P> {
         let Queue::Outside(outside) = &mut queue.discipline else { return false };
         let is_marked = |frame: &Waiting| ecn == Ecn::Ce && frame.ecn() != Ecn::Ce;
         let found = outside.release(|frame| witness.ticket(frame.packet) == ticket, is_marked, now);
-        let Some((frame, waited)) = found else { return false };
+        let Some((mut frame, waited)) = found else { return false };
         witness.release(&frame, ecn);
+        if is_marked(&frame) {
+            frame.mark(Level::Congested);
+            witness.tell_of_queue(QueueDeed::Marked(&frame, Cause::Early));
+        }
         witness.tell_of_queue(QueueDeed::Left(&frame));
         let transmission = self.links[link as usize].transmission_of(frame.size());
         self.queues[at as usize].measures.departure(waited, 0, transmission);
