@@ -61,8 +61,9 @@ pub struct Deadlines {
     looks: u64,
 }
 
-/// A component's place: its deadline, and where the calendar holds it.
+/// A component's place: its deadline, and where the calendar holds it. It lies in one cache line.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Place {
     due: u64,
     order: Order,

@@ -79,12 +79,9 @@ pub struct Ack {
 
 /// Selective acknowledgements: runs of segments `[from, to)` beyond `Ack::next`, the latest first (RFC 2018).
 ///
-/// Most acknowledgements have none, so they are kept aside.
+/// Most acknowledgements have none, and the network keeps those of the others aside.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Sacks(Option<Box<SackBlocks>>);
-
-#[derive(Clone, Default, PartialEq, Eq)]
-struct SackBlocks {
+pub struct Sacks {
     runs: [(u64, u64); Sacks::MOST],
     count: u8,
 }
@@ -95,20 +92,19 @@ impl Sacks {
 
     /// Appends a block if there is room.
     pub fn push(&mut self, from: u64, to: u64) {
-        let blocks = self.0.get_or_insert_default();
-        if let Some(run) = blocks.runs.get_mut(usize::from(blocks.count)) {
+        if let Some(run) = self.runs.get_mut(usize::from(self.count)) {
             *run = (from, to);
-            blocks.count += 1;
+            self.count += 1;
         }
     }
 
     pub fn as_slice(&self) -> &[(u64, u64)] {
-        self.0.as_ref().map_or(&[], |blocks| &blocks.runs[..usize::from(blocks.count)])
+        &self.runs[..usize::from(self.count)]
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.count == 0
     }
 }
 

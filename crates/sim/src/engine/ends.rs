@@ -155,7 +155,7 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn end_transfer_if_done(&mut self, at: u32) {
         let flow = &self.flows[at as usize];
-        if flow.measures.is_sending() && flow.sender.is_done() {
+        if flow.sender.is_done() && flow.measures.is_sending() {
             self.end_transfer(at);
         }
     }

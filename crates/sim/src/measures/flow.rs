@@ -18,7 +18,7 @@ pub struct Delivery {
     pub delay: Span,
 }
 
-/// A flow's measures since the measured interval began.
+/// A flow's measures since the measured interval began. What every arrival of data changes stands first, what every acknowledgement changes last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct FlowMeasures {
@@ -29,8 +29,6 @@ pub struct FlowMeasures {
     /// `max(1 s, 10 RTT)`: a longer spell without delivery is a lockout.
     threshold: Span,
     pub delay: Histogram<5>,
-    pub rtt_sum_us: f64,
-    pub rtt_samples: u64,
     /// When the transfer that is under way began; of datagrams when the last one went out.
     transfer_since: Option<Time>,
     /// `bytes` when the current one-second bin began; wraps below zero if `bytes` was reset since.
@@ -46,6 +44,8 @@ pub struct FlowMeasures {
     pub completed: Option<Time>,
     /// How long the transfers took that ended.
     pub transfers: Histogram<5>,
+    pub rtt_sum_us: f64,
+    pub rtt_samples: u64,
 }
 
 /// A spell without delivery that is longer is a lockout.

@@ -96,12 +96,13 @@ pub struct Tcb {
     next: u64,
     /// One past the highest segment ever sent.
     high: u64,
-    last_cut: LastCut,
-    window: Window,
+    /// One past the last segment that the receiver has said to have room for.
+    room: u64,
     /// When the retransmission timer expires.
     retransmit_at: Option<Time>,
-    /// The segment being timed and when it was sent.
-    timed: Option<(u64, Time)>,
+    plan: Plan,
+    window: Window,
+    last_cut: LastCut,
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
     ecn: EcnState,
@@ -114,28 +115,27 @@ pub struct Tcb {
     sampled: bool,
     /// The other side tells of its window.
     hears_window: bool,
-    /// One past the last segment that the receiver has said to have room for.
-    room: u64,
-    plan: Plan,
+    /// The next segment is pushed, whatever is written.
+    pushes: bool,
+    last_sent: Time,
+    offer: Offer,
+    counters: SendCounters,
     control: Control,
     /// Governs the first slow start as long as that goes on.
     hystart: Option<Box<HyStart>>,
     pacer: Option<Box<Pacer>>,
-    counters: SendCounters,
-    last_sent: Time,
-    rtt: RttSeen,
-    estimator: Estimator,
-    response: Response,
-    initial_window: u64,
     /// Where growth asks for the most that was outstanding.
     usage: Option<Box<Usage>>,
-    /// The segment that the timer sent again last.
-    resent: Option<u64>,
-    /// The next segment is pushed, whatever is written.
-    pushes: bool,
+    estimator: Estimator,
+    rtt: RttSeen,
     /// Where recovery takes samples by itself, and the estimate does not keep it.
     min_rtt: Option<Box<MinRtt>>,
-    offer: Offer,
+    initial_window: u64,
+    /// The segment being timed and when it was sent.
+    timed: Option<(u64, Time)>,
+    response: Response,
+    /// The segment that the timer sent again last.
+    resent: Option<u64>,
 }
 
 impl Tcb {

@@ -124,20 +124,16 @@ impl Board {
     /// The first segment from `seq` on before `to` that is not sacked, as all in the `known` blocks is; `seq` is not acknowledged.
     pub fn next_unsacked(&self, seq: u64, to: u64, known: &Known) -> Option<u64> {
         let (mut at, to) = (seq, to.min(self.end()));
-        for &(from, known_to) in known {
-            if at < known_to {
-                let found = self.first_unsacked(at, to.min(from));
-                if found.is_some() {
-                    return found;
-                }
-                at = known_to;
+        while at < to {
+            if let Some(&(_, end)) = known.iter().find(|&&(from, end)| from <= at && at < end) {
+                at = end;
+            } else if self.records[(at - self.base) as usize].sacked {
+                at += 1;
+            } else {
+                return Some(at);
             }
         }
-        self.first_unsacked(at, to)
-    }
-
-    fn first_unsacked(&self, seq: u64, to: u64) -> Option<u64> {
-        (seq..to).find(|&at| !self.records[(at - self.base) as usize].sacked)
+        None
     }
 
     /// A segment goes for the first time.

@@ -66,11 +66,11 @@ impl News {
     }
 }
 
-/// Sorts a few blocks, the lowest first.
+/// Sorts a few blocks by their first segments, the lowest first (as Linux tcp_sacktag_write_queue does).
 fn sort(blocks: &mut [(u64, u64, bool)]) {
     for at in 1..blocks.len() {
         let mut place = at;
-        while place > 0 && blocks[place] < blocks[place - 1] {
+        while place > 0 && blocks[place].0 < blocks[place - 1].0 {
             blocks.swap(place, place - 1);
             place -= 1;
         }
