@@ -62,7 +62,10 @@ impl Tcb {
 
     /// The smallest round-trip time in whole microseconds; more than any before the first sample.
     pub fn min_rtt_micros(&self) -> u64 {
-        self.estimator.min_rtt().or_else(|| self.min_rtt.as_deref()).map_or(u64::MAX, MinRtt::micros)
+        match self.estimator.min_rtt() {
+            Some(min_rtt) => min_rtt.micros(),
+            None => self.min_rtt.as_deref().map_or(u64::MAX, MinRtt::micros),
+        }
     }
 
     /// Takes a round-trip time into the estimate and the smallest one. The back-off ends.
