@@ -106,6 +106,16 @@ def test_equal_scenario_and_seed_give_equal_bytes_alone_and_side_by_side() -> No
 
 
 @needs_box
+def test_draws_of_the_kernel_are_those_of_the_seed_whoever_listens_to_it() -> None:
+    """A console that is read over a pipe gets a signal each time, which stirs the kernel's randomness."""
+    queue = '{ kernel = "choke", limit = 20, min = 5, max = 19, burst = 20 }'
+    with ThreadPoolExecutor(6) as threads:
+        told = list(threads.map(lambda _: json.dumps(boxed(queue=queue)), range(24)))
+    assert len(set(told)) == 1
+    assert json.dumps(boxed(2, queue=queue)) != told[0]
+
+
+@needs_box
 def test_a_mark_of_the_router_is_a_mark_that_the_receiving_kernel_counts() -> None:
     whole = boxed()
     groups = whole["about"]["groups"]

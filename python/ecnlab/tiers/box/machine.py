@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,10 @@ from ecnlab.tiers.box.kernels import Box
 PROGRAM = Path(__file__).with_name("guest.so")
 
 JOB, RESULT, CAPTURE = "job.json", "result.json", "capture.pcapng"
+
+# What the kernel itself says goes into a file. Whoever reads its console over a pipe sends it a signal each time (SIGIO), whenever this
+# machine gets to it: each one stirs the kernel's randomness, and one that comes as it powers off ends the process by SIGABRT.
+_CONSOLE = "console"
 MEMORY_MB = 192
 _PROGRESS = "box: at "
 _LINES = 40
@@ -43,10 +47,6 @@ Watch = Callable[[float], bool]
 
 class Stopped(Exception):
     """The one who watches has asked for an end."""
-
-
-# What the kernel says last when its program has powered it off.
-_OFF = "reboot: Power down"
 
 
 class Crashed(Exception):
@@ -111,7 +111,7 @@ class Machine:
             "rdinit=/root",  # the first process is the program, and there is no root to be mounted for another one
             "uml_dir=kernel/",
             "con=null",
-            "con0=null,fd:1",
+            "con0=null,fd:2",
             "ssl=null",
             "quiet",
             "panic=-1",
@@ -126,37 +126,42 @@ class Machine:
 
     def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> tuple[float, str]:
         """Start the kernel and stay until it has ended; gives its processor time and what it said last. Raises Stopped, Crashed."""
-        with subprocess.Popen(
-            self.command(folder, seed),
-            cwd=folder,
-            env={
-                "ECNLAB_BOX_JOB": str(folder),
-                "HOME": str(folder),
-                "PATH": os.defpath,
-                "TMPDIR": str(self._memory_folder(folder)),
-                "LC_ALL": "C",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
+        with (
+            (folder / _CONSOLE).open("wb") as out,
+            subprocess.Popen(
+                self.command(folder, seed),
+                cwd=folder,
+                env={
+                    "ECNLAB_BOX_JOB": str(folder),
+                    "HOME": str(folder),
+                    "PATH": os.defpath,
+                    "TMPDIR": str(self._memory_folder(folder)),
+                    "LC_ALL": "C",
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=out,
+            ) as process,
+        ):
             assert process.stdout is not None
             try:
                 if core is not None:
                     os.sched_setaffinity(process.pid, {core})
-                told = self._listen(process.stdout.fileno(), watch)
+                told = self._listen(process.stdout.fileno(), folder / _CONSOLE, watch)
                 _, status, usage = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
             except BaseException:
                 process.kill()
                 raise
-        # The program has written its result before it powers off; how a kernel in user mode ends its own process after that says nothing.
-        if process.returncode and not told.endswith(_OFF):
+        if process.returncode:
             raise Crashed(f"the kernel in the box has ended with code {process.returncode}; it said last:\n{told}")
         return usage.ru_utime + usage.ru_stime, told
 
-    def _listen(self, descriptor: int, watch: Watch | None) -> str:
-        """Hear what the kernel says until it ends, and give the last of it. Raises Stopped if who watches asks, Crashed at a limit."""
+    def _listen(self, descriptor: int, kernels: Path, watch: Watch | None) -> str:
+        """Hear what the program says until it ends, and give the last of it and of what the kernel has said to its file.
+
+        Raises Stopped if who watches asks, Crashed at a limit.
+        """
         said: deque[str] = deque(maxlen=_LINES)
         begin = progress = monotonic()
         over = 0.0
@@ -168,12 +173,20 @@ class Machine:
                 said.append(line)
             if (line is None or told is not None) and watch is not None and watch(over):
                 raise Stopped
-            last = "\n".join(said) or "nothing"
             if self.limit_s is not None and now - begin > self.limit_s:
-                raise Crashed(f"the box has taken more than {self.limit_s:g} s and was stopped at {over:g} s; it said last:\n{last}")
+                raise Crashed(
+                    f"the box has taken more than {self.limit_s:g} s and was stopped at {over:g} s; it said last:\n{_last(said, kernels)}"
+                )
             if now - progress > self.silence_s:
-                raise Crashed(f"the box has not gone on for {self.silence_s:g} s and was stopped at {over:g} s; it said last:\n{last}")
-        return "\n".join(said)
+                raise Crashed(
+                    f"the box has not gone on for {self.silence_s:g} s and was stopped at {over:g} s; it said last:\n{_last(said, kernels)}"
+                )
+        return _last(said, kernels)
+
+
+def _last(said: Iterable[str], kernels: Path) -> str:
+    """What the program has said, and the last lines of the kernel's file."""
+    return "\n".join([*said, *kernels.read_text(errors="replace").splitlines()[-_LINES:]]) or "nothing"
 
 
 def silence(duration_s: float) -> float:
