@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ecnlab_queue::{Frame, KernelQueue, Registry};
+use ecnlab_queue::{Cause, Frame, KernelQueue, Registry};
 use ecnlab_scenario::{Scenario, no_files};
 use ecnlab_sim::arrivals::QueueDeed;
 use ecnlab_sim::network::Network;
@@ -208,17 +208,21 @@ fn a_queue_of_a_kernel_counts_what_it_is_told() {
         .collect();
     assert_eq!(vec![0, 1, 2], first);
     assert!(simulation.released(0, 1, Ecn::Ce) && !simulation.released(0, 1, Ecn::Ce) && !simulation.released(9, 0, Ecn::Ce));
-    assert!(simulation.dropped(0, 0));
-    assert_eq!(vec![Happened::Lost { ticket: 0, at: at(100) }], happened(&mut simulation));
+    assert!(simulation.copied(0, 0) && !simulation.copied(0, 9));
+    assert!(simulation.dropped(0, 0, Cause::Early) && simulation.dropped(0, 0, Cause::Overflow) && !simulation.dropped(0, 0, Cause::Early));
+    let lost = Happened::Lost { ticket: 0, at: at(100) };
+    assert_eq!(vec![Happened::Copied { ticket: 0 }, lost, lost], happened(&mut simulation));
     simulation.advance_to(at(200));
     let behind = ecnlab_units::Rate::from_bps(3_010_000).expect("a rate").transmission(1500) + Span::from_micros(7_001);
     assert_eq!(vec![Happened::Offered { ticket: 1, at: at(100) + behind, link: 1, ecn: Ecn::Ce }], happened(&mut simulation));
     let (run, deeds) = simulation.finish();
-    let told = [("came", Ecn::Ect0); 3].into_iter().chain([("marked", Ecn::Ce), ("left", Ecn::Ce), ("dropped", Ecn::Ect0)]);
+    let (came, dropped) = (("came", Ecn::Ect0), ("dropped", Ecn::Ect0));
+    let told = [came, came, came, ("marked", Ecn::Ce), ("left", Ecn::Ce), came, dropped, dropped].into_iter();
     assert_eq!(told.collect::<Vec<_>>(), deeds.0);
     let of = |column| run.report.reals("queues", column);
-    assert_eq!([3.0, 1.0, 1.0, 1.0], [of("arrivals")[0], of("departures")[0], of("marks")[0], of("drops_early")[0]]);
-    assert_eq!((1.0, 1.0), (run.report.reals("flows", "marks")[0], run.report.reals("flows", "drops")[0]));
+    assert_eq!([4.0, 1.0, 1.0], [of("arrivals")[0], of("departures")[0], of("marks")[0]]);
+    assert_eq!([1.0, 1.0], [of("drops_early")[0], of("drops_overflow")[0]]);
+    assert_eq!((1.0, 2.0), (run.report.reals("flows", "marks")[0], run.report.reals("flows", "drops")[0]));
     assert!(of("sojourn_mean_s")[0] > 0.05 && of("length_max_packets")[0] == 3.0);
 }
 

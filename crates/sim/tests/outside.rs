@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use common::told::{Act, Told as App, at, host, network, template};
 use common::{options, pipe};
-use ecnlab_queue::{Composition, KernelQueue};
+use ecnlab_queue::{Cause, Composition, KernelQueue};
 use ecnlab_sim::{Buffer, FlowSpec, Foreign, Happened, ImpairmentSpec, Network, Off, Part, QueueSpec, Simulation, Told, Toward};
 use ecnlab_transport::application::{Event, Heading, Transfer};
 use ecnlab_transport::{Demand, SendCounters, Window};
@@ -206,7 +206,7 @@ proptest! {
                 }
                 Step::Drop(place) => {
                     let ticket = waiting.remove(place % waiting.len());
-                    prop_assert!(simulation.dropped(0, ticket) && !simulation.dropped(0, ticket));
+                    prop_assert!(simulation.dropped(0, ticket, Cause::Early) && !simulation.dropped(0, ticket, Cause::Early));
                 }
             }
             prop_assert!(simulation.next_deadline().is_none_or(|due| due >= simulation.now()));

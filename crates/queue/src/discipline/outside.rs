@@ -69,10 +69,10 @@ impl<F: Frame> Outside<F> {
         Some((frame, now.since(arrived)))
     }
 
-    /// The first waiting packet of which this holds was dropped. Why is not known: it counts as early.
-    pub fn lose(&mut self, is_it: impl Fn(&F) -> bool) -> Option<F> {
+    /// The first waiting packet of which this holds was dropped, for a reason that whoever has the packets knows.
+    pub fn lose(&mut self, is_it: impl Fn(&F) -> bool, cause: Cause) -> Option<F> {
         let (frame, _) = self.remove(is_it)?;
-        self.counters.dropped[Cause::Early].add(frame.size());
+        self.counters.dropped[cause].add(frame.size());
         Some(frame)
     }
 
@@ -152,10 +152,11 @@ mod tests {
         let (frame, waited) = queue.release(|frame| frame.flow == 2, |_| true, later).unwrap();
         assert_eq!((2, Span::from_millis(3)), (frame.flow, waited));
         assert!(queue.release(|frame| frame.flow == 2, |_| true, later).is_none(), "it is gone");
-        assert!(queue.lose(|frame| frame.flow == 0).is_some());
+        assert!(queue.lose(|frame| frame.flow == 0, Cause::Overflow).is_some());
         queue.assert_conservation();
         let counted = queue.total();
         assert_eq!((2, 1, 1, 1), (queue.len(), counted.departed.packets, counted.dropped_packets(), counted.marked_packets()));
+        assert_eq!(1, counted.dropped[Cause::Overflow].packets);
         assert!(matches!(queue.take(later, &mut rng, &mut |_| {}), Take::Empty));
     }
 }

@@ -92,9 +92,38 @@ const RED: &[&str] =
 const FIFO: &[&str] = &["limit"];
 const SFQ: &[&str] = &["limit", "quantum", "divisor", "flows"];
 const TBF: &[&str] = &["rate", "burst", "limit"];
+const HTB: &[&str] = &["rate", "ceil", "burst", "cburst", "leaf"];
+const NETEM: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reorder", "gap"];
+/// What stands in a shaper, and how its parameters begin.
+const LEAF: &str = "leaf";
 
-const UNKNOWN_HERE: &str =
-    "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, fq, sfq, tbf, pfifo and bfifo";
+const UNKNOWN_HERE: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, fq, sfq, tbf, \
+     , htb, netem, pfifo and bfifo";
+
+/// How the kernel says that a packet was dropped because there was no room for it, and not by the discipline's law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It drops for no other reason.
+    Always,
+    /// It counts such packets, at this byte of the structure of its statistics.
+    Counted(usize),
+    /// It tells the sender that the packet was dropped, which it does not of one that goes by its law.
+    Refused,
+    /// Its law looks at packets that leave, so one that goes when a packet comes has gone for want of room.
+    AtArrival,
+}
+
+/// Disciplines that drop by a law of their own, with how they say that it was not by that.
+const LAWS: &[(&str, Overflow)] = &[
+    ("red", Overflow::Counted(4)),
+    ("choke", Overflow::Counted(4)),
+    ("codel", Overflow::Counted(20)),
+    ("fq_codel", Overflow::Counted(8)),
+    ("pie", Overflow::Counted(28)),
+    ("fq_pie", Overflow::Counted(8)),
+    ("cake", Overflow::AtArrival),
+    ("netem", Overflow::Refused),
+];
 
 /// Attributes of a discipline: its name and its options (`TCA_KIND`, `TCA_OPTIONS`).
 const KIND: u16 = 1;
@@ -107,9 +136,34 @@ const NESTED_OPTIONS: u16 = OPTIONS | 1 << 15;
 pub struct Qdisc {
     name: &'static str,
     options: Options,
-    /// Whether it stands below a shaper that holds nothing up, which asks for no packet where it sees none.
-    is_child: bool,
+    within: Within,
 }
+
+/// Where a discipline stands.
+#[derive(Clone, Debug, PartialEq)]
+enum Within {
+    /// At the device.
+    Device,
+    /// Below a shaper that holds nothing up, which asks for no packet where it sees none.
+    Shaper,
+    /// At the device, with a class in which another discipline may stand.
+    Above(Box<Options>, Option<Box<Qdisc>>),
+}
+
+/// A part of what is put at a device, in the order in which it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// Whether it is a class of a discipline, and no discipline.
+    pub is_class: bool,
+    pub handle: u32,
+    /// What it hangs on.
+    pub parent: u32,
+    pub options: Named,
+}
+
+/// Options of a discipline or of a class of one, with the discipline's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named(&'static str, Options);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Options {
@@ -123,6 +177,13 @@ enum Options {
         rate64: u64,
         burst: u32,
     },
+    /// A structure and, behind it, attributes.
+    Followed {
+        structure: Vec<u8>,
+        attributes: Vec<(u16, Vec<u8>)>,
+    },
+    /// Attributes alone.
+    Attributes(Vec<(u16, Vec<u8>)>),
 }
 
 /// `struct tc_red_qopt` with what belongs to it.
@@ -154,22 +215,66 @@ impl Qdisc {
             "bfifo" => fifo(queue, "bfifo"),
             "sfq" => sfq(queue),
             "tbf" => tbf(queue),
+            "htb" => htb(queue, rate_bps),
+            "netem" => netem(queue),
             _ => Err(vec![(String::new(), format!("there is no \"{}\" to stand at a link: {UNKNOWN_HERE}", queue.name))]),
         }
     }
 
-    /// What it stands below, if it is not at the device itself.
-    pub fn parent(&self) -> Option<Qdisc> {
+    /// What is put at a device.
+    pub fn pieces(&self) -> Vec<Piece> {
         const NEVER_BUSY_BYTES_S: f64 = 1e11;
-        self.is_child.then(|| token_bucket(NEVER_BUSY_BYTES_S, 1 << 30, u32::MAX))
+        const TO_DEVICE: u32 = u32::MAX;
+        const OUTER: u32 = 1 << 16;
+        const CLASS: u32 = OUTER + 1;
+        const INNER: u32 = 2 << 16;
+        let piece = |is_class, handle, parent, qdisc: &Qdisc, options: &Options| Piece {
+            is_class,
+            handle,
+            parent,
+            options: Named(qdisc.name, options.clone()),
+        };
+        match &self.within {
+            Within::Device => vec![piece(false, OUTER, TO_DEVICE, self, &self.options)],
+            Within::Shaper => {
+                let shaper = token_bucket(NEVER_BUSY_BYTES_S, 1 << 30, u32::MAX);
+                vec![piece(false, OUTER, TO_DEVICE, &shaper, &shaper.options), piece(false, INNER, CLASS, self, &self.options)]
+            }
+            Within::Above(class, leaf) => {
+                let mut pieces = vec![piece(false, OUTER, TO_DEVICE, self, &self.options), piece(true, CLASS, OUTER, self, class)];
+                pieces.extend(leaf.iter().map(|leaf| piece(false, INNER, CLASS, leaf, &leaf.options)));
+                pieces
+            }
+        }
     }
 
+    /// How the kernel tells which packets it drops for want of room.
+    pub fn overflow(&self) -> Overflow {
+        if let Within::Above(_, Some(leaf)) = &self.within {
+            return leaf.overflow();
+        }
+        LAWS.iter().find(|(name, _)| *name == self.name).map_or(Overflow::Always, |(_, overflow)| *overflow)
+    }
+
+    /// Whether it makes copies of packets.
+    pub fn copies(&self) -> bool {
+        const DUPLICATE: usize = 16;
+        matches!(&self.options, Options::Followed { structure, .. } if structure[DUPLICATE..DUPLICATE + 4] != [0; 4])
+    }
+}
+
+impl Named {
     /// A request with what it is added.
     pub fn written(&self, request: Message) -> Message {
-        let kind: Vec<u8> = self.name.bytes().chain([0]).collect();
+        let kind: Vec<u8> = self.0.bytes().chain([0]).collect();
         let request = request.with(KIND, &kind);
-        match &self.options {
+        let all = |within: Message, attributes: &[(u16, Vec<u8>)]| {
+            attributes.iter().fold(within, |within, (attribute, value)| within.with(*attribute, value))
+        };
+        match &self.1 {
             Options::Structure(bytes) => request.with(OPTIONS, bytes),
+            Options::Followed { structure, attributes } => request.nested(OPTIONS, |within| all(within.plain(structure), attributes)),
+            Options::Attributes(attributes) => request.nested(NESTED_OPTIONS, |within| all(within, attributes)),
             Options::Numbers(numbers) => request.nested(NESTED_OPTIONS, |within| {
                 numbers.iter().fold(within, |within, &(attribute, number)| within.with(attribute, &number.to_ne_bytes()))
             }),
@@ -196,14 +301,106 @@ impl Plain {
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
-        given.end(Qdisc { name: self.name, options: Options::Numbers(numbers), is_child: false })
+        given.end(Qdisc { name: self.name, options: Options::Numbers(numbers), within: Within::Device })
     }
+}
+
+/// One class, which all packets are in and which borrows from none, with a FIFO or another discipline in it.
+fn htb(queue: &KernelQueue, rate_bps: f64) -> Result<Qdisc, Vec<(String, String)>> {
+    let (within, own): (Vec<_>, Vec<_>) =
+        queue.arguments.iter().cloned().partition(|(name, _)| name.strip_prefix(LEAF).is_some_and(|rest| rest.starts_with('.')));
+    let of_leaf = |name: &str| name[LEAF.len() + 1..].to_owned();
+    let own = KernelQueue { name: queue.name.clone(), arguments: own };
+    let mut given = Given::new(&own, HTB);
+    if given.text(LEAF).is_some() {
+        given.report(LEAF, "must be a table that names a discipline, as in leaf = { kernel = \"fq_codel\" }");
+    }
+    let mut arguments: Vec<_> = within.into_iter().map(|(name, value)| (of_leaf(&name), value)).collect();
+    let named = arguments.iter().position(|(name, _)| name == "kernel").map(|at| arguments.remove(at).1);
+    let leaf = match named.as_deref() {
+        None if arguments.is_empty() => None,
+        None => given.none(LEAF, "names no discipline: give leaf = { kernel = NAME }"),
+        Some("htb" | "tbf" | "netem") => given.none("leaf.kernel", "a shaper and netem stand at the link themselves"),
+        Some(name) => match Qdisc::read(&KernelQueue { name: name.to_owned(), arguments }, rate_bps) {
+            Ok(leaf) if leaf.within != Within::Device => given.none("leaf.child", "it is below a shaper as it is"),
+            Ok(leaf) => Some(Box::new(leaf)),
+            Err(wrong) => {
+                for (name, what) in wrong {
+                    given.report(&if name.is_empty() { "leaf.kernel".to_owned() } else { format!("{LEAF}.{name}") }, &what);
+                }
+                None
+            }
+        },
+    };
+    let rate = given.bytes_s("rate").unwrap_or_else(|| {
+        if given.text("rate").is_none() {
+            given.report("rate", "must be given, as in rate = \"1.5Mbps\"");
+        }
+        1.0
+    });
+    let ceil = given.bytes_s("ceil").unwrap_or(rate);
+    // What tc(8) takes where timers have a high resolution: a packet of the MTU that it supposes.
+    const BURST: u32 = 1600;
+    let bursts = [("burst", rate), ("cburst", ceil)].map(|(name, bytes_s)| ticks(f64::from(given.number(name).unwrap_or(BURST)) / bytes_s));
+    given.end(Qdisc {
+        name: "htb",
+        options: Options::Attributes(vec![(2, htb_globals())]),
+        within: Within::Above(Box::new(Options::Attributes(htb_class(rate, ceil, bursts))), leaf),
+    })
+}
+
+/// `struct tc_htb_glob`: version, divisor of rates, the class of packets that no filter has sorted, debugging, packets outside classes.
+fn htb_globals() -> Vec<u8> {
+    [3_u32, 10, 1, 0, 0].iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// `struct tc_htb_opt`: two rates of 12 bytes, the time that a burst of each takes, quantum, level, priority; the rates stand in attributes as
+/// well. The quantum divides what several classes share.
+fn htb_class(rate: f64, ceil: f64, bursts: [u32; 2]) -> Vec<(u16, Vec<u8>)> {
+    const QUANTUM: u32 = 20_000;
+    let mut structure = Vec::new();
+    for bytes_s in [rate, ceil] {
+        structure.extend([0; 8]);
+        structure.extend((bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
+    }
+    structure.extend([bursts[0], bursts[1], QUANTUM, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+    vec![(1, structure), (6, (rate as u64).to_ne_bytes().to_vec()), (7, (ceil as u64).to_ne_bytes().to_vec())]
+}
+
+/// A time in units of the packet schedulers' clock, of 64 ns.
+fn ticks(seconds: f64) -> u32 {
+    (seconds * 1e9 / 64.0).min(f64::from(u32::MAX)) as u32
+}
+
+/// Delays, losses, copies and changes of order, drawn uniformly and independently.
+fn netem(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
+    let mut given = Given::new(queue, NETEM);
+    let [delay, jitter] = ["delay", "jitter"].map(|name| given.nanos(name).unwrap_or(0));
+    let [loss, duplicate, reorder] = ["loss", "duplicate", "reorder"].map(|name| given.share(name));
+    let limit = given.number("limit").unwrap_or(1000);
+    if jitter > delay {
+        given.report("jitter", "must not be longer than delay: a packet would leave before it comes");
+    }
+    let gap = given.number("gap");
+    match (reorder, gap) {
+        (None, Some(_)) => given.report("gap", "says which packets reorder is about: give reorder as well"),
+        (Some(_), _) if delay == 0 => given.report("reorder", "lets packets overtake others that are delayed: give delay as well"),
+        _ => {}
+    }
+    let gap = gap.unwrap_or(u32::from(reorder.is_some()));
+    // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times stand in attributes as well.
+    let structure = [0, limit, loss.unwrap_or(0), gap, duplicate.unwrap_or(0), 0];
+    let mut attributes = vec![(10, delay.to_ne_bytes().to_vec()), (11, jitter.to_ne_bytes().to_vec())];
+    // struct tc_netem_reorder: probability and correlation.
+    attributes.extend(reorder.map(|share| (3, [share, 0].iter().flat_map(|number| number.to_ne_bytes()).collect())));
+    let structure = structure.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    given.end(Qdisc { name: "netem", options: Options::Followed { structure, attributes }, within: Within::Device })
 }
 
 fn fifo(queue: &KernelQueue, name: &'static str) -> Result<Qdisc, Vec<(String, String)>> {
     let mut given = Given::new(queue, FIFO);
     let limit = given.required("limit");
-    given.end(Qdisc { name, options: Options::Structure(limit.to_ne_bytes().to_vec()), is_child: false })
+    given.end(Qdisc { name, options: Options::Structure(limit.to_ne_bytes().to_vec()), within: Within::Device })
 }
 
 fn sfq(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
@@ -212,7 +409,7 @@ fn sfq(queue: &KernelQueue) -> Result<Qdisc, Vec<(String, String)>> {
     given.end(Qdisc {
         name: "sfq",
         options: Options::Structure(numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()),
-        is_child: false,
+        within: Within::Device,
     })
 }
 
@@ -231,7 +428,7 @@ fn token_bucket(bytes_s: f64, burst: u32, limit: u32) -> Qdisc {
     let mut structure = vec![0_u8; 36];
     structure[8..12].copy_from_slice(&(bytes_s.min(f64::from(u32::MAX)) as u32).to_ne_bytes());
     structure[24..28].copy_from_slice(&limit.to_ne_bytes());
-    Qdisc { name: "tbf", options: Options::Token { structure, rate64: bytes_s as u64, burst }, is_child: false }
+    Qdisc { name: "tbf", options: Options::Token { structure, rate64: bytes_s as u64, burst }, within: Within::Device }
 }
 
 fn red(queue: &KernelQueue, rate_bps: f64, name: &'static str, chokes: bool) -> Result<Qdisc, Vec<(String, String)>> {
@@ -259,8 +456,8 @@ fn red(queue: &KernelQueue, rate_bps: f64, name: &'static str, chokes: bool) -> 
     let flags = [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)];
     let flags = flags.iter().filter(|(name, _)| given.flag(name).unwrap_or(false)).map(|(_, flag)| flag).sum();
     let parms = Red { limit, min, max, weight_log, probability, packet_s: 8.0 * f64::from(avpkt) / bandwidth, flags };
-    let is_child = given.flag("child").unwrap_or(false);
-    given.end(Qdisc { name, options: Options::Red(parms), is_child })
+    let within = if given.flag("child").unwrap_or(false) { Within::Shaper } else { Within::Device };
+    given.end(Qdisc { name, options: Options::Red(parms), within })
 }
 
 impl Red {
@@ -371,6 +568,30 @@ impl<'q> Given<'q> {
         self.read(name, |text| Ok((quantity::span(text)?.picos() / 1_000_000) as u32))
     }
 
+    fn nanos(&mut self, name: &str) -> Option<i64> {
+        self.read(name, |text| Ok((quantity::span(text)?.picos() / 1_000) as i64))
+    }
+
+    /// A probability as a part of 2^32.
+    fn share(&mut self, name: &str) -> Option<u32> {
+        let share = self.real(name)?;
+        if (0.0..=1.0).contains(&share) {
+            return Some((share * f64::from(u32::MAX)).round() as u32);
+        }
+        self.none(name, "must be a probability, from 0 to 1")
+    }
+
+    fn bytes_s(&mut self, name: &str) -> Option<f64> {
+        let bytes_s = self.rate(name)? / 8.0;
+        if bytes_s >= 1.0 { Some(bytes_s) } else { self.none(name, "must be a rate, as in rate = \"1.5Mbps\"") }
+    }
+
+    /// Reports it; there is no value.
+    fn none<T>(&mut self, name: &str, message: &str) -> Option<T> {
+        self.report(name, message);
+        None
+    }
+
     fn rate(&mut self, name: &str) -> Option<f64> {
         self.read(name, |text| Ok(quantity::rate(text)?.bps() as f64))
     }
@@ -405,7 +626,7 @@ mod tests {
         let wrong = Qdisc::read(&queue("red", &[("min", "9"), ("max", "3"), ("ecn", "perhaps"), ("colour", "red")]), 1.5e6).unwrap_err();
         let places: Vec<_> = wrong.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(vec!["colour", "limit", "max", "ecn"], places.into_iter().filter(|name| *name != "burst").collect::<Vec<_>>());
-        assert!(Qdisc::read(&queue("htb", &[]), 1.5e6).unwrap_err()[0].1.contains("fq_codel"));
+        assert!(Qdisc::read(&queue("hfsc", &[]), 1.5e6).unwrap_err()[0].1.contains("fq_codel"));
     }
 
     #[test]
@@ -423,5 +644,48 @@ mod tests {
     fn times_are_in_microseconds_and_flags_are_numbers() {
         let read = Qdisc::read(&queue("codel", &[("target", "5ms"), ("ecn", "true"), ("limit", "200")]), 1.5e6).unwrap();
         assert_eq!(Options::Numbers(vec![(1, 5000), (2, 200), (4, 1)]), read.options);
+    }
+
+    #[test]
+    fn a_shaper_has_one_class_with_a_discipline_in_it() {
+        let read = Qdisc::read(&queue("htb", &[("rate", "8Mbps"), ("burst", "3200"), ("leaf.kernel", "codel"), ("leaf.limit", "9")]), 1e7);
+        let read = read.unwrap();
+        let places: Vec<_> = read.pieces().iter().map(|piece| (piece.is_class, piece.handle, piece.parent)).collect();
+        assert_eq!(vec![(false, 0x1_0000, u32::MAX), (true, 0x1_0001, 0x1_0000), (false, 0x2_0000, 0x1_0001)], places);
+        let Options::Attributes(class) = &read.pieces()[1].options.1 else { panic!("attributes") };
+        let numbers: Vec<u32> = class[0].1.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        // 3200 bytes at 1 MB/s are 3.2 ms, and 1600 bytes half of that.
+        assert_eq!((1_000_000, 1_000_000, 50_000, 25_000), (numbers[2], numbers[5], numbers[6], numbers[7]));
+        assert_eq!(Overflow::Counted(20), read.overflow());
+        let plain = Qdisc::read(&queue("htb", &[("rate", "8Mbps")]), 1e7).unwrap();
+        assert_eq!((2, Overflow::Always), (plain.pieces().len(), plain.overflow()));
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_leaf_is_told_with_its_place() {
+        let wrong = |arguments: &[(&str, &str)]| {
+            let told = Qdisc::read(&queue("htb", arguments), 1e7).unwrap_err();
+            told.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(vec!["leaf.colour", "rate"], wrong(&[("leaf.kernel", "codel"), ("leaf.colour", "red")]));
+        assert_eq!(vec!["leaf.kernel"], wrong(&[("rate", "1Mbps"), ("leaf.kernel", "htb")]));
+        assert_eq!(vec!["leaf.kernel", "rate"], wrong(&[("rate", "0bps"), ("leaf.kernel", "nothing")]));
+        assert_eq!(vec!["leaf"], wrong(&[("rate", "1Mbps"), ("leaf.limit", "9")]));
+        assert_eq!(vec!["leaf"], wrong(&[("rate", "1Mbps"), ("leaf", "codel")]));
+    }
+
+    #[test]
+    fn netem_says_times_in_nanoseconds_and_shares_of_two_to_the_thirty_two() {
+        let read =
+            Qdisc::read(&queue("netem", &[("delay", "10ms"), ("jitter", "2ms"), ("loss", "0.5"), ("reorder", "0.25")]), 1e7).unwrap();
+        let Options::Followed { structure, attributes } = &read.options else { panic!("a structure with attributes") };
+        let numbers: Vec<u32> = structure.chunks(4).map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap())).collect();
+        assert_eq!(vec![0, 1000, 1 << 31, 1, 0, 0], numbers);
+        assert_eq!((10, 10_000_000_i64.to_ne_bytes().to_vec()), attributes[0]);
+        assert_eq!((Overflow::Refused, false), (read.overflow(), read.copies()));
+        assert!(Qdisc::read(&queue("netem", &[("duplicate", "0.1")]), 1e7).unwrap().copies());
+        for (name, value) in [("loss", "1.5"), ("jitter", "1ms"), ("gap", "3"), ("reorder", "0.1")] {
+            assert_eq!(name, Qdisc::read(&queue("netem", &[(name, value)]), 1e7).unwrap_err()[0].0);
+        }
     }
 }

@@ -131,7 +131,7 @@ mod tests {
         let good = "{ kernel = \"fq_codel\", target = \"5 ms\", limit = 1000, ecn = true }";
         assert_eq!(Vec::<String>::new(), refused(good, true));
         assert_eq!(vec!["link.l.queue.kernel"], refused(good, false));
-        assert_eq!(vec!["link.l.queue.kernel"], refused("{ kernel = \"htb\" }", true));
+        assert_eq!(vec!["link.l.queue.kernel"], refused("{ kernel = \"hfsc\" }", true));
         let bad = "{ kernel = \"codel\", target = \"soon\", colour = \"red\" }";
         assert_eq!(vec!["link.l.queue.colour", "link.l.queue.target"], refused(bad, true));
     }

@@ -153,7 +153,7 @@ fn drive<P: Probe + Tapped>(
     about.is_real_time = options.priority.is_some_and(|priority| process::real_time(priority).is_ok());
     process::timer_slack(1)?;
 
-    let queues = kernel_queues(&network)?;
+    let queues = kernel_queues(&network, sent_largest(&settings, options.family))?;
     let mut router = Router::new(simulation, made, sockets, largest, options.pace)?.with_queues(queues)?;
     let (mut stopped, mut full) = (false, None);
     let driven = router.run(duration, WATCH, &mut |simulation, _| {
@@ -183,20 +183,26 @@ fn make(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {
     Ok(pairs.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Queues of the kernel at links that ask for one.
-fn kernel_queues(network: &Network) -> io::Result<KernelQueues> {
+/// Queues of the kernel at links that ask for one, where packets have this many bytes at most.
+fn kernel_queues(network: &Network, largest: u32) -> io::Result<KernelQueues> {
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
         if let Buffer::Queue(queue) = &link.buffer
             && let Some(of_kernel) = queue.of.kernel()
         {
-            queues.add(number, of_kernel, link.rate)?;
+            queues.add(number, of_kernel, link.rate, largest)?;
         }
     }
     Ok(queues)
 }
 
-/// The largest packet that hosts send, in bytes.
+/// The largest packet that hosts of this family send, in bytes.
+fn sent_largest(settings: &[HostSettings], family: Family) -> u32 {
+    let least = if family == Family::V6 { hosts::SMALLEST_MTU_V6 } else { 0 };
+    settings.iter().map(|host| host.mtu).max().unwrap_or(1500).max(least)
+}
+
+/// The largest packet that hosts of either family send, in bytes.
 fn made_largest(settings: &[HostSettings]) -> u32 {
     settings.iter().map(|host| host.mtu).max().unwrap_or(0).max(hosts::SMALLEST_MTU_V6)
 }

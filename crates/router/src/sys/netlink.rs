@@ -50,6 +50,14 @@ impl Message {
         filled
     }
 
+    /// With bytes that are no attribute, behind which attributes may follow.
+    #[must_use]
+    pub fn plain(mut self, bytes: &[u8]) -> Message {
+        self.bytes.extend(bytes);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self
+    }
+
     fn push(&mut self, attribute: u16, value: &[u8]) {
         self.bytes.extend((4 + value.len() as u16).to_ne_bytes());
         self.bytes.extend(attribute.to_ne_bytes());
@@ -82,7 +90,15 @@ impl Netlink {
     ///
     /// # Errors
     /// With what was asked for, if the kernel refuses it.
-    pub fn ask(&mut self, mut message: Message) -> io::Result<()> {
+    pub fn ask(&mut self, message: Message) -> io::Result<()> {
+        self.told(message).map(|_| ())
+    }
+
+    /// Asks for something and gives what the kernel says of it, from behind the header on; nothing if it says only that all is well.
+    ///
+    /// # Errors
+    /// With what was asked for, if the kernel refuses it.
+    pub fn told(&mut self, mut message: Message) -> io::Result<Vec<u8>> {
         self.sequence += 1;
         let length = message.bytes.len() as u32;
         message.bytes[..4].copy_from_slice(&length.to_ne_bytes());
@@ -96,23 +112,44 @@ impl Netlink {
         uninterrupted(|| unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) }).map(|_| ())
     }
 
-    /// Reads the answer to the request that was sent last.
-    fn answer(&self) -> io::Result<()> {
+    /// Reads the answer to the request that was sent last, up to the word whether it was done.
+    fn answer(&self) -> io::Result<Vec<u8>> {
         let mut buffer = [0_u8; 8192];
+        let mut said = Vec::new();
         loop {
             // Safety: the buffer is as long as is said.
             let read = uninterrupted(|| unsafe { libc::recv(self.socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) })?;
             let answer = &buffer[..read as usize];
-            if number(answer, 8) == Some(self.sequence) && answer[4..6] == (libc::NLMSG_ERROR as u16).to_ne_bytes() {
-                let error = number(answer, HEADER).unwrap_or(0) as i32;
-                return if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-error)) };
+            if number(answer, 8) != Some(self.sequence) {
+                continue;
             }
+            if answer[4..6] != (libc::NLMSG_ERROR as u16).to_ne_bytes() {
+                said = answer[HEADER..].to_vec();
+                continue;
+            }
+            let error = number(answer, HEADER).unwrap_or(0) as i32;
+            return if error == 0 { Ok(said) } else { Err(io::Error::from_raw_os_error(-error)) };
         }
     }
 }
 
+/// The value of an attribute among attributes, the first of that number.
+pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    /// Flags in an attribute's number (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
+    const FLAGS: u16 = 3 << 14;
+    loop {
+        let head = number(attributes, 0)?;
+        let (length, found) = ((head & 0xffff) as usize, (head >> 16) as u16 & !FLAGS);
+        let value = attributes.get(4..length)?;
+        if found == wanted {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
 /// The number at a place, in the byte order of the machine.
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
 }
 

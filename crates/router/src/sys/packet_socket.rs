@@ -32,11 +32,12 @@ impl PacketSocket {
         Ok(made)
     }
 
-    /// Sends an IP packet under a number. Whether the queue takes it, the queue tells in its own way.
+    /// Sends an IP packet under a number. Which packets a queue drops, the queue tells in its own way; this says whether it has refused the
+    /// packet (`NET_XMIT_DROP`), which not every queue says of every packet that it drops.
     ///
     /// # Errors
     /// If the device is down or the kernel is out of memory.
-    pub fn send(&self, number: u16, packet: &[u8]) -> io::Result<()> {
+    pub fn send(&self, number: u16, packet: &[u8]) -> io::Result<bool> {
         self.set(libc::SO_MARK, (MARK | u32::from(number)) as libc::c_int)?;
         let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
         let protocol = if is_v6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP };
@@ -50,9 +51,8 @@ impl PacketSocket {
         // Safety: packet and address are as long as is said.
         let sent = uninterrupted(|| unsafe { libc::sendto(socket, from, packet.len(), 0, (&raw const to).cast(), length) });
         match sent {
-            // The queue has dropped it.
-            Err(why) if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
-            other => other.map(|_| ()),
+            Err(why) if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(true),
+            other => other.map(|_| false),
         }
     }
 

@@ -219,32 +219,56 @@ fn with_queue(reader: &mut Reader, given: &Given, discipline: &'static Disciplin
     Some(Queue { of: Composition { discipline, values, inside: Inside::Queue(Box::new(inner.of)) }, described })
 }
 
-/// A queue of a kernel. Its parameters are words, numbers and flags, kept by name.
+/// A queue of a kernel. Its parameters are words, numbers and flags, kept by name; those of a queue within it stand in a table, and their
+/// names behind that of the table: `leaf.limit`.
 fn of_kernel(reader: &mut Reader, given: &Given) -> Option<Queue> {
     let before = reader.problems.len();
     let name = given.node.text(KERNEL).filter(|name| is_name(name));
     if name.is_none() {
         reader.report(given, KERNEL, "must be a kernel's name of the queue, as in kernel = \"fq_codel\"".to_owned());
     }
-    let mut parameters: Vec<(&str, &Scalar)> = Vec::new();
+    let mut parameters: Vec<(String, &Scalar)> = Vec::new();
+    let mut described = Map::new();
     for (key, node) in given.node.entries().unwrap_or_default().iter().filter(|(key, _)| key != KERNEL) {
-        match written(key, node) {
-            Ok(scalar) => parameters.push((key, scalar)),
-            Err(message) => reader.report(given, key, message),
+        let Some(entries) = node.entries().filter(|_| !is_ours(key)) else {
+            match written(key, node) {
+                Ok(scalar) => {
+                    described.insert(key.clone(), json_of_scalar(scalar));
+                    parameters.push((key.clone(), scalar));
+                }
+                Err(message) => reader.report(given, key, message),
+            }
+            continue;
+        };
+        let within = Given::new(node, given.at(key));
+        let mut of_table = Map::new();
+        for (inner, node) in entries {
+            match written(inner, node) {
+                Ok(scalar) => {
+                    of_table.insert(inner.clone(), json_of_scalar(scalar));
+                    parameters.push((format!("{key}.{inner}"), scalar));
+                }
+                Err(message) => reader.report(&within, inner, message),
+            }
         }
+        described.insert(key.clone(), Json::Object(of_table));
     }
-    parameters.sort_by_key(|(key, _)| *key);
+    parameters.sort_by(|(one, _), (other, _)| one.cmp(other));
     let name = name.filter(|_| reader.problems.len() == before)?;
-    let arguments = parameters.iter().map(|(key, scalar)| ((*key).to_owned(), scalar.text.clone())).collect();
-    let mut described: Map<String, Json> = parameters.iter().map(|(key, scalar)| ((*key).to_owned(), json_of_scalar(scalar))).collect();
+    let arguments = parameters.into_iter().map(|(key, scalar)| (key, scalar.text.clone())).collect();
     described.insert(KERNEL.to_owned(), json!(name));
     Some(Queue { of: Composition::of_kernel(KernelQueue { name: name.to_owned(), arguments }), described })
+}
+
+/// Whether a key is one of a queue of ours.
+fn is_ours(key: &str) -> bool {
+    matches!(key, "aqm" | "discipline" | INNER)
 }
 
 /// A parameter as a kernel may have it.
 fn written<'n>(key: &str, node: &'n Node) -> Result<&'n Scalar, String> {
     match &node.value {
-        _ if matches!(key, "aqm" | "discipline" | INNER) => Err("stands beside kernel: leave one of the two out".to_owned()),
+        _ if is_ours(key) => Err("stands beside kernel: leave one of the two out".to_owned()),
         _ if !is_name(key) => Err("a kernel's parameter has a name of letters, digits and underscores".to_owned()),
         Tree::Scalar(scalar) if scalar.form != Form::Other => Ok(scalar),
         _ => Err("a kernel's parameter must be a word, a number, true or false".to_owned()),

@@ -48,7 +48,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A copy of a packet, which is the flow's as well.
-    fn copy(&mut self, id: PacketId) -> PacketId {
+    pub(super) fn copy(&mut self, id: PacketId) -> PacketId {
         let packet = &self.packets[id];
         if !packet.is_ack() {
             self.flows[packet.flow as usize].copied += 1;

@@ -130,15 +130,40 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A queue outside has dropped a packet. Says whether it waited there.
-    pub fn dropped(&mut self, link: u32, ticket: u32) -> bool {
+    /// A queue outside has dropped a packet, for this reason. Says whether it waited there.
+    pub fn dropped(&mut self, link: u32, ticket: u32, cause: Cause) -> bool {
         let Some(at) = self.queue_outside(link) else { return false };
         let (now, queue, mut witness) = self.at_queue(at);
         queue.measures.held(queue.discipline.len(), now);
         let Queue::Outside(outside) = &mut queue.discipline else { return false };
-        let Some(frame) = outside.lose(|frame| witness.ticket(frame.packet) == ticket) else { return false };
-        witness.tell_of_queue(QueueDeed::Dropped(&frame, Cause::Early));
-        witness.lose(frame.packet, MarkOrDrop::Dropped(Cause::Early));
+        let Some(frame) = outside.lose(|frame| witness.ticket(frame.packet) == ticket, cause) else { return false };
+        witness.tell_of_queue(QueueDeed::Dropped(&frame, cause));
+        witness.lose(frame.packet, MarkOrDrop::Dropped(cause));
+        true
+    }
+
+    /// A queue outside has made a copy of a packet that waits there, under the same ticket, and the copy waits there too. Says whether the
+    /// packet waited there.
+    pub fn copied(&mut self, link: u32, ticket: u32) -> bool {
+        let Some(at) = self.queue_outside(link) else { return false };
+        let mut found = None;
+        self.queues[at as usize].discipline.frames(&mut |frame| {
+            found = found.or((self.packets[frame.packet].ticket() == ticket).then_some(frame.packet));
+        });
+        let Some(original) = found else { return false };
+        let copy = self.copy(original);
+        self.links[link as usize].arrived += 1;
+        let waiting = Waiting::new(copy, &self.packets);
+        let (now, queue, mut witness) = self.at_queue(at);
+        witness.tell_of_queue(QueueDeed::Came(&waiting));
+        let length = queue.discipline.len();
+        queue.measures.held(length, now);
+        queue.discipline.offer(waiting, now, &mut queue.rng, &mut |deed| witness.hear(deed));
+        queue.measures.arrival(length, queue.discipline.average());
+        // Whoever has the queue has made it, and need not be told.
+        if let Queue::Outside(outside) = &mut queue.discipline {
+            outside.newcomers().for_each(drop);
+        }
         true
     }
 
