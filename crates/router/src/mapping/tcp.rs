@@ -263,7 +263,8 @@ fn first_packet(settings: &Settings) -> u64 {
     40 + 4 + options + 4 * u64::from(settings.window_scaling)
 }
 
-/// What each host has beside what a scenario asks for, so that no default of the machine shows in results. Not all kernels have all of them.
+/// What each host has beside what a scenario asks for, so that no default of the machine shows in results: what Linux 6.1 does. Not all kernels
+/// have all of them, and 6.1 itself has not those that say what newer kernels do otherwise unless they are told.
 const ALWAYS: &[(&str, &str)] = &[
     ("tcp_no_metrics_save", "1"),
     ("tcp_no_ssthresh_metrics_save", "1"),
@@ -289,6 +290,10 @@ const ALWAYS: &[(&str, &str)] = &[
     ("tcp_retries2", "15"),
     ("tcp_syn_retries", "6"),
     ("tcp_synack_retries", "5"),
+    ("tcp_syn_linear_timeouts", "0"),
+    ("tcp_backlog_ack_defer", "0"),
+    ("tcp_pingpong_thresh", "1"),
+    ("tcp_rto_max_ms", "120000"),
     ("ip_no_pmtu_disc", "0"),
 ];
 
