@@ -22,9 +22,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
+    return source_of("6.1", tmp_path / "linux-6.1.7")
+
+
+def source_of(kernel: str, root: Path) -> Path:
     """A kernel's source as far as the recipe looks at it."""
-    root = tmp_path / "linux-6.1.7"
-    for edit in _edits():
+    for edit in recipe.edits(kernel):
         file = root / edit["file"]
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a") as text:
@@ -34,17 +37,11 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def _edits() -> list[dict[str, str]]:
-    import tomllib
-
-    edits: list[dict[str, str]] = tomllib.loads((recipe.DATA / "edits.toml").read_text())["edit"]
-    return edits
-
-
 def box(home: Path, name: str, built_s: float = 1.0, kernel: str = "6.1") -> Path:
     folder = home / name
     folder.mkdir(parents=True)
-    (folder / kernels.ABOUT).write_text(json.dumps({"kernel": kernel, "built_s": built_s, "version": "1", "sha256": ""}))
+    about = {"kernel": kernel, "built_s": built_s, "version": "1", "sha256": ""}
+    (folder / kernels.ABOUT).write_text(json.dumps(about))
     return folder
 
 
@@ -61,35 +58,56 @@ def test_the_newest_kernel_of_a_name_is_chosen_and_what_is_half_done_is_none(hom
 def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
     with pytest.raises(TierError, match="ecnlab box build"):
         kernels.chosen()
-    with pytest.raises(UnknownName, match=r"6\.1"):
+    with pytest.raises(TierError, match=r"no kernel 7\.2 .* `ecnlab box build --kernel 7\.2`"):
+        kernels.chosen("7.2")
+    with pytest.raises(UnknownName, match=r"7\.2"):
         kernels.chosen("6.2")
 
 
 def test_the_recipe_is_written_into_a_source_that_fits(tree: Path) -> None:
-    recipe.change(tree)
+    recipe.change(tree, "6.1")
     assert "default 250" in (tree / "arch/um/Kconfig").read_text()
     assert "RFC 8511" in (tree / "net/ipv4/tcp_abe.c").read_text()
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS)
+def test_there_is_one_recipe_with_what_kernels_differ_in(kernel: str, tmp_path: Path) -> None:
+    recipe.change(source_of(kernel, tmp_path / "linux"), kernel)
+    others = [other for other in kernels.KERNELS if other != kernel]
+    assert all(recipe.digest(other) != recipe.digest(kernel) for other in others)
+    changed = [{edit["file"] for edit in recipe.edits(one)} for one in (kernel, *others)]
+    assert all(files == changed[0] for files in changed)
+    assert ("CONFIG_NET_SCH_DUALPI2=y" in recipe.options(kernel)) == (kernel == "7.2")
+
+
+def test_the_recipe_speaks_of_kernels_that_there_are() -> None:
+    import tomllib
+
+    edits = tomllib.loads((recipe.DATA / "edits.toml").read_text())["edit"]
+    named = {kernel for edit in edits for kernel in edit.get("kernels", [])}
+    named |= {kernel for line in (recipe.DATA / "box.config").read_text().splitlines() for kernel in line.partition("  # ")[2].split(", ")}
+    assert named - {""} <= set(kernels.KERNELS)
 
 
 def test_every_place_that_does_not_fit_is_named(tree: Path) -> None:
     (tree / "arch/um/Kconfig").write_text("")
     (tree / "init/main.c").unlink()
     with pytest.raises(TierError) as refused:
-        recipe.change(tree)
+        recipe.change(tree, "6.1")
     assert "arch/um/Kconfig" in str(refused.value)
     assert "init/main.c" in str(refused.value)
 
 
 def test_an_option_that_the_configuration_dropped_is_named(tmp_path: Path) -> None:
-    lines = recipe.options()
+    lines = recipe.options("6.1")
     (tmp_path / "whole").write_text("\n".join(lines))
     (tmp_path / "less").write_text("\n".join(line for line in lines if "CODEL" not in line))
-    recipe.check(tmp_path / "whole")
+    recipe.check(tmp_path / "whole", "6.1")
     with pytest.raises(TierError, match="CONFIG_NET_SCH_FQ_CODEL=y"):
-        recipe.check(tmp_path / "less")
+        recipe.check(tmp_path / "less", "6.1")
     (tmp_path / "more").write_text("\n".join([*lines, "CONFIG_PTP_1588_CLOCK=y"]))
     with pytest.raises(TierError, match="no use for: CONFIG_PTP_1588_CLOCK=y"):
-        recipe.check(tmp_path / "more")
+        recipe.check(tmp_path / "more", "6.1")
 
 
 def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: Path, tmp_path: Path) -> None:
@@ -101,7 +119,7 @@ def test_a_source_is_taken_from_a_folder_or_an_archive_and_stays_as_it_is(tree: 
         room.mkdir()
         taken = source.given(given, room)
         assert source.release(taken.tree) == "6.1.7"
-        recipe.change(taken.tree)
+        recipe.change(taken.tree, "6.1")
     assert "default 250" not in (tree / "arch/um/Kconfig").read_text()
 
 

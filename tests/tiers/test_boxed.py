@@ -15,10 +15,21 @@ from typing import Any
 import pytest
 
 import ecnlab as lab
+from ecnlab.errors import TierError
 from ecnlab.tiers.box import kernels, machine
 
-KERNEL = next(iter(kernels.built()), None)
+
+def built(name: str) -> kernels.Box | None:
+    try:
+        return kernels.chosen(name)
+    except TierError:
+        return None
+
+
+KERNEL = built(kernels.DEFAULT)
+NEWER = built("7.2")
 HAS_PROGRAM = machine.PROGRAM.is_file()
+needs_newer = pytest.mark.skipif(NEWER is None or not HAS_PROGRAM, reason="no kernel 7.2 for the box: `ecnlab box build --kernel 7.2`")
 needs_box = pytest.mark.skipif(KERNEL is None or not HAS_PROGRAM, reason="no kernel for the box: `ecnlab box build` builds it")
 
 # Functions of libc that speak to no kernel, or to that outside only when a fault is told.
@@ -70,9 +81,9 @@ def job(**changes: Any) -> dict[str, Any]:
     return {"scenario": scenario(**changes).resolved, "seed": 1}
 
 
-def boxed(seed: int = 1, **changes: Any) -> Any:
-    assert KERNEL is not None
-    with machine.Machine(KERNEL).run(job(**changes) | {"seed": seed}, seed) as done:
+def boxed(seed: int = 1, kernel: kernels.Box | None = KERNEL, **changes: Any) -> Any:
+    assert kernel is not None
+    with machine.Machine(kernel).run(job(**changes) | {"seed": seed}, seed) as done:
         return done.result
 
 
@@ -201,6 +212,33 @@ def test_a_queue_of_the_kernel_says_why_it_drops(queue: str, causes: set[str]) -
     name, _, arguments = queue.partition(", ")
     result = boxed(queue=f'{{ kernel = "{name}", {arguments} }}', duration_s=30)
     assert {cause for cause in ("early", "forced", "overflow") if column(result, "queues", f"drops_{cause}")[0]} == causes
+
+
+@needs_newer
+def test_runs_on_a_newer_kernel_are_the_same_with_the_same_seed() -> None:
+    """With draws of the kernel, and for two minutes."""
+    queue = '{ kernel = "choke", limit = 12, min = 5, max = 11, burst = 40 }'
+    with ThreadPoolExecutor(4) as threads:
+        told = list(threads.map(lambda _: json.dumps(boxed(kernel=NEWER, queue=queue, duration_s=120)), range(8)))
+    assert len(set(told)) == 1
+    assert json.loads(told[0])["about"]["kernel"].startswith("7.2.")
+
+
+@needs_newer
+def test_dualpi2_of_the_kernel_keeps_its_queue_short_and_says_why_it_drops() -> None:
+    long = boxed(kernel=NEWER, queue='{ kernel = "dualpi2", target = "15 ms", coupling_factor = 2 }', duration_s=30)
+    assert column(long, "queues", "length_mean_packets")[0] < 10
+    assert column(long, "queues", "drops_early")[0] > 10
+    assert column(long, "queues", "marks")[0] > 10
+    assert column(long, "queues", "drops_overflow")[0] == 0
+    short = boxed(kernel=NEWER, queue='{ kernel = "dualpi2", limit = 5 }', duration_s=30)
+    assert column(short, "queues", "drops_overflow")[0] > 10
+
+
+@needs_box
+def test_a_queue_that_another_kernel_has_is_refused_with_its_name() -> None:
+    with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue\.kernel: kernel 6\.1 has no dualpi2: run it with --kernel 7\.2"):
+        lab.run(scenario(queue='{ kernel = "dualpi2" }').on("boxed"), seed=1)
 
 
 @needs_box

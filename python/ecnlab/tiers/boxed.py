@@ -6,7 +6,7 @@ privilege; it needs a kernel that was built for it, once, by `ecnlab box build`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
@@ -78,7 +78,19 @@ class Boxed:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What the box's kernel cannot do of it."""
-        return list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip)))
+        problems = list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip)))
+        return [*problems, *self._without_queue(scenario)]
+
+    def _without_queue(self, scenario: Scenario) -> Iterator[Problem]:
+        """Queues that other kernels have and this one has not."""
+        mine = self._box.about["kernel"]
+        elsewhere = {queue: one.name for one in kernels.KERNELS.values() if one.name != mine for queue in one.queues}
+        for link in scenario.resolved["link"]:
+            queue = link.get("queue", {})
+            for place, name in (("queue", queue.get("kernel")), ("queue.leaf", queue.get("leaf", {}).get("kernel"))):
+                if name in elsewhere and name not in (kernels.KERNELS[mine].queues if mine in kernels.KERNELS else ()):
+                    message = f"kernel {mine} has no {name}: run it with --kernel {elsewhere[name]}"
+                    yield Problem(f"link.{link['name']}.{place}.kernel", None, message)
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Run it in a box of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""

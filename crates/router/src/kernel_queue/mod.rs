@@ -231,7 +231,8 @@ impl KernelQueue {
             Overflow::Always => u32::MAX,
             Overflow::Refused => came.map_or(0, |came| u32::from(came.is_refused)),
             Overflow::AtArrival => came.filter(|came| came.is_busy).map_or(0, |_| u32::MAX),
-            Overflow::Counted(counter) => self.statistics.more_of(counter)?,
+            Overflow::Counted(at) => self.statistics.more_of(at)?,
+            Overflow::Overlimits => self.statistics.more_overlimits()?,
         })
     }
 }

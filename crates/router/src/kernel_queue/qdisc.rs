@@ -18,6 +18,12 @@ enum How {
     Micros,
     /// True or false, as 1 or 0.
     Flag,
+    /// A whole number, in one byte.
+    Byte,
+    /// True or false as one of two numbers, in one byte.
+    Either(u8, u8),
+    /// A number of hertz, in parts of 256.
+    Hertz256,
 }
 
 /// A parameter with the number of its attribute.
@@ -29,7 +35,7 @@ struct Plain {
     parameters: &'static [Parameter],
 }
 
-use How::{Flag, Micros, Number};
+use How::{Byte, Either, Flag, Hertz256, Micros, Number};
 
 const PLAIN: &[Plain] = &[
     Plain {
@@ -84,6 +90,25 @@ const PLAIN: &[Plain] = &[
         name: "fq",
         parameters: &[("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Number), ("initial_quantum", 4, Number)],
     },
+    Plain {
+        name: "dualpi2",
+        parameters: &[
+            ("limit", 1, Number),
+            ("memory_limit", 2, Number),
+            ("target", 3, Micros),
+            ("tupdate", 4, Micros),
+            ("alpha", 5, Hertz256),
+            ("beta", 6, Hertz256),
+            ("step_packets", 7, Number),
+            ("step_thresh", 8, Micros),
+            ("min_qlen_step", 9, Number),
+            ("coupling_factor", 10, Byte),
+            ("drop_on_overload", 11, Either(0, 1)),
+            ("drop_enqueue", 12, Either(0, 1)),
+            ("classic_protection", 13, Byte),
+            ("any_ect", 14, Either(1, 3)),
+        ],
+    },
 ];
 
 /// What RED and CHOKe take, as tc(8) has it; bytes for RED, packets for CHOKe.
@@ -97,7 +122,7 @@ const NETEM: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reord
 /// What stands in a shaper, and how its parameters begin.
 const LEAF: &str = "leaf";
 
-const UNKNOWN_HERE: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, fq, sfq, tbf, \
+const UNKNOWN_HERE: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
      , htb, netem, pfifo and bfifo";
 
 /// How the kernel says that a packet was dropped because there was no room for it, and not by the discipline's law.
@@ -107,6 +132,8 @@ pub enum Overflow {
     Always,
     /// It counts such packets, at this byte of the structure of its statistics.
     Counted(usize),
+    /// It is beyond its limit with such packets alone, and every discipline counts how often it is.
+    Overlimits,
     /// It tells the sender that the packet was dropped, which it does not of one that goes by its law.
     Refused,
     /// Its law looks at packets that leave, so one that goes when a packet comes has gone for want of room.
@@ -121,6 +148,7 @@ const LAWS: &[(&str, Overflow)] = &[
     ("fq_codel", Overflow::Counted(8)),
     ("pie", Overflow::Counted(28)),
     ("fq_pie", Overflow::Counted(8)),
+    ("dualpi2", Overflow::Overlimits),
     ("cake", Overflow::AtArrival),
     ("netem", Overflow::Refused),
 ];
@@ -167,7 +195,7 @@ pub struct Named(&'static str, Options);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Options {
-    Numbers(Vec<(u16, u32)>),
+    Numbers(Vec<(u16, Value)>),
     Red(Red),
     /// A structure that stands there by itself.
     Structure(Vec<u8>),
@@ -184,6 +212,13 @@ enum Options {
     },
     /// Attributes alone.
     Attributes(Vec<(u16, Vec<u8>)>),
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Word(u32),
+    Byte(u8),
 }
 
 /// `struct tc_red_qopt` with what belongs to it.
@@ -276,7 +311,10 @@ impl Named {
             Options::Followed { structure, attributes } => request.nested(OPTIONS, |within| all(within.plain(structure), attributes)),
             Options::Attributes(attributes) => request.nested(NESTED_OPTIONS, |within| all(within, attributes)),
             Options::Numbers(numbers) => request.nested(NESTED_OPTIONS, |within| {
-                numbers.iter().fold(within, |within, &(attribute, number)| within.with(attribute, &number.to_ne_bytes()))
+                numbers.iter().fold(within, |within, &(attribute, value)| match value {
+                    Value::Word(word) => within.with(attribute, &word.to_ne_bytes()),
+                    Value::Byte(byte) => within.with(attribute, &[byte]),
+                })
             }),
             Options::Red(parms) => request.nested(NESTED_OPTIONS, |within| {
                 let within = within.with(1, &parms.structure()).with(2, &parms.decay());
@@ -295,9 +333,12 @@ impl Plain {
         let mut numbers = Vec::new();
         for &(name, attribute, how) in self.parameters {
             let value = match how {
-                How::Number => given.number(name),
-                How::Micros => given.micros(name),
-                How::Flag => given.flag(name).map(u32::from),
+                How::Number => given.number(name).map(Value::Word),
+                How::Micros => given.micros(name).map(Value::Word),
+                How::Flag => given.flag(name).map(|flag| Value::Word(flag.into())),
+                How::Byte => given.byte(name).map(Value::Byte),
+                How::Either(no, yes) => given.flag(name).map(|flag| Value::Byte(if flag { yes } else { no })),
+                How::Hertz256 => given.hertz_256(name).map(Value::Word),
             };
             numbers.extend(value.map(|value| (attribute, value)));
         }
@@ -572,6 +613,19 @@ impl<'q> Given<'q> {
         self.read(name, |text| Ok((quantity::span(text)?.picos() / 1_000) as i64))
     }
 
+    fn byte(&mut self, name: &str) -> Option<u8> {
+        let number = self.number(name)?;
+        u8::try_from(number).map_err(|_| self.report(name, "must be at most 255")).ok()
+    }
+
+    fn hertz_256(&mut self, name: &str) -> Option<u32> {
+        let hertz = self.real(name)?;
+        if (0.0..=256.0).contains(&hertz) {
+            return Some((hertz * 256.0).round() as u32);
+        }
+        self.none(name, "must be from 0 to 256 hertz")
+    }
+
     /// A probability as a part of 2^32.
     fn share(&mut self, name: &str) -> Option<u32> {
         let share = self.real(name)?;
@@ -643,7 +697,13 @@ mod tests {
     #[test]
     fn times_are_in_microseconds_and_flags_are_numbers() {
         let read = Qdisc::read(&queue("codel", &[("target", "5ms"), ("ecn", "true"), ("limit", "200")]), 1.5e6).unwrap();
-        assert_eq!(Options::Numbers(vec![(1, 5000), (2, 200), (4, 1)]), read.options);
+        let numbers = [(1, 5000), (2, 200), (4, 1)].map(|(attribute, number)| (attribute, Value::Word(number)));
+        assert_eq!(Options::Numbers(numbers.to_vec()), read.options);
+        let read = Qdisc::read(&queue("dualpi2", &[("alpha", "0.16"), ("coupling_factor", "2"), ("any_ect", "true")]), 1.5e6).unwrap();
+        assert_eq!(Options::Numbers(vec![(5, Value::Word(41)), (10, Value::Byte(2)), (14, Value::Byte(3))]), read.options);
+        for (name, value) in [("alpha", "300"), ("coupling_factor", "256")] {
+            assert_eq!(name, Qdisc::read(&queue("dualpi2", &[(name, value)]), 1.5e6).unwrap_err()[0].0);
+        }
     }
 
     #[test]

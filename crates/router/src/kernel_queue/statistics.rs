@@ -38,6 +38,20 @@ impl Statistics {
     /// If the kernel does not say.
     pub fn more_of(&mut self, at: usize) -> io::Result<u32> {
         let now = attribute(&self.told()?, OWN).and_then(|own| number(own, at));
+        self.grown(now)
+    }
+
+    /// How often the discipline was beyond its limit since this was asked last.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn more_overlimits(&mut self) -> io::Result<u32> {
+        const OVERLIMITS: usize = 16;
+        let now = attribute(&self.told()?, QUEUE).and_then(|queue| number(queue, OVERLIMITS));
+        self.grown(now)
+    }
+
+    fn grown(&mut self, now: Option<u32>) -> io::Result<u32> {
         let before = self.counted;
         self.counted = now.ok_or_else(untold)?;
         Ok(self.counted.wrapping_sub(before))

@@ -76,13 +76,13 @@ def _built(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watc
     release = source.release(taken.tree)
     if not release.startswith(f"{kernel.name}."):
         raise TierError(f"this is the source of kernel {release}, not of {kernel.name}")
-    rule = recipe.digest()
+    rule = recipe.digest(kernel.name)
     place = kernels.home() / f"{release}-{_short(taken.sha256 + taken.version + rule)}"
     for box in kernels.built():
         if box.folder == place:
             return box
-    recipe.change(taken.tree)
-    _configure(taken.tree)
+    recipe.change(taken.tree, kernel.name)
+    _configure(taken.tree, kernel.name)
     _make(taken.tree, ["linux"], jobs, watch)
     about = {
         "kernel": kernel.name,
@@ -97,13 +97,13 @@ def _built(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watc
     return _moved(taken.tree, room / "finished", place, about)
 
 
-def _configure(tree: Path) -> None:
+def _configure(tree: Path, kernel: str) -> None:
     config = tree / ".config"
     _make(tree, ["tinyconfig"], 1, None)
     with config.open("a") as file:
-        file.write("\n".join([*recipe.options(), ""]))
+        file.write("\n".join([*recipe.options(kernel), ""]))
     _make(tree, ["olddefconfig"], 1, None)
-    recipe.check(config)
+    recipe.check(config, kernel)
 
 
 def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> None:

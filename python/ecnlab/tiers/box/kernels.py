@@ -30,12 +30,18 @@ class Kernel:
         SHA-256 of the packages that were tried, by their version; others are built as well, and said to be others.
     reproducible : bool
         Whether equal scenarios and seeds give equal bytes.
+    where : str
+        Which of the distribution's releases has the package, unless it is that of the other kernels.
+    queues : tuple
+        Its queueing disciplines that not every kernel has.
     """
 
     name: str
     package: str
     known: Mapping[str, str]
     reproducible: bool
+    where: str = ""
+    queues: tuple[str, ...] = ()
 
 
 KERNELS = {
@@ -43,6 +49,14 @@ KERNELS = {
     for kernel in (
         Kernel(
             "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
+        ),
+        Kernel(
+            "7.2",
+            "linux-source-7.2",
+            {"7.2.13-1": "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"},
+            reproducible=True,
+            where="Debian's trixie-backports and unstable",
+            queues=("dualpi2",),
         ),
     )
 }

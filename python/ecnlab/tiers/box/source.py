@@ -44,10 +44,15 @@ def fetched(kernel: Kernel, into: Path) -> Source:
     _run(
         ["apt-get", "download", kernel.package],
         into,
-        f"apt-get cannot fetch {kernel.package}: `apt-get update` as root renews its lists; --source FILE takes a file that you have",
+        f"apt-get cannot fetch {kernel.package}{_where(kernel)}: `apt-get update` as root renews its lists; --source FILE takes a file of "
+        "yours",
     )
     (package,) = into.glob(f"{kernel.package}_*.deb")
     return unpacked(package, into)
+
+
+def _where(kernel: Kernel) -> str:
+    return f", which is in {kernel.where}" if kernel.where else ""
 
 
 def given(path: Path, into: Path) -> Source:

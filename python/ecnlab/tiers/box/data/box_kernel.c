@@ -22,10 +22,15 @@
 #include <linux/sched/signal.h>
 #include <linux/skbuff.h>
 #include <linux/syscalls.h>
+#include <linux/version.h>
 #include <asm/unistd.h>
 #include <asm/uaccess.h>
 #include <shared/init.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #include <sysdep/syscalls.h>
+#else
+#include <asm/syscall.h>
+#endif
 
 extern int os_box_run(const char *file, long (*call)(long, long, long, long, long, long, long));
 
