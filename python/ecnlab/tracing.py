@@ -20,7 +20,9 @@ from ecnlab.scenarios import Scenario
 
 HEADERS = 128  # bytes, which hold every header
 
-_FORMS = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet"}
+CASES = "cases"
+
+_FORMS = {".tr": "ns2", ".pcapng": "pcapng", ".parquet": "parquet", ".cases": CASES}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _REVERSE = ".reverse"
 _LONGEST = 65_535
@@ -34,7 +36,8 @@ class TraceTo:
     ----------
     path : str or Path
         The file. Its ending says the kind: `.tr` for ns-2's lines, `.pcapng` for a capture, `.parquet` for a table of events. The first two
-        may be compressed, which a further `.gz` or `.zst` asks for. Of several seeds each writes its own, as `run-seed7.tr`.
+        may be compressed, which a further `.gz` or `.zst` asks for. `.cases` is a folder, with a file for each connection of kernels in the
+        box (`ecnlab validate linux`). Of several seeds each writes its own, as `run-seed7.tr`.
     links : sequence of str
         Names of the links to show; every link unless given, and in a capture those with a measured queue and their ways back.
     keep : int
@@ -115,14 +118,16 @@ def checked(trace: str | Path | TraceTo, scenario: Scenario, seeds: Sequence[int
         links = _both_ways(scenario.queue_names, known)
     if form == "pcapng" and not links:
         raise UsageError(f"trace: {path.name} would show nothing, since no link has a measured queue; name the links that it is to show")
-    if not path.absolute().parent.is_dir() or path.is_dir():
+    if form == CASES and links:
+        raise UsageError(f"trace: cases tell connections, and no links: leave the links away, or end {path.name!r} in .pcapng")
+    if not path.absolute().parent.is_dir() or (path.is_dir() and form != CASES):
         what = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise ResultsError(f"cannot write the trace {path}: {what}")
     if not os.access(path.absolute().parent, os.W_OK):
         raise ResultsError(f"cannot write the trace {path}: the folder {path.absolute().parent} is not writable")
     tracing = Tracing(path, form, compression, links, keep, ip, len(seeds) > 1)
     for seed in seeds:
-        _require_plain(tracing.path_of(seed))
+        (_require_cases if form == CASES else _require_plain)(tracing.path_of(seed))
     return tracing
 
 
@@ -133,6 +138,13 @@ def _require_plain(path: Path) -> None:
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "a pipe or a device"
         raise ResultsError(f"cannot write the trace {path}: it is {what}, which the trace would replace; name a file")
+
+
+def _require_cases(path: Path) -> None:
+    """A folder of cases takes its name's place, so what is there may only be one. Raises ResultsError."""
+    is_ours = path.is_dir() and not path.is_symlink() and all(entry.name.endswith(".json.gz") for entry in path.iterdir())
+    if (path.exists() or path.is_symlink()) and not is_ours:
+        raise ResultsError(f"cannot write the cases {path}: there is something else, which they would replace; name another folder")
 
 
 def _of_capture(asked: TraceTo, form: str, path: Path) -> tuple[int, int]:
@@ -167,8 +179,10 @@ def _kind(path: Path) -> tuple[str, str]:
     ending, *packed = _endings(path)
     if ending not in _FORMS:
         raise UsageError(
-            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two also in .gz, .zst"
+            f"trace: {path.name!r} is of no known kind: end it in .tr (ns-2's lines), .pcapng or .parquet; the first two also in .gz, "
+            ".zst; on boxed also in .cases"
         )
-    if packed and ending == ".parquet":
-        raise UsageError(f"trace: {path.name!r}: a Parquet file is compressed already; leave {packed[0]} away")
+    if packed and ending in (".parquet", ".cases"):
+        what = "a Parquet file is" if ending == ".parquet" else "the files of cases are"
+        raise UsageError(f"trace: {path.name!r}: {what} compressed already; leave {packed[0]} away")
     return _FORMS[ending], _COMPRESSIONS[packed[0]] if packed else ""

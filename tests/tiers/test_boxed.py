@@ -17,6 +17,7 @@ import pytest
 import ecnlab as lab
 from ecnlab.errors import TierError
 from ecnlab.tiers.box import kernels, machine
+from ecnlab.validate import kernel
 
 
 def built(name: str) -> kernels.Box | None:
@@ -267,6 +268,59 @@ def test_a_capture_is_one_that_the_trace_command_reads(tmp_path: Path) -> None:
     lab.run(scenario().on("boxed"), seed=1, trace=tmp_path / "run.pcapng.zst")
     flows = lab.trace(tmp_path / "run.pcapng.zst").flows
     assert flows.height >= 3
+
+
+@needs_box
+def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tmp_path: Path) -> None:
+    buffer = 'receive_window = "fixed", receive_buffer = "1 MB", receive_buffer_max = "1 MB", max_window = 1000'
+    asked = lab.scenario(
+        tomllib.loads(f"""
+            name = "some"
+            duration = "6 s"
+            [[link]]
+            name = "shared"
+            from = "a"
+            to = "b"
+            rate = "2 Mbps"
+            delay = "10 ms"
+            queue = {{ aqm = "ecn", limit = 60, min_th = 5, max_th = 20, w_q = 0.01 }}
+            [[link]]
+            name = "own"
+            from = "c"
+            to = "d"
+            rate = "5 Mbps"
+            delay = "10 ms"
+            impair = [{{ kind = "script", numbers = [40, 43, 90] }}]
+            reverse = {{ rate = "1 Tbps" }}
+            [[flows]]
+            name = "both"
+            count = 2
+            from = "a"
+            to = "b"
+            tcp = {{ profile = "linux", ecn = true, {buffer} }}
+            [[flows]]
+            name = "alone"
+            from = "c"
+            to = "d"
+            tcp = {{ profile = "linux", variant = "newreno", {buffer} }}
+            app = {{ kind = "file", bytes = "400 KB" }}
+        """)
+    )
+    run = lab.run(asked, seed=1, on="boxed", trace=tmp_path / "some.cases")
+    assert run.about[1] == lab.run(asked, seed=1, on="boxed").about[1]
+    told = {
+        outcome.name: [judgement.verdict for judgement in outcome.judgements] for outcome in kernel.check_folder(tmp_path / "some.cases")
+    }
+    shared = ["exact", "exact", "not comparable"]
+    assert told == {"both-0": shared, "both-1": shared, "alone-0": ["exact", "exact", "exact"]}
+
+
+@needs_box
+def test_what_no_case_holds_is_refused_by_its_place(tmp_path: Path) -> None:
+    asked = scenario(more='[[flows]]\nname = "many"\nfrom = "a"\nto = "b"\ntcp = { profile = "linux", pacing = true }\n')
+    with pytest.raises(lab.ScenarioError, match=r"flows\.many\.tcp\.pacing: a case does not hold it"):
+        lab.run(asked, seed=1, on="boxed", trace=tmp_path / "some.cases")
+    assert not (tmp_path / "some.cases").exists()
 
 
 @needs_box

@@ -109,3 +109,9 @@ def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: P
         kernel.check_folder(tmp_path / "none")
     with pytest.raises(ecnlab.UsageError, match=r"no case of .* is called vegas-1: there are cubic-1drop"):
         kernel.check_folder(only="vegas-1")
+
+
+def test_without_a_path_both_ends_are_judged_and_the_closed_loop_is_not(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(case("reno-nosack-2drops") | {"path": None}))
+    judgements = kernel.check_case(tmp_path / "x.json").judgements
+    assert [judgement.verdict for judgement in judgements] == ["exact", "exact", "not comparable"]

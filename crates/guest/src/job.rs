@@ -5,6 +5,7 @@
 //!     seed         a whole number
 //!     family       4 or 6 (default 4)
 //!     budget_s     lateness that the run may have, in seconds (default: follows from the network)
+//!     cases        true, if connections are to be recorded
 //!     capture      { links = [names], keep = bytes }, if packets are to be written
 //! ```
 
@@ -23,6 +24,7 @@ pub struct Job {
     pub budget: Option<Span>,
     /// Names of links, and bytes of each packet.
     pub capture: Option<(Vec<String>, u32)>,
+    pub cases: bool,
 }
 
 impl Job {
@@ -47,6 +49,7 @@ impl Job {
             family: if job["family"] == 6 { Family::V6 } else { Family::V4 },
             budget: job["budget_s"].as_f64().map(|seconds| Span::from_picos((seconds * 1e12) as u64)),
             capture,
+            cases: job["cases"] == true,
         })
     }
 }

@@ -9,6 +9,7 @@
 //!     job.json          what is to be done (job.rs)
 //!     result.json       what came of it, written when it is whole
 //!     capture.pcapng    the packets, where they were asked for
+//!     cases.jsonl       connections as cases, a line each, where they were asked for
 //! ```
 
 #![deny(unsafe_code)]
@@ -34,6 +35,7 @@ const FOLDER: &str = "ECNLAB_BOX_JOB";
 const JOB: &str = "job.json";
 const RESULT: &str = "result.json";
 const CAPTURE: &str = "capture.pcapng";
+const CASES: &str = "cases.jsonl";
 /// The router comes before the kernel's own threads, and its waits end on time to the nanosecond.
 const PRIORITY: i32 = 10;
 /// A line to standard output for so many parts of the run.
@@ -51,12 +53,13 @@ fn enter() {
 
 /// Does the job of the folder.
 fn work() -> io::Result<()> {
-    let Job { scenario, seed, family, budget, capture } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
+    let Job { scenario, seed, family, budget, capture, cases } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
     let capture = match capture {
         Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(&path(CAPTURE)?)?)) }),
         None => None,
     };
-    let options = RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority: Some(PRIORITY), budget, capture };
+    let options =
+        RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority: Some(PRIORITY), budget, capture, cases };
     let every = scenario.duration.seconds() / PARTS;
     let mut next = every;
     let ended = run(&scenario, options, &mut |over| {
@@ -67,13 +70,24 @@ fn work() -> io::Result<()> {
         false
     });
     let result = match ended {
-        Ok(outcome) => result::of(&outcome),
+        Ok(outcome) => {
+            if cases {
+                write_cases(&outcome.cases)?;
+            }
+            result::of(&outcome)
+        }
         Err(Refused::Asked(problems)) => result::refused(&problems),
         Err(Refused::Full(full)) => result::full(&full),
         Err(Refused::System(why)) => return Err(why),
         Err(Refused::Stopped) => return Err(io::Error::other("the run was stopped")),
     };
     write(&result)
+}
+
+fn write_cases(cases: &[String]) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(&path(CASES)?)?);
+    cases.iter().try_for_each(|case| writeln!(out, "{case}"))?;
+    out.flush()
 }
 
 /// Writes the result whole: under another name, and then under its own.

@@ -65,6 +65,7 @@ pub fn run_live(
         priority: Some(PRIORITY),
         budget: lateness_budget_s.and_then(Span::from_secs_f64),
         capture: None,
+        cases: false,
     };
     let mut watch = Watch::new(watch);
     let (outcome, cpu_s) = py.detach(|| {
@@ -72,7 +73,7 @@ pub fn run_live(
         let outcome = caught(|| ran(scenario, options, trace.as_ref(), &mut watch));
         (outcome, began.elapsed().as_secs_f64())
     });
-    let Outcome { run, tables, about } = match outcome {
+    let Outcome { run, tables, about, .. } = match outcome {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(Ended::Failed(failure))) => return Err(failure::raised(py, seed, *failure)),
         Ok(Err(Ended::Untraced(error))) => return Err(error.into()),

@@ -17,8 +17,16 @@ fn main() {
     let scenario = Scenario::from_toml(&text, &overrides, &Registry::builtin(), &no_files).expect("a sound scenario");
     let file = std::env::var_os("ECNLAB_CAPTURE").map(|path| std::fs::File::create(path).expect("a file that can be written"));
     let capture = file.map(|file| Capture { links: Vec::new(), keep: u32::MAX, out: Box::new(file) });
-    let options =
-        RunOptions { seed, kernel: kernel("live"), family: Family::V4, pace: Pace::Real, priority: Some(10), budget: None, capture };
+    let options = RunOptions {
+        seed,
+        kernel: kernel("live"),
+        family: Family::V4,
+        pace: Pace::Real,
+        priority: Some(10),
+        budget: None,
+        capture,
+        cases: false,
+    };
     match run(&scenario, options, &mut |_| false) {
         Ok(outcome) => {
             outcome.run.report.tables.iter().for_each(|(name, table)| show(name, table));

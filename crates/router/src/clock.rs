@@ -18,6 +18,11 @@ impl Clock {
         Clock { origin: monotonic() }
     }
 
+    /// What the system's clock said at the start, in nanoseconds.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin
+    }
+
     pub fn now(&self) -> Time {
         Time::from_picos((monotonic() - self.origin) * PICOS_PER_NANO)
     }

@@ -14,6 +14,7 @@ pub const BUILD: &str = env!("ECNLAB_ROUTER");
 pub mod address;
 pub mod background;
 pub mod capture;
+pub mod cases;
 pub mod clock;
 pub mod connection;
 pub mod drive;

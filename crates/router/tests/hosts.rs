@@ -28,7 +28,8 @@ fn ran(family: Family, duration: &str, flows: &str) -> Option<Outcome> {
         println!("skipped: {why}");
         return None;
     }
-    let options = RunOptions { seed: 1, kernel: kernel("live"), family, pace: Pace::Real, priority: None, budget: None, capture: None };
+    let options =
+        RunOptions { seed: 1, kernel: kernel("live"), family, pace: Pace::Real, priority: None, budget: None, capture: None, cases: false };
     match run(&scenario(duration, flows), options, &mut |_| false) {
         Ok(outcome) => Some(outcome),
         Err(Refused::System(why)) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) => {
@@ -167,8 +168,16 @@ fn round_trips_are_those_of_the_network() {
 
 #[test]
 fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
-    let options =
-        RunOptions { seed: 1, kernel: kernel("live"), family: Family::V4, pace: Pace::Real, priority: None, budget: None, capture: None };
+    let options = RunOptions {
+        seed: 1,
+        kernel: kernel("live"),
+        family: Family::V4,
+        pace: Pace::Real,
+        priority: None,
+        budget: None,
+        capture: None,
+        cases: false,
+    };
     let asked = scenario("1 s", &flows("old", "tcp = { profile = \"linux-2.0\" }"));
     let Err(Refused::Asked(problems)) = run(&asked, options, &mut |_| false) else { panic!("it was not refused") };
     assert_eq!(["flows.old.tcp.profile"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>()[..]);
@@ -176,8 +185,16 @@ fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
 
 #[test]
 fn packets_that_ipv6_does_not_know_are_refused() {
-    let options =
-        RunOptions { seed: 1, kernel: kernel("live"), family: Family::V6, pace: Pace::Real, priority: None, budget: None, capture: None };
+    let options = RunOptions {
+        seed: 1,
+        kernel: kernel("live"),
+        family: Family::V6,
+        pace: Pace::Real,
+        priority: None,
+        budget: None,
+        capture: None,
+        cases: false,
+    };
     let asked = scenario("1 s", &flows("small", "tcp = { profile = \"linux\", packet_size = 1000 }"));
     let Err(Refused::Asked(problems)) = run(&asked, options, &mut |_| false) else { panic!("it was not refused") };
     assert_eq!(["flows.small.tcp.packet_size"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>()[..]);

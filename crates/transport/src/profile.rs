@@ -30,6 +30,9 @@ pub struct Variant {
 /// What a variant sets only where the profile has it `off`: where it is not, the profile has an answer of its own.
 const ONLY_WHERE_OFF: &[&str] = &["window_validation"];
 
+/// What a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
+const OF_KERNELS: &[(&str, &[(&str, &str)])] = &[("newreno", &[("congestion", "reno"), ("sack_blocks", "0"), ("dsack", "false")])];
+
 pub const VARIANTS: &[Variant] = &[
     Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
     Variant { name: "reno", title: "Reno", source: "RFC 5681", members: &[("congestion", "reno"), ("recovery", "reno")] },
@@ -281,12 +284,18 @@ impl Variant {
         self.members.iter().find(|(member, _)| *member == name).map_or("", |(_, value)| value)
     }
 
+    /// Its members over a profile with these values.
+    pub fn members_over(&self, values: &Values) -> &'static [(&'static str, &'static str)] {
+        let of_kernels = OF_KERNELS.iter().filter(|(name, _)| *name == self.name && values.value("recovery").to_string() == "rack");
+        of_kernels.map(|(_, members)| *members).next().unwrap_or(self.members)
+    }
+
     /// Sets this variant's members.
     ///
     /// # Panics
     /// If a member does not fit its declaration: a fault of the program, which a test looks for.
     pub fn apply(&self, values: &mut Values) {
-        for (name, text) in self.members {
+        for (name, text) in self.members_over(values) {
             if ONLY_WHERE_OFF.contains(name) && values.value(name).to_string() != "off" {
                 continue;
             }
@@ -326,6 +335,16 @@ mod tests {
         let names = names();
         assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)), "{names:?}");
         assert_eq!(Some("linux-6.1"), find("linux").map(|profile| profile.name));
+    }
+
+    #[test]
+    fn without_sack_a_kernel_keeps_its_states() {
+        let newreno = find_variant("newreno").unwrap();
+        for (profile, expected) in [("linux", ["rack", "0"]), ("linux-2.2", ["newreno", "3"]), ("ns2", ["newreno", "3"])] {
+            let mut values = find(profile).unwrap().values();
+            newreno.apply(&mut values);
+            assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value(name).to_string()), "{profile}");
+        }
     }
 
     #[test]

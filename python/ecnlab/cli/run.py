@@ -37,7 +37,8 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--trace",
     metavar="FILE",
-    help="Write each packet's events: as ns-2's lines (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two.",
+    help="Write each packet's events: as ns-2's lines (.tr), a capture (.pcapng) or a table (.parquet); .gz or .zst after the first two. "
+    "On boxed also a folder of cases for `ecnlab validate linux` (.cases).",
 )
 @click.option(
     "--trace-link",

@@ -6,6 +6,9 @@ privilege; it needs a kernel that was built for it, once, by `ecnlab box build`.
 
 from __future__ import annotations
 
+import gzip
+import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
 from ecnlab.jobs import ENGINE, RECORDING, TRACE, FailedElsewhere, Failure
+from ecnlab.names import file_name
 from ecnlab.tiers import Ran, Watch, require_seconds
 from ecnlab.tiers.box import kernels, machine
+from ecnlab.tracing import CASES
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
@@ -69,8 +74,8 @@ class Boxed:
 
     @property
     def traces(self) -> Sequence[str]:
-        """Captures: its packets are real ones."""
-        return ("pcapng",)
+        """Captures, for its packets are real ones; cases, for its times are exact."""
+        return ("pcapng", CASES)
 
     def identity(self) -> Mapping[str, Any]:
         """Kernel and program. Raises TierError if there is no such kernel."""
@@ -94,8 +99,11 @@ class Boxed:
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Run it in a box of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""
+        is_cases = tracing is not None and tracing.form == CASES
         job: dict[str, Any] = {"scenario": scenario.resolved, "seed": seed, "family": self.ip}
-        if tracing is not None:
+        if is_cases:
+            job["cases"] = True
+        elif tracing is not None:
             job["capture"] = {"links": tracing.links, "keep": tracing.keep}
         try:
             box = machine.Machine(self._box, limit_s=self.limit_s, silence_s=machine.silence(scenario.duration_s))
@@ -103,7 +111,7 @@ class Boxed:
                 if refused := done.result.get("refused"):
                     raise _failed(scenario, seed, RECORDING, ScenarioError((Problem(*one) for one in refused), scenario.source))
                 if tracing is not None:
-                    _keep_capture(done, tracing, scenario, seed)
+                    (_keep_cases if is_cases else _keep_capture)(done, tracing, scenario, seed)
         except machine.Stopped:
             raise _core.Interrupted("the run was stopped") from None
         except machine.Crashed as crashed:
@@ -125,6 +133,21 @@ def _keep_capture(done: machine.Done, tracing: Tracing, scenario: Scenario, seed
     """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises FailedElsewhere."""
     try:
         _core.put_capture(done.folder / machine.CAPTURE, tracing.file(seed))
+    except OSError as error:
+        raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
+
+
+def _keep_cases(done: machine.Done, tracing: Tracing, scenario: Scenario, seed: int) -> None:
+    """Put the cases of a run into a folder where it was asked for, all of them or none. Raises FailedElsewhere."""
+    place = tracing.file(seed)
+    try:
+        place.partial.mkdir()
+        with (done.folder / machine.CASES).open(encoding="utf-8") as lines:
+            for line in lines:
+                name = json.loads(line)["name"]
+                (place.partial / f"{file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+        shutil.rmtree(place.path, ignore_errors=True)
+        place.partial.rename(place.path)
     except OSError as error:
         raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
 

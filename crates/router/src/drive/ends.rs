@@ -7,6 +7,7 @@ use ecnlab_transport::Demand;
 use ecnlab_units::Time;
 
 use crate::address::{Seat, Side};
+use crate::cases::Cases;
 use crate::host::Host;
 use crate::sys::{Poller, Ready};
 
@@ -55,6 +56,15 @@ pub trait Ends {
         Ok(())
     }
 
+    /// What the kernel tells of the connection of the host at a side of a seat, whose port this is, is to be written down: after the packet
+    /// that it was just given, or after its timer has sent something.
+    ///
+    /// # Errors
+    /// As above.
+    fn show(&mut self, _seat: Seat, _port: u16, _by_timer: bool, _with: &mut With) -> io::Result<()> {
+        Ok(())
+    }
+
     /// When [`Ends::expire`] is to be called next.
     fn due(&self) -> Option<Time> {
         None
@@ -86,6 +96,8 @@ pub struct With<'a> {
     pub hosts: &'a [Host],
     /// What is told to the engine, at [`With::now`], in order.
     pub told: &'a mut Vec<(u32, Told)>,
+    /// Where connections are recorded, if they are.
+    pub cases: Option<&'a mut Cases>,
 }
 
 impl With<'_> {

@@ -31,8 +31,9 @@ use self::awake::Awake;
 pub use self::counts::Counts;
 pub use self::ends::{Ends, FIRST_TOKEN, Nobody, Wish, With};
 pub use self::owners::{Owner, Owners};
-use crate::address::Seats;
+use crate::address::{Seats, Side};
 use crate::capture::Tapped;
+use crate::cases::{Cases, Sent};
 use crate::clock::{Clock, nanos_until};
 use crate::connection::{Connections, Heard};
 use crate::host::Host;
@@ -67,6 +68,8 @@ pub struct Router<P: Probe, E, O = Seats> {
     pace: Pace,
     clock: Clock,
     told: Vec<(u32, Told)>,
+    /// Records connections, if somebody asked for that.
+    cases: Option<Cases>,
     /// What has happened, while it is dealt with; kept for its memory.
     happened: Vec<Happened>,
     ready: Vec<Ready>,
@@ -100,6 +103,8 @@ pub struct Driven<P: Probe, E> {
     pub ends: E,
     pub counts: Counts,
     pub lateness: Lateness,
+    /// Connections as they were recorded, and the hosts' clock at time zero.
+    pub cases: Option<(Cases, Clock)>,
 }
 
 impl<P: Probe + Tapped, E: Ends> Router<P, E> {
@@ -132,7 +137,15 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
         let carrier = Carrier::new(hosts, owners, largest);
         let (told, happened, ready) = (Vec::new(), Vec::new(), Vec::new());
         let queues = KernelQueues::default();
-        Ok(Router { simulation, ends, carrier, queues, poller, awake: Awake::new(), pace, clock: Clock::start(), told, happened, ready })
+        let (awake, clock, cases) = (Awake::new(), Clock::start(), None);
+        Ok(Router { simulation, ends, carrier, queues, poller, awake, pace, clock, told, cases, happened, ready })
+    }
+
+    /// With connections recorded.
+    #[must_use]
+    pub fn recording(mut self, cases: Option<Cases>) -> Router<P, E, O> {
+        self.cases = cases;
+        self
     }
 
     /// With these queues of the kernel at links.
@@ -176,13 +189,14 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
     /// What the ends could not do, or if `/proc` cannot be read.
     pub fn finish(mut self) -> io::Result<Driven<P, E>> {
         let now = self.simulation.now();
-        self.ends.finish(&mut With { now, poller: &self.poller, hosts: &self.carrier.hosts, told: &mut self.told })?;
+        self.ends.finish(&mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))?;
         for (flow, told) in self.told.drain(..) {
             self.simulation.tell(flow, told);
         }
         let Carrier { hosts, mut counts, lateness, .. } = self.carrier;
         counts.overrun = hosts.iter().map(Host::dropped).sum::<io::Result<u64>>()?;
-        Ok(Driven { simulation: self.simulation, ends: self.ends, counts, lateness })
+        let cases = self.cases.map(|cases| (cases, self.clock));
+        Ok(Driven { simulation: self.simulation, ends: self.ends, counts, lateness, cases })
     }
 
     /// All that is to be done at a time.
@@ -200,12 +214,12 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
             } else if ready.token < FIRST_TOKEN {
                 self.queues.expire(&mut self.simulation)?;
             } else {
-                self.ends.ready(ready, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+                self.ends.ready(ready, &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))?;
             }
         }
         self.ready = ready;
         if self.ends.due().is_some_and(|due| due <= now) {
-            self.ends.expire(&mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+            self.ends.expire(&mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))?;
         }
         self.settle(now)
     }
@@ -222,13 +236,26 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 }
             };
             self.simulation.inject(&foreign);
+            self.record(host, &foreign, now)?;
             if foreign.retransmission {
                 let (seat, side) = (self.carrier.slab.about(foreign.ticket).seat, self.carrier.hosts[host].side);
-                self.ends.sent_again(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told))?;
+                self.ends.sent_again(seat, side, &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))?;
             }
         }
         self.carrier.batches[host] = (2 * self.carrier.batches[host]).min(BATCH);
         Ok(())
+    }
+
+    /// Records a packet that has been read of a host.
+    fn record(&mut self, host: usize, foreign: &Foreign, now: Time) -> io::Result<()> {
+        let Some(cases) = &mut self.cases else { return Ok(()) };
+        let (side, ticket) = (self.carrier.hosts[host].side, foreign.ticket);
+        let About { upper, tcp, seat, .. } = self.carrier.slab.about(ticket);
+        let Some(tcp) = tcp else { return Ok(()) };
+        let (bytes, upper) = (&*self.carrier.slab.bytes(ticket), upper as usize);
+        let sent = Sent { seat, side, ticket, tcp, bytes, upper, payload: foreign.payload, ecn: foreign.ecn };
+        let Some(port) = cases.entered(sent, now) else { return Ok(()) };
+        self.ends.show(seat, port, true, &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))
     }
 
     /// Lets the engine go on to a time as far as it and the kernel's queues have something to do, at the exact time of each. A packet that
@@ -275,11 +302,30 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 let side = self.carrier.hosts[to as usize].side;
                 self.carrier.write(ticket, ecn, (ece, cwr))?;
                 let Some(tcp) = tcp else { return Ok(()) };
+                if let Some(cases) = &mut self.cases {
+                    cases.left(ticket, ecn, now);
+                    if side == Side::Near {
+                        self.ends.show(
+                            seat,
+                            tcp.ports.1,
+                            false,
+                            &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases),
+                        )?;
+                    }
+                }
                 let Heard { rtt, echoes } = self.carrier.connections.left(seat, side, &tcp, now);
                 self.told.extend(rtt.zip(self.carrier.owners.sender(seat, side)).map(|(rtt, flow)| (flow, Told::RoundTrip(rtt))));
-                return self.ends.received(seat, side, echoes, &mut with(now, &self.poller, &self.carrier, &mut self.told));
+                return self.ends.received(
+                    seat,
+                    side,
+                    echoes,
+                    &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases),
+                );
             }
             Happened::Lost { ticket, .. } => {
+                if let Some(cases) = &mut self.cases {
+                    cases.lost(ticket);
+                }
                 self.carrier.slab.release(ticket);
                 return Ok(());
             }
@@ -306,7 +352,7 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
                 Wish::Produce { flow, seat, side, demand }
             }
         };
-        self.ends.wish(wish, &mut with(now, &self.poller, &self.carrier, &mut self.told))
+        self.ends.wish(wish, &mut with(now, &self.poller, &self.carrier, &mut self.told, &mut self.cases))
     }
 
     /// Waits for a device or a socket, until a time or what may come out of the engine next at most.
@@ -327,8 +373,14 @@ impl<P: Probe + Tapped, E: Ends, O: Owners> Router<P, E, O> {
 
 const NO_SEAT: &str = "there are no addresses left: a run has 128 groups at most, with 65534 flows each that are there at one time";
 
-fn with<'a, O>(now: Time, poller: &'a Poller, carrier: &'a Carrier<O>, told: &'a mut Vec<(u32, Told)>) -> With<'a> {
-    With { now, poller, hosts: &carrier.hosts, told }
+fn with<'a, O>(
+    now: Time,
+    poller: &'a Poller,
+    carrier: &'a Carrier<O>,
+    told: &'a mut Vec<(u32, Told)>,
+    cases: &'a mut Option<Cases>,
+) -> With<'a> {
+    With { now, poller, hosts: &carrier.hosts, told, cases: cases.as_mut() }
 }
 
 impl<O: Owners> Carrier<O> {

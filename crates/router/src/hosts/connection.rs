@@ -5,6 +5,7 @@ use std::io;
 use ecnlab_sim::Told;
 use ecnlab_transport::{Demand, SendCounters, Window};
 
+use crate::address::{Seat, Side};
 use crate::drive::With;
 use crate::sys::poll::{Interest, Poller};
 use crate::sys::socket::{CA_CWR, CA_LOSS, Socket, TcpInfo};
@@ -22,6 +23,8 @@ pub struct Connection {
 #[derive(Debug, Default)]
 pub struct End {
     pub flow: Option<u32>,
+    /// Where it is, and the near side's port.
+    pub who: Option<(Seat, Side, u16)>,
     socket: Option<Socket>,
     token: u64,
     interest: Option<Interest>,
@@ -144,6 +147,9 @@ impl End {
         while self.left > 0 {
             match socket.send(self.left) {
                 Ok(Some(taken)) => {
+                    if let (Some(cases), Some((seat, side, port))) = (&mut with.cases, self.who) {
+                        cases.wrote(seat, port, side, taken, with.now);
+                    }
                     let most = self.left.min(1 << 18);
                     self.left -= if self.asked == u64::MAX { 0 } else { taken };
                     if taken < most {
@@ -156,6 +162,9 @@ impl End {
         }
         if self.closes && !self.is_finished {
             self.is_finished = true;
+            if let (Some(cases), Some((seat, side, port))) = (&mut with.cases, self.who) {
+                cases.closed(seat, port, side, with.now);
+            }
             if let Err(why) = socket.finish() {
                 return self.breaks(&why);
             }
@@ -232,6 +241,14 @@ impl End {
         let (Some(socket), Some(flow)) = (&self.socket, self.flow) else { return Ok(()) };
         if let Some(counted) = self.retransmissions.another(&socket.info()?) {
             with.tell(flow, Told::Counters(counted));
+        }
+        Ok(())
+    }
+
+    /// Has what the kernel tells of it written down.
+    pub fn show(&self, by_timer: bool, with: &mut With) -> io::Result<()> {
+        if let (Some(cases), Some((seat, _, port)), Some(socket)) = (&mut with.cases, self.who, &self.socket) {
+            cases.shown(seat, port, socket.info()?, by_timer, with.now);
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ use crate::host::Host;
 use crate::mapping::HostSettings;
 use crate::sys::Namespace;
 use crate::sys::poll::{Interest, Ready};
-use crate::sys::socket::Socket;
+use crate::sys::socket::{Set, Socket};
 
 /// Tokens of hosts' descriptors have this bit, and no others.
 pub const TOKENS: u64 = 1 << 63;
@@ -204,6 +204,10 @@ impl Hosts {
         near.connects(socket, place.token(seat, Side::Near), with.poller)?;
         let connection = place.connection.get_or_insert_default();
         connection.port = place.last_port;
+        near.who = Some((seat, Side::Near, connection.port));
+        if let (Some(cases), Some(flow)) = (&mut with.cases, near.flow) {
+            cases.connects(seat, connection.port, flow, with.now);
+        }
         connection.ends[Side::Near as usize] = near;
         connection.ends[Side::Far as usize].is_left();
         Ok(())
@@ -240,13 +244,18 @@ impl Hosts {
     }
 
     fn accept(&mut self, group: u32, with: &mut With) -> io::Result<()> {
-        let Group { listener, seats, .. } = &mut self.groups[group as usize];
+        let Group { listener, seats, settings, .. } = &mut self.groups[group as usize];
         let Some((socket, from)) = listener.accept()? else { return Ok(()) };
+        // A listener does not hand this on.
+        if settings.tcp.as_ref().is_some_and(|tcp| tcp.interactive) {
+            socket.set(Set::Interactive)?;
+        }
         let seat = address::seat(from.ip()).map(|(seat, _)| seat).filter(|seat| seat.group == group);
         let Some((seat, place)) = seat.and_then(|seat| Some((seat, seats.get_mut(seat.number as usize)?))) else { return Ok(()) };
         // What comes from another port is of a connection that is forgotten.
         if place.connection.as_ref().is_some_and(|connection| connection.port == from.port()) {
-            let far = End::accepted(socket, place.token(seat, Side::Far), with.poller)?;
+            let mut far = End::accepted(socket, place.token(seat, Side::Far), with.poller)?;
+            far.who = Some((seat, Side::Far, from.port()));
             place.connection.as_mut().expect("it is there").ends[Side::Far as usize] = far;
         }
         Ok(())
@@ -391,6 +400,13 @@ impl Ends for Hosts {
 
     fn sent_again(&mut self, seat: Seat, side: Side, with: &mut With) -> io::Result<()> {
         self.end(seat, side).map_or(Ok(()), |end| end.has_sent_again(with))
+    }
+
+    fn show(&mut self, seat: Seat, port: u16, by_timer: bool, with: &mut With) -> io::Result<()> {
+        match self.connection(seat).filter(|connection| connection.port == port) {
+            Some(connection) => connection.ends[Side::Near as usize].show(by_timer, with),
+            None => Ok(()),
+        }
     }
 
     fn due(&self) -> Option<Time> {

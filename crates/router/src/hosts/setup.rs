@@ -92,13 +92,13 @@ pub fn listener(family: Family, host: &HostSettings) -> io::Result<Socket> {
 /// What both ends of connections are set to; those that are accepted inherit it.
 pub fn set_options(socket: &Socket, tcp: &SocketSettings) -> io::Result<()> {
     socket.set(Set::CongestionControl(tcp.congestion))?;
-    let options = [
-        tcp.nodelay.then_some(Set::NoDelay),
-        tcp.interactive.then_some(Set::Interactive),
-        tcp.pacing.then_some(Set::Paced),
-        tcp.window_clamp.map(Set::WindowClamp),
-    ];
-    options.into_iter().flatten().try_for_each(|option| socket.set(option))
+    let options = [tcp.nodelay.then_some(Set::NoDelay), tcp.pacing.then_some(Set::Paced), tcp.window_clamp.map(Set::WindowClamp)];
+    options.into_iter().flatten().try_for_each(|option| socket.set(option))?;
+    // Only the machine's root may ask for any size. Where that is refused the sysctl gives one, whose window has another scale.
+    match tcp.receive_buffer.map(|bytes| socket.set(Set::ExactBuffer(bytes / 2))) {
+        Some(Err(why)) if why.kind() != io::ErrorKind::PermissionDenied => Err(why),
+        _ => Ok(()),
+    }
 }
 
 /// Binds to the next free port behind `last`, and tells which that is.

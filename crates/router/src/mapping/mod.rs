@@ -69,6 +69,8 @@ pub struct SocketSettings {
     pub pacing: bool,
     /// Bytes.
     pub window_clamp: Option<u32>,
+    /// Of a buffer that stays as it is, its bytes.
+    pub receive_buffer: Option<u32>,
     /// Bytes.
     pub read_size: u32,
 }

@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
     only("delay_repeated", BY_CODE),
     only("quick_acks", "TCP_MAX_QUICKACKS, which it was built with"),
     only("piggyback", BY_CODE),
-    only("sack_blocks", "as many as the header has room for"),
+    Row { refuses: no_such_blocks, ..row("sack_blocks", Means::Sysctl("tcp_sack")) },
     only("sack_option", BY_CODE),
     row("compressed_sacks", Means::Sysctl("tcp_comp_sack_nr")),
     row("interactive", Means::Socket("TCP_QUICKACK")),
@@ -206,7 +206,7 @@ fn no_such_control(settings: &Settings) -> Option<&'static str> {
 fn no_such_recovery(settings: &Settings) -> Option<&'static str> {
     match settings.recovery {
         RecoveryName::Rack | RecoveryName::Sack | RecoveryName::NewReno => None,
-        RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does: give recovery = \"newreno\""),
+        RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does: give variant = \"newreno\""),
         RecoveryName::Sack1 => Some("is ns-2's: give recovery = \"sack\", which is tcp_recovery = 0, or \"rack\""),
         RecoveryName::Fack => Some("left Linux with 4.15: give recovery = \"sack\" or \"rack\""),
         RecoveryName::Vegas => {
@@ -242,6 +242,11 @@ fn no_such_size(settings: &Settings) -> Option<&'static str> {
     (settings.packet_size < 128).then_some("is too small for a kernel's segments: give packet_size = \"128 B\" or more")
 }
 
+fn no_such_blocks(settings: &Settings) -> Option<&'static str> {
+    (![0, 3].contains(&settings.sack_blocks))
+        .then_some("a kernel sends as many as the header has room for: leave it out, or give 0, which is tcp_sack = 0")
+}
+
 fn no_such_initial_window(settings: &Settings) -> Option<&'static str> {
     (settings.initial_window > 255).then_some("is more than a kernel's receivers allow at the start: give 255 or less")
 }
@@ -258,7 +263,7 @@ pub fn header(settings: &Settings) -> u64 {
 
 /// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
 fn first_packet(settings: &Settings) -> u64 {
-    let sack = settings.recovery.wants_sack();
+    let sack = settings.offers_sack();
     let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
     40 + 4 + options + 4 * u64::from(settings.window_scaling)
 }
@@ -331,8 +336,8 @@ fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
     let (start, most, is_tuned) = receive_buffer(settings);
     vec![
         ("tcp_ecn_fallback", flag(settings.ecn_fallback)),
-        ("tcp_sack", flag(settings.recovery.wants_sack())),
-        ("tcp_dsack", flag(settings.recovery.wants_sack() && settings.dsack)),
+        ("tcp_sack", flag(settings.offers_sack())),
+        ("tcp_dsack", flag(settings.offers_sack() && settings.dsack)),
         ("tcp_recovery", flag(is_rack)),
         ("tcp_early_retrans", if is_rack && settings.tlp { "3" } else { "0" }.to_owned()),
         ("tcp_frto", if is_rack && settings.frto { "2" } else { "0" }.to_owned()),
@@ -364,7 +369,9 @@ fn receive_buffer(settings: &Settings) -> (u64, u64, bool) {
     match (window_clamp(settings), settings.receive_window) {
         (Some(window), _) => (4 * window, 4 * window, false),
         (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.buffer_follows_reading),
-        (None, ReceiveWindow::Fixed | ReceiveWindow::Any) => (settings.receive_buffer, settings.receive_buffer, false),
+        // The largest one says the window's scale.
+        (None, ReceiveWindow::Fixed) => (settings.receive_buffer, settings.receive_buffer.max(settings.receive_buffer_max), false),
+        (None, ReceiveWindow::Any) => (settings.receive_buffer, settings.receive_buffer, false),
     }
 }
 
@@ -375,6 +382,8 @@ fn sockets(settings: &Settings) -> SocketSettings {
         interactive: settings.interactive,
         pacing: settings.pacing,
         window_clamp: window_clamp(settings).map(|window| window as u32),
+        receive_buffer: (settings.receive_window == ReceiveWindow::Fixed && window_clamp(settings).is_none())
+            .then_some(settings.receive_buffer as u32),
         read_size: settings.read_size,
     }
 }

@@ -64,6 +64,11 @@ impl About {
         (self.counts, self.connections, self.kernels) = (counts, hosts.counts(), hosts.kernels().to_vec());
     }
 
+    /// The kernel's release.
+    pub fn kernel(&self) -> &str {
+        &self.kernel[0]
+    }
+
     /// As it stands in results.
     pub fn json(&self) -> Json {
         let Lateness { mean, p50, p99, p999, max } = self.lateness;

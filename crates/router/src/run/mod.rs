@@ -20,6 +20,8 @@ pub use self::kernel::kernel;
 use crate::address::Family;
 use crate::background::Background;
 use crate::capture::{Tap, Tapped};
+use crate::cases::{self, Cases};
+use crate::clock::Clock;
 use crate::drive::{Driven, Pace, Router};
 use crate::host::Host;
 use crate::hosts::{self, Hosts};
@@ -39,6 +41,8 @@ pub struct RunOptions {
     /// The lateness that the run may have at the 99th percentile; where none is given it follows from the network.
     pub budget: Option<Span>,
     pub capture: Option<Capture>,
+    /// Whether connections are recorded as cases.
+    pub cases: bool,
 }
 
 /// Where packets are written to, byte for byte, before and behind links.
@@ -56,6 +60,8 @@ pub struct Outcome {
     /// What was recorded beside the measures.
     pub tables: Vec<(&'static str, Table)>,
     pub about: About,
+    /// Cases of the connections, each a line of JSON, if they were asked for.
+    pub cases: Vec<String>,
 }
 
 /// Why a run did not go to its end.
@@ -80,6 +86,9 @@ impl From<io::Error> for Refused {
 /// Is told the seconds that are over, and answers whether to stop.
 pub type Watch<'w> = &'w mut dyn FnMut(f64) -> bool;
 
+/// The clock's tick of the box's kernel, with which it is built.
+const TICK: Span = Span::from_millis(4);
+
 /// As often `watch` is asked.
 const WATCH: Span = Span::from_millis(50);
 
@@ -94,26 +103,30 @@ pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Out
     let kernel = Kernel { family: options.family, ..options.kernel.clone() };
     let settings = map(scenario, &kernel).map_err(Refused::Asked)?;
     refuse_small(scenario, &settings, options.family)?;
+    let unheld = if options.cases { cases::refusals(scenario, &settings, options.family) } else { Vec::new() };
+    if !unheld.is_empty() {
+        return Err(Refused::Asked(unheld));
+    }
     let recording = scenario.record.recording();
     let end = Time::ZERO + scenario.duration;
     let recorder = || Recorder::new(recording, end);
     match options.capture {
         None if recording == Recording::default() => {
-            let (run, Off, about) = drive(scenario, settings, &options, Off, watch)?;
-            Ok(Outcome { run, tables: Vec::new(), about })
+            let (run, Off, about, cases) = drive(scenario, settings, &options, Off, watch)?;
+            Ok(Outcome { run, tables: Vec::new(), about, cases })
         }
         None => {
-            let (run, recorder, about) = drive(scenario, settings, &options, recorder(), watch)?;
-            finished(run, recorder, about)
+            let (run, recorder, about, cases) = drive(scenario, settings, &options, recorder(), watch)?;
+            finished(run, recorder, about, cases)
         }
         Some(Capture { links, keep, out }) => {
             let options = RunOptions { capture: None, ..options };
             let out: Box<dyn Write + Send> = if options.pace == Pace::Real { Box::new(Background::start(out)) } else { out };
             let version = if options.family == Family::V4 { Version::V4 } else { Version::V6 };
             let probe = Recorded { recorder: recorder(), tracer: Tap::new(links, keep, version, out) };
-            let (run, mut probe, about) = drive(scenario, settings, &options, probe, watch)?;
+            let (run, mut probe, about, cases) = drive(scenario, settings, &options, probe, watch)?;
             probe.tracer.flush()?;
-            finished(run, probe.recorder, about)
+            finished(run, probe.recorder, about, cases)
         }
     }
 }
@@ -130,9 +143,9 @@ fn refuse_small(scenario: &Scenario, settings: &[HostSettings], family: Family) 
     if problems.is_empty() { Ok(()) } else { Err(Refused::Asked(problems)) }
 }
 
-fn finished(run: Run, recorder: Recorder, about: About) -> Result<Outcome, Refused> {
+fn finished(run: Run, recorder: Recorder, about: About, cases: Vec<String>) -> Result<Outcome, Refused> {
     let tables = recorder.tables(&run.names).map_err(Refused::Full)?;
-    Ok(Outcome { run, tables, about })
+    Ok(Outcome { run, tables, about, cases })
 }
 
 fn drive<P: Probe + Tapped>(
@@ -141,7 +154,7 @@ fn drive<P: Probe + Tapped>(
     options: &RunOptions,
     probe: P,
     watch: Watch,
-) -> Result<(Run, P, About), Refused> {
+) -> Result<(Run, P, About, Vec<String>), Refused> {
     let (duration, measure_from) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.measure_from);
     let network = scenario.network.clone().with_ends_outside();
     let simulation = Simulation::new(&network, &Options { duration, measure_from, seed: options.seed }, probe);
@@ -155,6 +168,7 @@ fn drive<P: Probe + Tapped>(
 
     let queues = kernel_queues(&network, sent_largest(&settings, options.family))?;
     let mut router = Router::new(simulation, made, sockets, largest, options.pace)?.with_queues(queues)?;
+    router = router.recording(options.cases.then(Cases::default));
     let (mut stopped, mut full) = (false, None);
     let driven = router.run(duration, WATCH, &mut |simulation, _| {
         full = simulation.probe().full();
@@ -171,10 +185,21 @@ fn drive<P: Probe + Tapped>(
     if stopped {
         return Err(Refused::Stopped);
     }
-    let Driven { simulation, ends, counts, lateness } = router.finish()?;
+    let Driven { simulation, ends, counts, lateness, cases } = router.finish()?;
     about.take(&ends, counts, &lateness);
+    let recorded = |clock: &Clock| cases::Recorded {
+        names: &scenario.groups,
+        hosts: &settings,
+        network: &network,
+        seed: options.seed,
+        origin_ns: clock.origin_ns(),
+        tick: TICK,
+        end: Time::ZERO + scenario.duration,
+        kernel: about.kernel().to_owned(),
+    };
+    let cases = cases.map(|(cases, clock)| cases.written(&recorded(&clock))).transpose()?;
     let (run, probe) = simulation.finish();
-    Ok((run, probe, about))
+    Ok((run, probe, about, cases.unwrap_or_default()))
 }
 
 fn make(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {

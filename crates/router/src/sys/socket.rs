@@ -113,6 +113,8 @@ pub enum Set<'a> {
     Codepoint(Ecn),
     /// Room for what is to be received, as far as the machine permits, in bytes.
     ReceiveBuffer(u32),
+    /// The same, whatever the machine permits, where the caller may ask for that: it is doubled, for what packets are stored with.
+    ExactBuffer(u32),
 }
 
 impl Socket {
@@ -154,6 +156,7 @@ impl Socket {
             Set::Paced => self.set_number(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, -2),
             Set::WindowClamp(bytes) => self.set_number(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
             Set::Codepoint(ecn) => self.set_codepoint(ecn),
+            Set::ExactBuffer(bytes) => self.set_number(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as i32),
             Set::ReceiveBuffer(bytes) => self.set_number(libc::SOL_SOCKET, libc::SO_RCVBUF, bytes as i32),
         };
         done.map_err(|why| io::Error::new(why.kind(), format!("set a socket to {option:?}: {why}")))

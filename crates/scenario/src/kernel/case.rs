@@ -36,7 +36,8 @@ pub struct Case {
     pub kernel: Option<String>,
     pub clock: Clock,
     pub tcp: Tcp,
-    pub path: Path,
+    /// Nothing where the network was more than a case can say.
+    pub path: Option<Path>,
     pub end: Time,
     pub application: Vec<Action>,
     pub script: Vec<Line>,
@@ -68,6 +69,13 @@ pub struct Tcp {
     pub buffer: Option<u64>,
     /// What the SYN of either side offered.
     pub syns: [Syn; 2],
+    /// What was set otherwise than hosts have it: bytes that an application reads at once, the first window and the largest one in segments,
+    /// the smallest timeout, and whether every segment is acknowledged at once.
+    pub read_size: Option<u64>,
+    pub initial_window: Option<u64>,
+    pub cwnd_limit: Option<u64>,
+    pub rto_min: Option<Span>,
+    pub quickack: bool,
     /// Name and value, and of which side; of both if there is none.
     pub sysctl: Vec<(Option<u8>, String, String)>,
 }
@@ -178,7 +186,7 @@ impl Case {
             kernel: top.optional("kernel").map(|kernel| kernel.text()).transpose()?,
             clock: Clock::read(&top.field("clock")?)?,
             tcp: Tcp::read(&top.field("tcp")?)?,
-            path: Path::read(&top.field("path")?)?,
+            path: if top.field("path")?.json.is_null() { None } else { Some(Path::read(&top.field("path")?)?) },
             end: top.field("end_us")?.time()?,
             application: top.field("application")?.rows()?.iter().map(Action::read).collect::<Result<_, _>>()?,
             script: top.field("script")?.rows()?.iter().map(Line::read).collect::<Result<_, _>>()?,
@@ -195,7 +203,7 @@ impl Case {
     }
 
     /// How many bytes a side writes.
-    fn written_by(&self, side: u8) -> u64 {
+    pub fn written_by(&self, side: u8) -> u64 {
         let writes = self.application.iter().filter(|action| action.side == side);
         writes.fold(0, |sum, action| sum + if let Deed::Write(bytes) = action.what { bytes } else { 0 })
     }
@@ -268,6 +276,11 @@ impl Tcp {
             nodelay: field.field("nodelay")?.truth()?,
             receiver: field.field("receiver")?.text()?,
             buffer: if buffer.json == "default" { None } else { Some(buffer.within(2304, 1 << 29)?) },
+            read_size: field.optional("read_size").map(|size| size.within(1, 1 << 30)).transpose()?,
+            initial_window: field.optional("initial_window").map(|window| window.within(1, 255)).transpose()?,
+            cwnd_limit: field.optional("cwnd_limit").map(|limit| limit.within(1, MOST_PACKETS)).transpose()?,
+            rto_min: field.optional("rto_min_us").map(|span| span.span()).transpose()?,
+            quickack: field.optional("quickack").map_or(Ok(false), |quickack| quickack.truth())?,
             syns: [Syn::read(&field.field("syn_options")?.field("a")?)?, Syn::read(&field.field("syn_options")?.field("b")?)?],
             sysctl: field.field("sysctl")?.rows()?.iter().map(sysctl).collect::<Result<_, _>>()?,
         })

@@ -11,7 +11,7 @@ use ecnlab_transport::application::{Application, ApplicationSpec, Calls, Event, 
 use ecnlab_transport::{Ack, Demand, Role, Settings, Transport};
 use ecnlab_units::{Rate, Rng, Span, Time};
 
-use super::case::{A, B, Case, Packet, When};
+use super::case::{A, B, Case, Packet, Path, When};
 use super::ledger::Ledger;
 use super::script::Segments;
 use super::settings::boot;
@@ -24,9 +24,9 @@ const EVENTS: u64 = 10_000;
 ///
 /// # Errors
 /// What is not built of what the case asks for.
-pub fn run(case: &Case, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
+pub fn run(case: &Case, path: &Path, settings: Settings) -> Result<(Vec<Packet>, Option<Time>), String> {
     let tape = Tape { header: settings.header, ..Tape::default() };
-    let network = network(case, settings)?;
+    let network = network(case, path, settings)?;
     let options = Options { duration: case.end, measure_from: Time::ZERO, seed: 0 };
     let mut simulation = Simulation::new(&network, &options, tape);
     let most = super::most_packets(case.packets.len());
@@ -42,8 +42,7 @@ pub fn run(case: &Case, settings: Settings) -> Result<(Vec<Packet>, Option<Time>
 }
 
 /// The router's queue and what it does to packets, the way behind it on which packets may overtake each other, and the way back.
-fn network(case: &Case, settings: Settings) -> Result<Network, String> {
-    let path = &case.path;
+fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, String> {
     let segments = Segments::of(case.sent_by(A));
     let rules = |side: u8| case.script.iter().filter(move |line| line.side == side).map(|line| line.rule(&segments));
     let data: Vec<Rule> = rules(A).collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@
 use ecnlab_sim::Act;
 use ecnlab_units::{Rate, Span, Time};
 
-use super::case::{A, Case, Packet, When};
+use super::case::{A, Case, Packet, Path, When};
 
 /// What an arriving packet made its host send has left it within this.
 const AT_ONCE: Span = Span::from_picos(300_000);
@@ -17,13 +17,14 @@ const SOON: Span = Span::from_micros(2);
 const LATEST: Span = Span::from_micros(500);
 
 /// The times at which the packets of a case would have been sent, by their place in it.
-pub fn times(case: &Case) -> Vec<Time> {
-    let mut model = Model { case, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
+pub fn times(case: &Case, path: &Path) -> Vec<Time> {
+    let mut model = Model { case, path, free: [Time::ZERO; 2], arrivals: [Vec::new(), Vec::new()] };
     case.packets.iter().map(|packet| model.pass(packet)).collect()
 }
 
 struct Model<'a> {
     case: &'a Case,
+    path: &'a Path,
     /// When the transmitter is free, in the real run and in the ideal one.
     free: [Time; 2],
     /// At either host: when a packet came, and when it would have come.
@@ -62,14 +63,14 @@ impl Model<'_> {
     /// When a packet that was not lost would have come.
     fn arrival(&mut self, packet: &Packet, sent: Time) -> Time {
         let [real, ideal] = self.departures(packet, sent);
-        let delay = self.case.path.delays[usize::from(packet.side)];
+        let delay = self.path.delays[usize::from(packet.side)];
         let later = packet.arrives.map_or(Span::ZERO, |arrives| arrives.since(real + delay));
         ideal + delay + self.scripted(packet.side, later)
     }
 
     /// When it would have left the router, with what was late in the record and without it.
     fn departures(&mut self, packet: &Packet, sent: Time) -> [Time; 2] {
-        match Rate::from_bps(self.case.path.rate_bps).filter(|_| packet.side == A) {
+        match Rate::from_bps(self.path.rate_bps).filter(|_| packet.side == A) {
             None => [packet.sent, sent],
             Some(rate) => {
                 let transmission = rate.transmission(super::settings::size(&self.case.tcp, packet));

@@ -209,8 +209,10 @@ fn judge_sender(case: &Case, settings: Settings) -> Judged {
 }
 
 fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
-    let (ours, ran_away) = closed::run(case, settings).map_err(Unjudged::NotBuilt)?;
-    let times = ideal::times(case);
+    let none = || Unjudged::NotComparable("not comparable: the network was more than the path of a case".to_owned());
+    let path = case.path.as_ref().ok_or_else(none)?;
+    let (ours, ran_away) = closed::run(case, path, settings).map_err(Unjudged::NotBuilt)?;
+    let times = ideal::times(case, path);
     let sent: Vec<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();

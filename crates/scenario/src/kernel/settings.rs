@@ -20,7 +20,7 @@ const SCALE: u32 = 4;
 /// SACK blocks for which a header with timestamps and without has room.
 const BLOCKS: [&str; 2] = ["3", "4"];
 /// How much the recorded application reads at a time.
-const READ_SIZE: &str = "70000 B";
+const READ_SIZE: u64 = 70_000;
 
 /// Bytes of the smallest and the largest buffer (Linux SOCK_MIN_RCVBUF; the largest number that a switch takes).
 const LEAST_BUFFER: u64 = 4608;
@@ -51,6 +51,7 @@ const fn switch(name: &'static str, side: u8, parameter: &'static str, values: &
 const SWITCHES: &[Switch] = &[
     switch("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
     switch("net.ipv4.tcp_comp_sack_nr", B, "compressed_sacks", &[("0", "false"), ("44", "true")]),
+    switch("net.ipv4.tcp_recovery", A, "recovery", &[("1", "rack")]),
     switch("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
     switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
     switch("net.ipv4.tcp_slow_start_after_idle", A, "idle_restart", &[("0", "off"), ("1", "halve")]),
@@ -88,6 +89,18 @@ pub fn settings(case: &Case) -> Result<Settings, String> {
     options(tcp, &mut set);
     ecn(tcp, &mut set);
     receiver(case, &mut set)?;
+    if let Some(window) = tcp.initial_window {
+        set("initial_window", &window.to_string());
+    }
+    if let Some(limit) = tcp.cwnd_limit {
+        set("cwnd_limit", &limit.to_string());
+    }
+    if let Some(least) = tcp.rto_min {
+        set("rto_min", &format!("{} s", least.seconds()));
+    }
+    if tcp.quickack {
+        set("delayed_ack", "false");
+    }
     for (side, name, value) in &tcp.sysctl {
         turn(*side, name, value, &mut set)?;
     }
@@ -145,7 +158,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     };
     set("receive_window", window);
     set("interactive", interactive);
-    set("read_size", READ_SIZE);
+    set("read_size", &format!("{} B", tcp.read_size.unwrap_or(READ_SIZE)));
     let sizes = tcp.switched(B, RECEIVE_BUFFERS).map_or(Vec::new(), |sizes| sizes.split_whitespace().collect());
     // Where it is as the memory of the host has it, the other host's is the same, and shows in the scale of its SYN.
     let usual = tcp.syns[usize::from(A)].scale.map(|scale| (65_535 << scale).to_string());

@@ -26,10 +26,12 @@ impl Totals {
     /// Of packets of either side or of both.
     pub fn of<'a>(case: &Case, packets: impl Iterator<Item = &'a Packet>) -> Totals {
         let all = case.sent_by(A).map(Packet::end).max().unwrap_or(0);
+        // Of a connection that had not sent all when the record ended none is complete.
+        let ends = all > case.written_by(A);
         let mut totals = Totals::default();
         let mut completed: [Option<Time>; 2] = [None, None];
         for packet in packets {
-            let complete = if packet.side == B { packet.ack >= Some(all) } else { packet.end() >= all };
+            let complete = ends && if packet.side == B { packet.ack >= Some(all) } else { packet.end() >= all };
             let first = &mut completed[usize::from(packet.side)];
             *first = first.or(complete.then_some(packet.sent));
             totals.count(packet);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_transport::application::{self, APPLICATIONS, ApplicationEntry, Over};
-use ecnlab_transport::profile::{self, VARIANTS, Variant};
+use ecnlab_transport::profile::{self, VARIANTS};
 use ecnlab_transport::{Settings, Traffic, Transport, datagram, settings};
 use ecnlab_units::{Span, Time, Value, Values, parameters};
 use serde_json::{Map, Value as Json, json};
@@ -205,6 +205,7 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         true => Some(reader.entry(&given, "variant", "variant", VARIANTS, |variant| variant.name)?),
         false => None,
     };
+    let members = variant.map_or(&[][..], |variant| variant.members_over(&values));
     if let Some(variant) = variant {
         variant.apply(&mut values);
     }
@@ -216,7 +217,7 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
         reader.report(&given, parameter, message);
     }
     reader.warn_unheeded(&given, &values, &[]);
-    warn_of_variant(reader, &given, variant, &values);
+    warn_of_variant(reader, &given, members, &values);
     let mut described = Map::from_iter([("profile".to_owned(), json!(profile.name))]);
     described.extend(super::described(&values));
     sound.then(|| Carried {
@@ -229,9 +230,8 @@ fn tcp(reader: &mut Reader, flows: &Given) -> Option<Carried> {
 }
 
 /// Warns of a variant that the scenario's own parameters have left without effect.
-fn warn_of_variant(reader: &mut Reader, given: &Given, variant: Option<&Variant>, values: &Values) {
-    let members = variant.into_iter().flat_map(|variant| variant.members);
-    let mut unread = members.filter_map(|(name, value)| Some((name, value, *values.unmet(name).first()?)));
+fn warn_of_variant(reader: &mut Reader, given: &Given, members: &[(&str, &str)], values: &Values) {
+    let mut unread = members.iter().filter_map(|(name, value)| Some((name, value, *values.unmet(name).first()?)));
     if let Some((name, value, condition)) = unread.next() {
         let now = values.value(condition.parameter);
         let message = format!("sets {name} = {value}, which is read only with {condition}, and {} is {now}", condition.parameter);

@@ -78,7 +78,7 @@ impl Connection {
             mss: mss.min(u16::MAX.into()) as u16,
             window,
             scale,
-            sack_permitted: settings.recovery.wants_sack(),
+            sack_permitted: settings.offers_sack(),
             timestamps: settings.timestamps,
             heard: 0,
             high: 0,

@@ -210,6 +210,11 @@ impl Settings {
         if self.recovery.wants_sack() { self.sack_blocks } else { 0 }
     }
 
+    /// Whether the SYN offers SACK: the receiver is to send blocks.
+    pub fn offers_sack(&self) -> bool {
+        self.reported_blocks() > 0
+    }
+
     fn resumes_before_it_stops(&self) -> bool {
         self.reader_resumes.0.is_some_and(|resumes| self.reader_stops.0.is_none_or(|stops| resumes <= stops))
     }

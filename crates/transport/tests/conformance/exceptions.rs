@@ -45,8 +45,9 @@ fn vegas(settings: &Settings) -> bool {
     settings.recovery == RecoveryName::Vegas
 }
 
+/// Losses are told by time, which needs SACK blocks.
 fn rack(settings: &Settings) -> bool {
-    settings.recovery == RecoveryName::Rack
+    settings.recovery == RecoveryName::Rack && settings.offers_sack()
 }
 
 fn rescues(settings: &Settings) -> bool {
@@ -211,7 +212,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         |s| s.response == ResponseName::Dctcp && (rescues(s) || rack(s) || reno(s) || newreno(s)),
         "a loss leaves what it leaves without marks: DCTCP's milder cut is deepened to that (RFC 8257, section 3.5)",
     ),
-    except("mark_during_recovery", ONCE, ALL, latched, STILL_ON),
+    except("mark_during_recovery", ONCE, ALL, |s| latched(s) && s.offers_sack(), STILL_ON),
     except("lost_cwr", "the echo that goes on cuts no more", ALL, latched, STILL_ON),
     except("lost_cwr", "the loss of CWR cuts again", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),
     except("lost_cwr", "the echo that goes on cuts no more", SOME, |s| !rescues(s) && !rack(s), MORE_THAN_RECOVER),

@@ -214,7 +214,7 @@ fn tail_loss() {
         &scenario,
         &[
             rule("the timer repairs it, or a probe", "RFC 5681, section 3.1; RFC 8985, section 7", |settings, run| {
-                let probes = settings.recovery == RecoveryName::Rack && settings.tlp;
+                let probes = settings.recovery == RecoveryName::Rack && settings.tlp && settings.offers_sack();
                 ensure!((run.timeouts() > 0) != probes, "{} timeouts", run.timeouts());
                 Ok(())
             }),

@@ -25,6 +25,7 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
     "Reno": {
         **_PLAIN,
         "variant": "newreno",
+        "frto": False,
         "initial_window": 1,
         "timestamps": False,
         "header": "40 B",
@@ -32,7 +33,7 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
         "first_packet_size": "48 B",
     },
     "SACK": {**_PLAIN, "variant": "sack", "initial_window": 2},
-    "NewReno": {**_PLAIN, "variant": "newreno", "initial_window": 2},
+    "NewReno": {**_PLAIN, "variant": "newreno", "frto": False, "initial_window": 2},
 }
 
 

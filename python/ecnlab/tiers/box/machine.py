@@ -26,7 +26,7 @@ from ecnlab.tiers.box.kernels import Box
 # The program in the box, which stands beside this file.
 PROGRAM = Path(__file__).with_name("guest.so")
 
-JOB, RESULT, CAPTURE = "job.json", "result.json", "capture.pcapng"
+JOB, RESULT, CAPTURE, CASES = "job.json", "result.json", "capture.pcapng", "cases.jsonl"
 
 # What the kernel itself says goes into a file. Whoever reads its console over a pipe sends it a signal each time (SIGIO), whenever this
 # machine gets to it: each one stirs the kernel's randomness, and one that comes as it powers off ends the process by SIGABRT.
