@@ -60,8 +60,8 @@ def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
         kernels.chosen()
     with pytest.raises(TierError, match=r"no kernel 7\.2 .* `ecnlab box build --kernel 7\.2`"):
         kernels.chosen("7.2")
-    with pytest.raises(UnknownName, match=r"7\.2"):
-        kernels.chosen("6.2")
+    with pytest.raises(UnknownName, match="kernel for the box"):
+        kernels.chosen("5.2")
 
 
 def test_the_recipe_is_written_into_a_source_that_fits(tree: Path) -> None:

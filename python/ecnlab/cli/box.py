@@ -18,7 +18,7 @@ def box() -> None:
 
 
 @box.command()
-@click.option("--kernel", "name", metavar="NAME", default=None, help="Which kernel: 6.1 or 7.2 (default: 6.1).")
+@click.option("--kernel", "name", metavar="NAME", default=None, help="Which kernel: 6.1, 6.12 or 7.2 (default: 6.1).")
 @click.option(
     "--source",
     type=click.Path(path_type=Path),

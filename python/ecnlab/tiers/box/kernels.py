@@ -51,6 +51,12 @@ KERNELS = {
             "6.1", "linux-source-6.1", {"6.1.192-2": "ae95fe63d4c553f8d0e6c86cb1ab566f3894a43743eb19ab585cd97d82f26514"}, reproducible=True
         ),
         Kernel(
+            "6.12",
+            "linux-source-6.12",
+            {"6.12.117-1~deb12u1": "e849faf31ca3555757f3a8877cb01af92122f744f75d1f3102734651c4e14703"},
+            reproducible=True,
+        ),
+        Kernel(
             "7.2",
             "linux-source-7.2",
             {"7.2.13-1": "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d"},
