@@ -49,6 +49,17 @@ def test_an_aqm_of_one_s_own_is_replayed_too() -> None:
         lab.replay(result)
 
 
+def test_an_aqm_of_one_s_own_is_replayed_at_each_queue_of_a_parking_lot_and_within_a_discipline() -> None:
+    by_hand = f"{EXAMPLES / 'red_by_hand.py'}:RedByHand"
+    for queue in ('{ aqm = "RedByHand", limit = 60 }', '{ discipline = "fq", limit = 60, aqm = { name = "RedByHand" } }'):
+        changes = RECORDED | {"network.queue": queue, "duration": "3 s", "measure_from": "1 s"}
+        result = lab.run(lab.load(EXAMPLES / "parking_lot.toml", changes, aqms=[by_hand]), [1])
+        found = lab.replay(result, aqms=[by_hand])
+        assert found.agrees
+        assert [one.queue for one in found.queues] == ["hop1", "hop2", "hop3"]
+        assert all(one.drops for one in found.queues)
+
+
 def test_an_aqm_that_is_no_function_is_found_at_its_first_other_decision() -> None:
     calls = iter(range(10_000_000))
 
@@ -81,6 +92,20 @@ def test_the_simulator_refuses_a_queue_of_a_kernel() -> None:
     scenario = small('{ kernel = "red", limit = 60000, ecn = true }')
     with pytest.raises(ScenarioError, match=r"link\.bottleneck\.queue\.kernel: the simulator has no kernel: run it --on boxed"):
         lab.run(scenario, [1])
+
+
+def test_a_queue_of_a_kernel_beside_others_is_passed_over_and_told() -> None:
+    both = '{ aqm = "ecn", limit = 60, min_th = 5, max_th = 15 }\nreverse = { queue = { aqm = "droptail", limit = 20 } }'
+    result = lab.run(small(both), [1, 2])
+    header = result.header
+    header["parameters"]["link"][0]["queue"] = {"kernel": "red"}
+    found = lab.replay(result)
+    assert found.agrees
+    assert [(one.seed, one.queue) for one in found.queues] == [(1, "bottleneck.reverse"), (2, "bottleneck.reverse")]
+    (told,) = [warning for warning in found.warnings if warning.place == "link.bottleneck.queue"]
+    assert "is a kernel's" in told.message
+    with pytest.raises(ResultsError, match=r'the queue "bottleneck" is a kernel\'s'):
+        lab.replay(result, queue="bottleneck")
 
 
 def test_the_command_says_what_is_the_same_and_leaves_with_one_at_a_difference(

@@ -4,7 +4,7 @@
 //! thousand packets, so the buffer fills and empties in turn, and the AQM goes through all that it does.
 
 use ecnlab_queue::{Composition, Deed, Discipline, Frame, Queue, Take};
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
 const SIZE: u32 = 1000;
 const FLOWS: u64 = 60;
@@ -26,12 +26,8 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn takes(&self, _level: Level) -> bool {
-        self.ecn != Ecn::Ce
-    }
-
-    fn mark(&mut self, _level: Level) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn flow(&self) -> u64 {

@@ -72,7 +72,7 @@ class Replay:
     queues : tuple of Replayed
         Each queue of each seed.
     warnings : tuple of Problem
-        Why decisions may be others although the scenario is the same.
+        Why decisions may be others although the scenario is the same, and which queues were passed over: a kernel's, whose law is not here.
     """
 
     queues: tuple[Replayed, ...]
@@ -127,11 +127,14 @@ def replay(
     if not wanted:
         raise UsageError("seeds: there is none to replay")
     scenario = scenarios.scenario(found.header["parameters"], aqms=aqms)
-    queues = tuple(one for seed in wanted for one in _of_seed(found, scenario, seed, queue))
-    return Replay(queues, tuple(_doubts(found, scenario)))
+    queues = {(seed, name): one for seed in wanted for name, one in _of_seed(found, scenario, seed, queue)}
+    passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)
+    of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's, whose law is not here: it is not replayed") for name in passed_over]
+    return Replay(tuple(one for one in queues.values() if one is not None), (*_doubts(found, scenario), *of_kernel))
 
 
-def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str | None) -> list[Replayed]:
+def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str | None) -> list[tuple[str, Replayed | None]]:
+    """The queues of a seed by their names; nothing of those that a kernel has. Raises ResultsError."""
     if not result.only(seed).has(TABLE):
         raise ResultsError(f"{result.name}: seed {seed} has no record of what came to its queues; run it with --record")
     table = result.table_of(seed, TABLE)
@@ -141,7 +144,11 @@ def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str
         raise aqm_error(error) from error.__cause__
     except ValueError as error:
         raise ResultsError(f"{result.name}: {error}") from None
-    return [Replayed(seed, name, *counts, None if other is None else Difference(*other)) for name, counts, other in told]
+    return [(name, None if of_it is None else _replayed(seed, name, *of_it)) for name, of_it in told]
+
+
+def _replayed(seed: int, name: str, counts: tuple[int, int, int, int], other: tuple[int, float, str | None, str | None] | None) -> Replayed:
+    return Replayed(seed, name, *counts, None if other is None else Difference(*other))
 
 
 def _doubts(result: Result, scenario: scenarios.Scenario) -> Iterable[Problem]:

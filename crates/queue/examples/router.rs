@@ -11,7 +11,7 @@
 use std::error::Error;
 
 use ecnlab_queue::{Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 
 /// An IPv4 packet as it came from the wire.
 struct Datagram(Vec<u8>);
@@ -36,22 +36,12 @@ impl Frame for Datagram {
     }
 
     fn ecn(&self) -> Ecn {
-        match self.0[TYPE_OF_SERVICE] & 0b11 {
-            0b00 => Ecn::NotEct,
-            0b01 => Ecn::Ect1,
-            0b10 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
-    }
-
-    /// Only a mark of congestion can be written, and only once.
-    fn takes(&self, level: Level) -> bool {
-        level == Level::Congested && matches!(self.ecn(), Ecn::Ect0 | Ecn::Ect1)
+        Ecn::of_bits(self.0[TYPE_OF_SERVICE])
     }
 
     /// A real router also puts the header's checksum right.
-    fn mark(&mut self, _level: Level) {
-        self.0[TYPE_OF_SERVICE] |= Ecn::Ce as u8;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.0[TYPE_OF_SERVICE] = self.0[TYPE_OF_SERVICE] & !0b11 | ecn as u8;
     }
 
     fn flow(&self) -> u64 {

@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use ecnlab_queue::{Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
-//! use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+//! use ecnlab_units::{Ecn, Rate, Rng, Span, Time};
 //!
 //! struct Buffer {
 //!     bytes: Vec<u8>,
@@ -25,8 +25,7 @@
 //! impl Frame for Buffer {
 //!     fn size(&self) -> u32 { self.bytes.len() as u32 }
 //!     fn ecn(&self) -> Ecn { self.ecn }
-//!     fn takes(&self, _level: Level) -> bool { matches!(self.ecn, Ecn::Ect0 | Ecn::Ect1) }
-//!     fn mark(&mut self, _level: Level) { self.ecn = Ecn::Ce }
+//!     fn set_ecn(&mut self, ecn: Ecn) { self.ecn = ecn }
 //!     fn flow(&self) -> u64 { 0 }
 //!     fn rtt(&self) -> Span { Span::ZERO }
 //! }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ecnlab_queue::aqm::codel::{Codel, Settings};
 use ecnlab_queue::{Cause, Deed, Discipline, Fifo, Frame, Limit, Take};
-use ecnlab_units::{Ecn, Level, Rng, Span, Time, Values};
+use ecnlab_units::{Ecn, Rng, Span, Time, Values};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +23,8 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn takes(&self, _level: Level) -> bool {
-        matches!(self.ecn, Ecn::Ect0 | Ecn::Ect1)
-    }
-
-    fn mark(&mut self, _level: Level) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn flow(&self) -> u64 {

@@ -3,7 +3,7 @@
 use ecnlab_queue::aqm::Cause;
 use ecnlab_queue::discipline::dual::{ENTRY, Settings};
 use ecnlab_queue::{Deed, Discipline, DualPi2, Frame, Limit, Take};
-use ecnlab_units::{Dialect, Ecn, Level, Rng, Span, Time, Values};
+use ecnlab_units::{Ecn, Rng, Span, Time, Values};
 
 const LOW: u8 = 0;
 const CLASSIC: u8 = 1;
@@ -24,12 +24,8 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn takes(&self, level: Level) -> bool {
-        Dialect::Classic.mark(self.ecn, level) != self.ecn
-    }
-
-    fn mark(&mut self, level: Level) {
-        self.ecn = Dialect::Classic.mark(self.ecn, level);
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn flow(&self) -> u64 {

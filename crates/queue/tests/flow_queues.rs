@@ -9,7 +9,7 @@ use ecnlab_queue::{
     Registry, Take, Wish,
 };
 use ecnlab_units::rng::scramble;
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
+use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -30,12 +30,8 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn takes(&self, _level: Level) -> bool {
-        matches!(self.ecn, Ecn::Ect0 | Ecn::Ect1)
-    }
-
-    fn mark(&mut self, _level: Level) {
-        self.ecn = Ecn::Ce;
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn flow(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use ecnlab_queue::registry::DisciplineEntry;
 use ecnlab_queue::{Composition, Deed, Discipline, Frame, Inside, Limit, Queue, Registry, Take};
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time, Values};
+use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +20,9 @@ impl Frame for Packet {
         Ecn::NotEct
     }
 
-    fn takes(&self, _level: Level) -> bool {
-        false
+    fn set_ecn(&mut self, ecn: Ecn) {
+        unreachable!("{ecn:?} is written into a packet that is not capable of it");
     }
-
-    fn mark(&mut self, _level: Level) {}
 
     fn flow(&self) -> u64 {
         0

@@ -4,7 +4,7 @@ use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_sim::arrivals::{QueueAct, QueueCause};
 use ecnlab_sim::measures::{Column, Table};
 use ecnlab_sim::replay::{Difference, Replayed, Unplayable, replay};
-use ecnlab_sim::{Options, Recorder, Recording, Run, Simulation};
+use ecnlab_sim::{Buffer, Options, Recorder, Recording, Run, Simulation};
 use ecnlab_units::Time;
 
 const SEED: u64 = 3;
@@ -81,7 +81,7 @@ fn every_queue_decides_again_as_it_did() {
         let outcomes = replay(&scenario.network, SEED, &table, None).unwrap();
         assert_eq!(2, outcomes.len());
         for (at, (name, outcome)) in outcomes.into_iter().enumerate() {
-            let (replayed, difference) = outcome;
+            let (replayed, difference) = outcome.unwrap();
             assert_eq!(None, difference, "{queue}, {name}");
             let of = |column| of_queues(&run, column)[at];
             let expected = Replayed { arrivals: of("arrivals"), departures: of("departures"), marks: of("marks"), drops: of("drops") };
@@ -97,9 +97,9 @@ fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
     let (_, table) = record(&was);
     let first = |scenario: &Scenario, seed, table: &Table| -> Difference {
         let outcomes = replay(&scenario.network, seed, table, Some("l")).unwrap();
-        outcomes[0].1.1.expect("something differs")
+        outcomes[0].1.unwrap().1.expect("something differs")
     };
-    assert!(replay(&was.network, SEED, &table, Some("l")).unwrap()[0].1.1.is_none());
+    assert!(replay(&was.network, SEED, &table, Some("l")).unwrap()[0].1.unwrap().1.is_none());
     let by_seed = first(&was, SEED + 1, &table);
     let by_law = first(&other, SEED, &table);
     assert!(by_law.line > 100 && by_seed.line > 100, "{by_law:?}, {by_seed:?}");
@@ -124,8 +124,20 @@ fn what_a_queue_would_not_do_again_is_told_at_its_first_difference() {
 fn what_cannot_be_replayed_is_told() {
     let sound = scenario(r#"{ aqm = "red", limit = 60 }"#, "");
     let (_, table) = record(&sound);
-    let other = |queue: &str| replay(&scenario(queue, "").network, SEED, &table, None).err();
-    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), other(r#"{ kernel = "red" }"#));
+    let of_kernel = scenario(r#"{ kernel = "red" }"#, "");
+    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), replay(&of_kernel.network, SEED, &table, Some("l")).err());
+    let beside = replay(&of_kernel.network, SEED, &table, None).unwrap();
+    let told: Vec<_> = beside.iter().map(|(name, outcome)| (name.as_str(), outcome.map(|outcome| outcome.1))).collect();
+    assert_eq!(vec![("l", None), ("l.reverse", Some(None))], told, "the one is passed over, the other decides as it did");
+    let mut alone = of_kernel.network.clone();
+    alone.links.retain(|link| matches!(&link.buffer, Buffer::Queue(queue) if queue.name == "l"));
+    let mut of_it = table.clone();
+    of_it.columns.iter_mut().for_each(|(_, column)| {
+        if let Column::Name { names, .. } = column {
+            *names = names.iter().filter(|name| ***name != *"l.reverse").cloned().collect()
+        }
+    });
+    assert_eq!(Some(Unplayable::Kernel("l".to_owned())), replay(&alone, SEED, &of_it, None).err());
     assert_eq!(Some(Unplayable::NoQueue("m".to_owned())), replay(&sound.network, SEED, &table, Some("m")).err());
     let mut short = table.clone();
     short.columns.remove(0);

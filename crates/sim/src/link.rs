@@ -5,7 +5,7 @@
 //! full, a measured queue, an impairment.
 
 use ecnlab_queue::{self as queue, Frame};
-use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Dialect, Ecn, Rate, Rng, Span, Time};
 
 use crate::deadlines::Order;
 use crate::deliveries::Deliveries;
@@ -146,7 +146,6 @@ impl Link {
         std::mem::replace(&mut self.head, NONE)
     }
 
-    /// From now on packets take this long over the wire; none of them overtakes one that is there.
     pub fn delay(&self) -> Span {
         self.delay
     }
@@ -161,6 +160,7 @@ impl Link {
         (self.head != NONE).then(|| packets[self.head].due)
     }
 
+    /// From now on packets take this long over the wire; none of them overtakes one that is there.
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }
@@ -282,11 +282,6 @@ impl Waiting {
 }
 
 impl Waiting {
-    /// What its ECN field means.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
     /// The round-trip time that it shows, in microseconds; zero if none.
     pub fn rtt_us(&self) -> u32 {
         self.rtt_us
@@ -302,12 +297,12 @@ impl Frame for Waiting {
         self.ecn
     }
 
-    fn takes(&self, level: Level) -> bool {
-        self.dialect.mark(self.ecn, level) != self.ecn
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
-    fn mark(&mut self, level: Level) {
-        self.ecn = self.dialect.mark(self.ecn, level);
+    fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// One direction of a connection: what comes later over a flow's place is another flow to the queue, as it has another port.
@@ -323,6 +318,7 @@ impl Frame for Waiting {
 #[cfg(test)]
 mod tests {
     use ecnlab_transport::{Ack, Segment};
+    use ecnlab_units::Level;
 
     use super::*;
     use crate::packet::{Bits, Origin};

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use ecnlab_queue::{Deed, Discipline, Frame, Queue, Take};
-use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Dialect, Ecn, Rate, Rng, Span, Time};
 
 use crate::arrivals::{Field, QueueAct, QueueCause, QueueLine};
 use crate::measures::table::{Column, Table};
@@ -48,11 +48,12 @@ pub enum Unplayable {
     Column(&'static str),
 }
 
-/// Replays the queues of a recorded table, all of them or the one of this name; each with its name, in the order of the network.
+/// Replays the queues of a recorded table, all of them or the one of this name; each with its name, in the order of the network. A kernel's
+/// queue beside others has no outcome.
 ///
 /// # Errors
-/// If a queue cannot be replayed.
-pub fn replay(network: &Network, seed: u64, table: &Table, only: Option<&str>) -> Result<Vec<(String, Outcome)>, Unplayable> {
+/// If a queue cannot be replayed, or none of all.
+pub fn replay(network: &Network, seed: u64, table: &Table, only: Option<&str>) -> Result<Vec<(String, Option<Outcome>)>, Unplayable> {
     let lines = Lines::of(table)?;
     if let Some(name) = only.filter(|name| !queues(network).any(|(queue, _)| queue.name == *name)) {
         return Err(Unplayable::NoQueue(name.to_owned()));
@@ -60,13 +61,16 @@ pub fn replay(network: &Network, seed: u64, table: &Table, only: Option<&str>) -
     if let Some(name) = lines.names.iter().find(|name| !queues(network).any(|(queue, _)| queue.name == ***name)) {
         return Err(Unplayable::NoQueue((**name).to_owned()));
     }
-    let wanted = queues(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
-    wanted
-        .map(|(queue, rate)| match queue.of.kernel() {
-            Some(_) => Err(Unplayable::Kernel(queue.name.clone())),
-            None => Ok((queue.name.clone(), replay_queue(queue, rate, seed, &lines.of_queue(&queue.name)))),
-        })
-        .collect()
+    let wanted = || queues(network).filter(|(queue, _)| only.is_none_or(|name| queue.name == name));
+    let is_ours = |queue: &QueueSpec| queue.of.kernel().is_none();
+    if let Some((queue, _)) = wanted().next().filter(|_| !wanted().any(|(queue, _)| is_ours(queue))) {
+        return Err(Unplayable::Kernel(queue.name.clone()));
+    }
+    let played = wanted().map(|(queue, rate)| {
+        let outcome = is_ours(queue).then(|| replay_queue(queue, rate, seed, &lines.of_queue(&queue.name)));
+        (queue.name.clone(), outcome)
+    });
+    Ok(played.collect())
 }
 
 /// The measured queues of a network, each with its link's rate.
@@ -231,12 +235,12 @@ impl Frame for Logged {
         self.ecn
     }
 
-    fn takes(&self, level: Level) -> bool {
-        self.dialect.mark(self.ecn, level) != self.ecn
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
-    fn mark(&mut self, level: Level) {
-        self.ecn = self.dialect.mark(self.ecn, level);
+    fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     fn flow(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The packet of the suite: it knows its number, so that order and identity can be checked.
 
-use ecnlab_units::{Dialect, Ecn, Level, Span};
+use ecnlab_units::{Dialect, Ecn, Span};
 
 use crate::Frame;
 
@@ -36,12 +36,12 @@ impl Frame for Packet {
         self.ecn
     }
 
-    fn takes(&self, level: Level) -> bool {
-        self.dialect.mark(self.ecn, level) != self.ecn
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
-    fn mark(&mut self, level: Level) {
-        self.ecn = self.dialect.mark(self.ecn, level);
+    fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     fn flow(&self) -> u64 {

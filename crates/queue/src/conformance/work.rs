@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use ecnlab_units::{Ecn, Level, Span};
+use ecnlab_units::{Dialect, Ecn, Span};
 
 use super::packet::Packet;
 use super::rule::{Fault, ensure};
@@ -36,13 +36,13 @@ impl Frame for Seen {
         self.look().ecn()
     }
 
-    fn takes(&self, level: Level) -> bool {
-        self.look().takes(level)
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.look();
+        self.packet.set_ecn(ecn);
     }
 
-    fn mark(&mut self, level: Level) {
-        self.look();
-        self.packet.mark(level);
+    fn dialect(&self) -> Dialect {
+        self.look().dialect()
     }
 
     fn flow(&self) -> u64 {

@@ -10,7 +10,7 @@ pub mod flow_queues;
 pub mod outside;
 pub mod token_bucket;
 
-use ecnlab_units::{Ecn, Level, Rate, Rng, Span, Time};
+use ecnlab_units::{Dialect, Ecn, Level, Rate, Rng, Span, Time};
 
 pub use cbq::Cbq;
 pub use dual::DualPi2;
@@ -27,15 +27,31 @@ pub trait Frame {
     fn size(&self) -> u32;
     /// The ECN field as it is now.
     fn ecn(&self) -> Ecn;
-    /// Whether a mark of this level would change the packet: it can carry the level, and carries none as loud yet.
-    fn takes(&self, level: Level) -> bool;
-    /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
-    fn mark(&mut self, level: Level);
+    /// Writes another ECN field into it.
+    fn set_ecn(&mut self, ecn: Ecn);
     /// Which flow it belongs to; the two directions of a connection are two flows. A number is not used again for another flow as long as
     /// a queue may remember it: fair queues and AQMs with a memory of flows tell flows by nothing else.
     fn flow(&self) -> u64;
     /// The round-trip time known for this packet's flow; zero if unknown.
     fn rtt(&self) -> Span;
+
+    /// What the codepoints of its ECN field mean.
+    #[inline]
+    fn dialect(&self) -> Dialect {
+        Dialect::Classic
+    }
+
+    /// Whether a mark of this level would change the packet: it can carry the level, and carries none as loud yet.
+    #[inline]
+    fn takes(&self, level: Level) -> bool {
+        self.dialect().mark(self.ecn(), level) != self.ecn()
+    }
+
+    /// Writes a congestion signal that the packet [takes](Frame::takes) into the ECN field.
+    #[inline]
+    fn mark(&mut self, level: Level) {
+        self.set_ecn(self.dialect().mark(self.ecn(), level));
+    }
 
     /// What an AQM may see of it.
     #[inline]
