@@ -126,7 +126,7 @@ def test_a_run_whose_packets_were_lost_before_the_router_is_refused(small: ecnla
 def test_a_larger_budget_takes_a_late_run(small: ecnlab.Scenario) -> None:
     late = tiers.changed(LATE, lateness_budget_s=0.02)
     assert ecnlab.run(small, [1], on=late).seeds == [1]
-    with pytest.raises(ecnlab.UsageError, match="sim is never late"):
+    with pytest.raises(ecnlab.UsageError, match="these are on sim: choose them with --on live"):
         tiers.changed(tiers.SIMULATOR, lateness_budget_s=0.02)
 
 
@@ -158,6 +158,21 @@ def test_a_comparison_names_the_tiers_first(small: ecnlab.Scenario) -> None:
     assert not any("nothing can differ" in note for note in found.notes)
 
 
+def test_two_tiers_are_compared_that_of_a_and_that_of_b(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    found = ecnlab.compare(small, small, on=("sim", Bench()), seeds=2, store=None)
+    assert (found.names, found.parameters) == (("sim", "bench"), [Changed("tier", "sim", "bench (kernel 6.1)")])
+    assert found.rows
+    assert all(row.difference.paired for row in found.rows)
+    assert ecnlab.compare(small, small, on=[Bench()] * 2, seeds=2, store=None).names == ("A", "B")
+    result = ecnlab.run(small, [1], out=tmp_path / "r")
+    with pytest.raises(ecnlab.UsageError, match="one tier for both sides, or one for each, not 3"):
+        ecnlab.compare(small, small, on=("sim", "sim", "sim"))
+    for a, b, on in ((result, small, ("sim", "boxed")), (result, result, "sim")):
+        with pytest.raises(ecnlab.UsageError, match="on: a side that has been run has its tier"):
+            ecnlab.compare(a, b, on=on)
+    assert ecnlab.compare(result, small, on=Bench(), store=None).parameters == found.parameters
+
+
 def test_a_study_runs_on_a_tier_with_its_scenarios_rewritten_for_kernels(tmp_path: Path) -> None:
     on_kernels = replace(TINY, on_kernels=lambda tree: {**tree, "duration": "4 s"})
     outcome = studies.run_study(on_kernels, tmp_path / "out", [1, 2], on=Bench(), store=tmp_path / "store")
@@ -174,7 +189,7 @@ def test_the_command_runs_a_scenario_on_the_tier_named(command: Command, small_f
     done = command("run", small_file, "--on", "sim", "--out", tmp_path / "r", "--json")
     assert json.loads(done.out)["tier"] == {"name": "sim"}
     assert "there is no tier named 'simm'" in command("run", small_file, "--on", "simm").err
-    assert "sim is never late" in command("run", small_file, "--lateness-budget", "1ms").err
+    assert "these are on sim: choose them with --on live" in command("run", small_file, "--lateness-budget", "1ms").err
     refused = command("run", small_file, "--lateness-budget", "1")
     assert (refused.code, "write a time above 0" in refused.err) == (2, True)
 
@@ -196,9 +211,12 @@ def test_a_tier_takes_other_parameters_and_names_those_that_it_has_not() -> None
 
 
 def test_the_command_chooses_ip_and_kernel(command: Command, small_file: Path) -> None:
-    assert options.tier("live", "6", None, "1ms") == ecnlab.Live(ip=6, lateness_budget_s=0.001)
-    assert options.tier("boxed", "6", "6.1", None) == ecnlab.Boxed(ip=6, kernel="6.1")
-    assert options.tier(None, None, None, None) is None
+    assert options.tiers(["live"], "6", None, "1ms") == [ecnlab.Live(ip=6, lateness_budget_s=0.001)]
+    assert options.tiers(["boxed"], "6", "6.1", None) == [ecnlab.Boxed(ip=6, kernel="6.1")]
+    assert options.tiers([], None, None, None) == []
+    assert options.tiers(["sim", "boxed"], "6", "6.1", None) == [tiers.SIMULATOR, ecnlab.Boxed(ip=6, kernel="6.1")]
+    with pytest.raises(ecnlab.UsageError, match="these are on sim: choose it with --on boxed"):
+        options.tiers(["sim", "live"], None, "6.1", None)
     for refused in (["run", small_file], ["sweep", small_file, "--vary", "flows.far.count=1,2"], ["compare", small_file]):
         assert "choose it with --on boxed" in command(*refused, "--kernel", "6.1").err
     assert "sim has none" in command("study", "run", "rfc2884", "--ip", "6").err

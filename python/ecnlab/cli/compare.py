@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.seeds("those of a folder, else 10")
 @click.option("--quantity", "quantities", metavar="NAME", multiple=True, help="Only this quantity, e.g. goodput_bps; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="Show every quantity and every parameter that differs.")
-@options.on
+@options.on_each
 @options.threads
 @options.cluster
 @options.store
@@ -42,7 +42,7 @@ def compare(
     seeds: str | None,
     quantities: Sequence[str],
     everything: bool,
-    on: Tier | None,
+    on: Sequence[Tier],
     threads: int | None,
     cluster: str | None,
     store: Path,
@@ -53,11 +53,12 @@ def compare(
 
     A and B are scenario files, which are run over the same seeds, or results folders, or the folders of two sweeps, which are compared
     point by point. Values of one seed are paired, so that the draws which both share cancel. The largest change comes first.
+    With --on twice A runs on the first tier and B, which may be A itself, on the second.
     """
     from ecnlab.cli import comparison, output
     from ecnlab.comparison import compare as comparing
 
-    other = _changed(a, b, options.overrides(changes), aqms)
+    other = _changed(a, b, options.overrides(changes), aqms, tiers=len(on))
     chosen = None if seed is None and seeds is None else options.chosen_seeds(seed, seeds, "1..10")
     try:
         found = comparing.compare(
@@ -65,7 +66,7 @@ def compare(
             other,
             aqms=aqms,
             seeds=chosen,
-            on=on,
+            on=on if len(on) > 1 else next(iter(on), None),
             quantities=quantities,
             store=store,
             workers=options.workers(threads, cluster),
@@ -81,12 +82,15 @@ def compare(
         comparison.say(found, everything=everything or bool(quantities))
 
 
-def _changed(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str]) -> str | Scenario:
+def _changed(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str], *, tiers: int) -> str | Scenario:
     """B, or A where it is left out, with what is to be changed of it. Raises UsageError."""
     from ecnlab import scenarios
 
-    if b is None and not changes:
-        raise UsageError(f"what is {a} to be compared with? Name another, or change something of it, as in --set flows.far.count=40")
+    if b is None and not changes and tiers < options.MOST_SIDES:
+        raise UsageError(
+            f"what is {a} to be compared with? Name another, change something of it, as in --set flows.far.count=40, or name two tiers, "
+            "as in --on sim --on boxed"
+        )
     side = a if b is None else b
     if not changes:
         return side

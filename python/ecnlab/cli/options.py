@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ecnlab.tiers import Tier
     from ecnlab.workers import Workers
 
+# Of a comparison.
+MOST_SIDES = 2
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
@@ -35,13 +38,11 @@ store = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON and nothing else.")
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
+_ON = (
+    "What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel "
+    "in virtual time)."
+)
 _TIER = (
-    click.option(
-        "--on",
-        metavar="TIER",
-        help="What it runs on: sim (the simulator, unless said otherwise), live (this machine's kernel, in real time) or boxed (a kernel "
-        "in virtual time).",
-    ),
     click.option("--ip", type=click.Choice(["4", "6"]), help="The version of IP of the hosts, on live and boxed: 4 (default) or 6."),
     click.option("--kernel", metavar="NAME", help="A kernel of `ecnlab box list`, on boxed (default: the newest 6.1)."),
     click.option(
@@ -59,11 +60,29 @@ def on(command: Decorated) -> Decorated:
 
     @wraps(command)
     def with_tier(*args: Any, on: str | None, ip: str | None, kernel: str | None, lateness: str | None, **given: Any) -> Any:
-        return command(*args, on=tier(on, ip, kernel, lateness), **given)
+        return command(*args, on=next(iter(tiers([on] if on else [], ip, kernel, lateness)), None), **given)
 
-    for option in reversed(_TIER):
-        with_tier = option(with_tier)
-    return cast("Decorated", with_tier)
+    return cast("Decorated", _with(click.option("--on", metavar="TIER", help=_ON), with_tier))
+
+
+def on_each(command: Decorated) -> Decorated:
+    """`--on TIER` once or twice, of both sides of a comparison or of each; the command's parameter `on` has as many tiers."""
+
+    @wraps(command)
+    def with_tiers(*args: Any, on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None, **given: Any) -> Any:
+        if len(on) > MOST_SIDES:
+            raise UsageError(f"--on: stands there {len(on)} times: give one for both sides, or one for each")
+        return command(*args, on=tiers(on, ip, kernel, lateness), **given)
+
+    several = click.option("--on", metavar="TIER", multiple=True, help=f"{_ON} Twice: that of A and that of B.")
+    return cast("Decorated", _with(several, with_tiers))
+
+
+def _with(chooses: Decorator[Any], command: Any) -> Any:
+    """A command with the option that chooses a tier and those of what a tier takes besides."""
+    for option in reversed((chooses, *_TIER)):
+        command = option(command)
+    return command
 
 
 def seed(default: str) -> Decorator[Any]:
@@ -95,14 +114,23 @@ def workers(threads: int | None, cluster: str | None) -> Workers:
     return Threads(threads) if cluster is None else Cluster(cluster)
 
 
-def tier(on: str | None, ip: str | None, kernel: str | None, lateness: str | None) -> Tier | None:
-    """What these options say that it is to run on; None if none is given. Raises UsageError, TierError."""
+def tiers(on: Sequence[str], ip: str | None, kernel: str | None, lateness: str | None) -> list[Tier]:
+    """What these options say that it is to run on; nothing if none is given.
+
+    Of several tiers each takes of the other options what it has. Raises UsageError, TierError.
+    """
     from ecnlab import tiers
 
-    if on is ip is kernel is lateness is None:
-        return None
     budget = None if lateness is None else _seconds("--lateness-budget", lateness)
-    return tiers.changed(tiers.chosen(on or tiers.NAME), ip=None if ip is None else int(ip), kernel=kernel, lateness_budget_s=budget)
+    asked = {"ip": None if ip is None else int(ip), "kernel": kernel, "lateness_budget_s": budget}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not (on or given):
+        return []
+    chosen = [tiers.chosen(name) for name in on or [tiers.NAME]]
+    nowhere = [name for name in given if not any(hasattr(tier, name) for tier in chosen)]
+    return [
+        tiers.changed(tier, **{name: value for name, value in given.items() if hasattr(tier, name) or name in nowhere}) for tier in chosen
+    ]
 
 
 def _seconds(option: str, given: str) -> float:

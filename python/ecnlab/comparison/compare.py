@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ecnlab import scenarios
 from ecnlab.analysis.stats import CONFIDENCE
@@ -37,7 +37,7 @@ def compare(
     b: Result | Sweep | Scenario | str | Path,
     *,
     seeds: int | Iterable[int] | None = None,
-    on: str | Tier | None = None,
+    on: str | Tier | Sequence[str | Tier] | None = None,
     aqms: Iterable[type[Aqm] | str] = (),
     quantities: Sequence[str] = (),
     confidence: float = CONFIDENCE,
@@ -54,8 +54,8 @@ def compare(
         Two results or two sweeps, or their folders; a scenario or its file is run.
     seeds : int or iterable of int, optional
         The seeds that scenarios are run with; those of the other side if that is a result, else 1 to 10.
-    on : str or Tier, optional
-        What scenarios run on, as for `run`; `compare(scenario, scenario.on("boxed"))` compares two tiers.
+    on : str or Tier, or two of them, optional
+        What scenarios run on, as for `run`; of two the first is for A and the second for B.
     aqms : iterable of classes, optional
         AQMs of your own that scenario files may name, as for `load`.
     quantities : sequence of str, optional
@@ -68,7 +68,7 @@ def compare(
     Raises
     ------
     UsageError
-        One side is a sweep and the other is none, or the sweeps have unlike parameters.
+        One side is a sweep and the other is none, the sweeps have unlike parameters, or a side that has been run is to run on a tier.
     UnknownName
         A quantity that neither has.
     ScenarioError, ResultsError
@@ -76,12 +76,11 @@ def compare(
     RunsFailed
         Some run failed.
     """
-    names = _names(a, b)
     opened = [_opened(side, aqms) for side in (a, b)]
     if seeds is not None and not any(isinstance(side, Scenario) for side in opened):
         raise UsageError("seeds: both sides have been run; leave the seeds out, and those that they have are compared")
-    if on is not None:
-        opened = [side.on(on) if isinstance(side, Scenario) else side for side in opened]
+    opened = _on(opened, on)
+    names = _names(a, b, opened)
     wanted = [side for side in opened if isinstance(side, Scenario)]
     requests = [Request(scenario, _seeds(opened, seeds)) for scenario in wanted]
     ran = iter(run_all(requests, store=store, workers=workers, threads=threads, progress=progress).whole() if requests else ())
@@ -109,6 +108,20 @@ def _opened(side: object, aqms: Iterable[type[Aqm] | str]) -> Side | Scenario:
     return scenarios.load(path, aqms=aqms)
 
 
+def _on(sides: Sequence[Side | Scenario], on: str | Tier | Sequence[str | Tier] | None) -> list[Side | Scenario]:
+    """The sides on their tiers. Raises UsageError."""
+    if on is None:
+        return list(sides)
+    of_each = list(on) if isinstance(on, (list, tuple)) else None
+    if of_each is not None and len(of_each) != len(sides):
+        raise UsageError(f"on: give one tier for both sides, or one for each, not {len(of_each)}")
+    ran = [not isinstance(side, Scenario) for side in sides]
+    if all(ran) or (of_each is not None and any(ran)):
+        raise UsageError("on: a side that has been run has its tier: name the scenario's file to run it on another")
+    given = cast("list[str | Tier]", [on, on] if of_each is None else of_each)
+    return [side.on(tier) if isinstance(side, Scenario) else side for side, tier in zip(sides, given, strict=True)]
+
+
 def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) -> list[int]:
     """The seeds that scenarios are run with: those named, else those of the other side, else the first ten."""
     there = [side.seeds for side in sides if isinstance(side, Result)]
@@ -124,7 +137,11 @@ def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:
     return replace(made, rows=[row for row in made.rows if not quantities or row.quantity in quantities])
 
 
-def _names(a: object, b: object) -> tuple[str, str]:
-    """What the two are called: as their files or folders, unless these are called alike."""
-    names = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
-    return (names[0], names[1]) if all(names) and names[0] != names[1] else ("A", "B")
+def _names(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:
+    """What the two are called: as their files, or as the tiers that they run on, unless these are called alike."""
+    files = [Path(side).stem if isinstance(side, (str, Path)) and Path(side).suffix == ".toml" else "" for side in (a, b)]
+    on = [side.tier.name if isinstance(side, Scenario) else "" for side in opened]
+    for first, second in (files, on):
+        if first and second and first != second:
+            return first, second
+    return "A", "B"

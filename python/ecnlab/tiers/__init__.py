@@ -37,7 +37,7 @@ MOST_S = 1.5e7
 
 # What is said of a parameter that a tier has not.
 _LACKS = {
-    "lateness_budget_s": "a budget for lateness is for hosts that live in real time: {tier} is never late; choose another tier with --on",
+    "lateness_budget_s": "a budget for lateness is for hosts that live in real time, and these are on {tier}: choose them with --on live",
     "ip": "a version of IP is for hosts of a kernel: {tier} has none; choose another tier with --on",
     "kernel": "a kernel of the box is for runs in it, and these are on {tier}: choose it with --on boxed",
 }
@@ -174,6 +174,12 @@ def require_seconds(name: str, given: object) -> None:
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
     if given is not None and not (number and 0 < given <= MOST_S):  # type: ignore[operator]
         raise UsageError(f"{name}: {given!r} must be a number of seconds above 0 and at most {MOST_S:g}")
+
+
+def require_ip(given: object) -> None:
+    """See that a tier's parameter is a version of IP. Raises UsageError."""
+    if given not in (4, 6) or isinstance(given, bool):
+        raise UsageError(f"ip: {given!r} is no version of IP: give 4 or 6")
 
 
 def changed(tier: Tier, **parameters: Any) -> Tier:

@@ -16,10 +16,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.errors import EcnlabError, Problem, ScenarioError, UsageError
+from ecnlab.errors import EcnlabError, Problem, ScenarioError
 from ecnlab.jobs import ENGINE, RECORDING, TRACE, FailedElsewhere, Failure
 from ecnlab.names import file_name
-from ecnlab.tiers import Ran, Watch, require_seconds
+from ecnlab.tiers import Ran, Watch, require_ip, require_seconds
 from ecnlab.tiers.box import kernels, machine
 from ecnlab.tracing import CASES
 
@@ -53,8 +53,7 @@ class Boxed:
     limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.ip not in (4, 6) or isinstance(self.ip, bool):
-            raise UsageError(f"ip: {self.ip!r} is no version of IP: give 4 or 6")
+        require_ip(self.ip)
         require_seconds("limit_s", self.limit_s)
 
     @property

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
-from ecnlab.errors import EcnlabError, Problem, TierError, UsageError
+from ecnlab.errors import EcnlabError, Problem, TierError
 from ecnlab.jobs import FailedElsewhere, Failure, Finished, Job
-from ecnlab.tiers import Ran, Watch, require_seconds
+from ecnlab.tiers import Ran, Watch, require_ip, require_seconds
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
@@ -53,8 +53,7 @@ class Live:
     ip: int = 4
 
     def __post_init__(self) -> None:
-        if self.ip not in (4, 6) or isinstance(self.ip, bool):
-            raise UsageError(f"ip: {self.ip!r} is no version of IP: give 4 or 6")
+        require_ip(self.ip)
         require_seconds("lateness_budget_s", self.lateness_budget_s)
 
     @property
