@@ -38,6 +38,13 @@ pub enum Family {
     V6,
 }
 
+impl Family {
+    /// Of a version's number, which is 4 unless it is 6.
+    pub fn of(version: u32) -> Family {
+        if version == 6 { Family::V6 } else { Family::V4 }
+    }
+}
+
 /// A flow's place in its group: it has an address on each side.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seat {

@@ -1,5 +1,7 @@
 //! How late what the engine has scheduled was done: nanoseconds from a departure's scheduled time to its write.
 
+use serde_json::{Value as Json, json};
+
 /// Sub-buckets of each power of two: percentiles are right within 1.6 %.
 const FINE: u32 = 6;
 
@@ -35,6 +37,12 @@ impl Lateness {
     /// 0 where nothing was counted.
     pub fn mean_s(&self) -> f64 {
         if self.total == 0 { 0.0 } else { self.sum as f64 / self.total as f64 / 1e9 }
+    }
+
+    /// As it stands in results, in seconds.
+    pub fn json(&self) -> Json {
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| self.quantile_s(share));
+        json!({ "mean": self.mean_s(), "p50": p50, "p99": p99, "p99.9": p999, "max": self.max_s() })
     }
 
     /// The lateness that a share of all do not exceed; 0 where nothing was counted.

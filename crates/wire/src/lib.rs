@@ -20,5 +20,6 @@ pub use event::{Event, Kind, Packet, Place, State, What};
 pub use fault::{Fault, Why};
 pub use header::link::LinkType;
 pub use header::write::Headers;
+pub use header::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol};
 pub use reader::{Format, Reader};
 pub use tcp::{Flags, SackRuns, Tcp, Timestamps};

@@ -1,5 +1,7 @@
 //! What a router counts beside what the engine does.
 
+use serde_json::{Map, Value as Json, json};
+
 use crate::packet::Malformed;
 
 /// Packets, from the start of a run.
@@ -24,6 +26,13 @@ pub struct Counts {
 impl Counts {
     pub(super) fn count(&mut self, malformed: Malformed) {
         self.malformed[malformed as usize] += 1;
+    }
+
+    /// Those of packets, as they stand in results; what devices have dropped stands beside them.
+    pub fn json(&self) -> Json {
+        let malformed: Map<String, Json> =
+            Malformed::ALL.iter().zip(self.malformed).map(|(why, count)| (why.name().to_owned(), json!(count))).collect();
+        json!({ "read": self.read, "written": self.written, "stray": self.stray, "refused": self.refused, "malformed": malformed })
     }
 
     pub fn all_malformed(&self) -> u64 {

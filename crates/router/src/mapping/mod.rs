@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 pub use tcp::{Means, ROWS, Row};
 
 use crate::address::Family;
+use crate::hosts::SMALLEST_MTU_V6;
 
 /// The profile whose members a kernel of today has.
 const KERNELS: &str = "linux";
@@ -146,7 +147,7 @@ impl Group<'_> {
             Transport::Outside(within) => self.carried(within, kernel, problems),
             Transport::Tcp(settings) => {
                 self.refuse_tcp(settings, kernel, problems);
-                tcp::hosts(settings)
+                tcp::hosts(settings, kernel.family)
             }
             Transport::Datagrams(settings) => {
                 self.refuse_datagrams(settings, kernel, problems);
@@ -176,11 +177,42 @@ impl Group<'_> {
         let values = values_of(described);
         let profile = ours.values();
         for row in ROWS.iter().filter(|row| values.unmet(row.name).is_empty()) {
-            if let Some(why) = row.refusal(settings, &values, &profile) {
+            if let Some(why) = row.refusal(settings, &values, &profile, kernel.family) {
                 self.refuse(&format!("tcp.{}", row.name), why, kernel, problems);
             }
         }
         self.refuse_control(settings, kernel, problems);
+        if kernel.family == Family::V6 {
+            self.refuse_over_v6(settings, kernel, problems);
+        }
+    }
+
+    /// A device of IPv6 takes no less than 1280 bytes, so that smaller packets would not be what the scenario says. Nor would as many bytes as
+    /// fill a packet, where those are of IPv4.
+    fn refuse_over_v6(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        if settings.packet_size < SMALLEST_MTU_V6 {
+            let message =
+                format!("{} bytes: IPv6 has at least {SMALLEST_MTU_V6} bytes: give that, or run it over IPv4", settings.packet_size);
+            self.refuse("tcp.packet_size", message, kernel, problems);
+        }
+        let own = tcp::header(settings, Family::V6);
+        if u64::from(settings.header) != own && self.is_measured_in_packets() {
+            let message = format!(
+                "{} bytes: what the application sends is measured in full packets, whose headers over IPv6 are {own} bytes: give header = \"{own} B\"",
+                settings.header
+            );
+            self.refuse("tcp.header", message, kernel, problems);
+        }
+    }
+
+    /// How many bytes the application sends follows from what fills a packet.
+    fn is_measured_in_packets(&self) -> bool {
+        let app = &self.described["app"];
+        match app["kind"].as_str().unwrap_or_default() {
+            "file" => app["packets"] != 0,
+            "poisson" => app["size"] == "auto",
+            kind => ["cbr", "onoff"].contains(&kind),
+        }
     }
 
     /// The congestion control is there in this kernel.
@@ -212,7 +244,7 @@ impl Group<'_> {
 
 impl Row {
     /// Why a kernel cannot do what values in force say, with the remedy.
-    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values) -> Option<String> {
+    fn refusal(&self, settings: &Settings, values: &Values, profile: &Values, family: Family) -> Option<String> {
         let value = values.value(self.name);
         if let Some(why) = (self.refuses)(settings) {
             return Some(format!("{value}: {why}"));
@@ -224,9 +256,11 @@ impl Row {
                 (value.to_string() != own).then(|| format!("{value}: a kernel has {own}, {what}: {remedy}, or run it --on sim"))
             }
             Means::Follows(from, of) => {
-                let follows = from(settings);
+                let follows = from(settings, family);
                 let remedy = format!("give {} = \"{follows} B\"", self.name);
-                (value.to_string() != follows.to_string()).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
+                // Over IPv6 a scenario's sizes may be those of IPv4, as the profile's are: the kernel has its own.
+                let fits = [follows, from(settings, Family::V4)].iter().any(|size| value.to_string() == size.to_string());
+                (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
             }
             Means::Sysctl(_)
             | Means::Socket(_)
@@ -450,5 +484,49 @@ mod tests {
         let over_v6 = |udp: &str| map(&asked(udp), &Kernel { family: Family::V6, ..kernel() });
         assert_eq!("flows.one.udp.header", over_v6("packet_size = 1000").unwrap_err()[0].place);
         assert_eq!(Some(952), over_v6("packet_size = 1000, header = 48").unwrap()[0].datagrams.map(|datagrams| datagrams.payload));
+    }
+
+    /// What is refused over IPv6.
+    fn refused_over_v6(tcp: &str) -> Vec<String> {
+        let asked = scenario(&format!("tcp = {{ profile = \"linux\"{tcp}"));
+        let refusals = map(&asked, &Kernel { family: Family::V6, ..kernel() }).err().unwrap_or_default();
+        refusals.into_iter().map(|refusal| refusal.place).collect()
+    }
+
+    #[test]
+    fn over_ipv6_sizes_are_those_of_either_version_and_none_else() {
+        assert_eq!(Vec::<String>::new(), refused_over_v6(" }"));
+        assert_eq!(Vec::<String>::new(), refused_over_v6(", header = 72, ack_size = 72, first_packet_size = 80 }"));
+        assert_eq!(Vec::<String>::new(), refused_over_v6(", timestamps = false, header = 60, ack_size = 40, first_packet_size = 72 }"));
+        assert_eq!(["flows.one.tcp.header"], refused_over_v6(", header = 60 }")[..]);
+        assert_eq!(["flows.one.tcp.header"], refused(", header = 72")[..]);
+        assert_eq!(["flows.one.tcp.packet_size"], refused_over_v6(", packet_size = 1000 }")[..]);
+    }
+
+    #[test]
+    fn over_ipv6_what_is_measured_in_packets_needs_the_header_that_they_have() {
+        let apps = [
+            "kind = \"file\", packets = 10",
+            "kind = \"cbr\", rate = \"1 Mbps\"",
+            "kind = \"onoff\", rate = \"1 Mbps\"",
+            "kind = \"poisson\", rate = \"1 Mbps\"",
+        ];
+        for app in apps {
+            assert_eq!(["flows.one.tcp.header"], refused_over_v6(&format!(" }}\napp = {{ {app} }}"))[..], "{app}");
+            assert_eq!(Vec::<String>::new(), refused_over_v6(&format!(", header = 72 }}\napp = {{ {app} }}")), "{app}");
+        }
+        for app in ["kind = \"bulk\"", "kind = \"file\", bytes = 1000"] {
+            assert_eq!(Vec::<String>::new(), refused_over_v6(&format!(" }}\napp = {{ {app} }}")), "{app}");
+        }
+    }
+
+    #[test]
+    fn a_largest_window_is_of_the_data_that_packets_bring() {
+        let clamp = |family| {
+            let kernel = Kernel { family, ..kernel() };
+            let asked = scenario("tcp = { profile = \"linux\", max_window = 10, receive_window = \"any\" }");
+            map(&asked, &kernel).unwrap()[0].tcp.unwrap().window_clamp
+        };
+        assert_eq!([Some(14_480), Some(14_280)], [Family::V4, Family::V6].map(clamp));
     }
 }

@@ -3,8 +3,10 @@
 use ecnlab_transport::Settings;
 use ecnlab_transport::settings::{CongestionName, EchoStyle, IdleRestart, ReceiveWindow, RecoveryName, ResponseName};
 use ecnlab_units::Span;
+use ecnlab_wire::{LENGTH_V4, LENGTH_V6};
 
 use super::{HostSettings, RouteMetrics, SocketSettings, Sysctl};
+use crate::address::Family;
 
 /// How a kernel gets a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +24,7 @@ pub enum Means {
     /// What hosts do with a socket.
     Program(&'static str),
     /// It follows from others.
-    Follows(fn(&Settings) -> u64, &'static str),
+    Follows(fn(&Settings, Family) -> u64, &'static str),
     /// What reads it is no kernel's, and refused; why.
     Nowhere(&'static str),
     /// It has one value, the profile's unless another one is said; what the kernel has of it.
@@ -49,7 +51,7 @@ const fn only_at(name: &'static str, value: &'static str, why: &'static str) -> 
     row(name, Means::Only(Some(value), why))
 }
 
-const fn follows(name: &'static str, from: fn(&Settings) -> u64, what: &'static str) -> Row {
+const fn follows(name: &'static str, from: fn(&Settings, Family) -> u64, what: &'static str) -> Row {
     row(name, Means::Follows(from, what))
 }
 
@@ -108,9 +110,9 @@ pub const ROWS: &[Row] = &[
     only("exit_to_flight", NEW_RENO),
     row("max_window", Means::Socket("TCP_WINDOW_CLAMP")),
     Row { refuses: no_such_size, ..row("packet_size", Means::Device("MTU")) },
-    follows("ack_size", header, "timestamps"),
-    follows("first_packet_size", first_packet, "recovery, timestamps and window_scaling"),
-    follows("header", header, "timestamps"),
+    follows("ack_size", header, "timestamps and the version of IP"),
+    follows("first_packet_size", first_packet, "recovery, timestamps, window_scaling and the version of IP"),
+    follows("header", header, "timestamps and the version of IP"),
     Row { refuses: no_such_initial_window, ..row("initial_window", Means::Route("initcwnd")) },
     only("handshake", BY_CODE),
     only("fin", BY_CODE),
@@ -256,16 +258,22 @@ fn no_such_rto_min(settings: &Settings) -> Option<&'static str> {
         .then_some("a route's rto_min is whole milliseconds: give 1 ms or more")
 }
 
-/// Headers of a segment that carries nothing but data: IPv4, TCP, and timestamps where they are in use.
-pub fn header(settings: &Settings) -> u64 {
-    if settings.timestamps { 52 } else { 40 }
+/// Headers of IP and TCP without options.
+fn bare(family: Family) -> u64 {
+    let ip = if family == Family::V4 { LENGTH_V4 } else { LENGTH_V6 };
+    ip as u64 + 20
+}
+
+/// Headers of a segment that carries nothing but data: IP, TCP, and timestamps where they are in use.
+pub fn header(settings: &Settings, family: Family) -> u64 {
+    bare(family) + if settings.timestamps { 12 } else { 0 }
 }
 
 /// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
-fn first_packet(settings: &Settings) -> u64 {
+fn first_packet(settings: &Settings, family: Family) -> u64 {
     let sack = settings.offers_sack();
     let options = if settings.timestamps { 12 } else { 4 * u64::from(sack) };
-    40 + 4 + options + 4 * u64::from(settings.window_scaling)
+    bare(family) + 4 + options + 4 * u64::from(settings.window_scaling)
 }
 
 /// What each host has beside what a scenario asks for, so that no default of the machine shows in results: what Linux 6.1 does. Not all kernels
@@ -303,9 +311,9 @@ const ALWAYS: &[(&str, &str)] = &[
 ];
 
 /// What a group's hosts are set to, of settings that no row refuses.
-pub fn hosts(settings: &Settings) -> HostSettings {
+pub fn hosts(settings: &Settings, family: Family) -> HostSettings {
     let always = ALWAYS.iter().map(|&(name, value)| Sysctl { name, value: value.to_owned(), may_lack: true });
-    let asked = sysctls(settings).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
+    let asked = sysctls(settings, family).into_iter().map(|(name, value)| Sysctl { name, value, may_lack: false });
     HostSettings {
         sysctls: always.chain(asked).collect(),
         ecn: ecn(settings),
@@ -316,7 +324,7 @@ pub fn hosts(settings: &Settings) -> HostSettings {
             quickack: !settings.delayed_ack,
         },
         mtu: settings.packet_size,
-        tcp: Some(sockets(settings)),
+        tcp: Some(sockets(settings, family)),
         datagrams: None,
     }
 }
@@ -330,10 +338,10 @@ fn ecn(settings: &Settings) -> [u8; 2] {
     }
 }
 
-fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
+fn sysctls(settings: &Settings, family: Family) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let is_rack = settings.recovery == RecoveryName::Rack;
-    let (start, most, is_tuned) = receive_buffer(settings);
+    let (start, most, is_tuned) = receive_buffer(settings, family);
     vec![
         ("tcp_ecn_fallback", flag(settings.ecn_fallback)),
         ("tcp_sack", flag(settings.offers_sack())),
@@ -353,8 +361,8 @@ fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
 
 /// The window that a receiver's buffer does not give by itself, in bytes: where acknowledgements say nothing of a buffer, or where the largest
 /// window is smaller than what the buffer may grow to. Such a buffer is not autotuned, since a kernel that tunes it forgets the clamp.
-fn window_clamp(settings: &Settings) -> Option<u64> {
-    let payload = u64::from(settings.packet_size) - header(settings);
+fn window_clamp(settings: &Settings, family: Family) -> Option<u64> {
+    let payload = u64::from(settings.packet_size).saturating_sub(header(settings, family));
     let window = settings.max_window.saturating_mul(payload).min(1 << 28);
     let most = match settings.receive_window {
         ReceiveWindow::Any => u64::MAX,
@@ -365,8 +373,8 @@ fn window_clamp(settings: &Settings) -> Option<u64> {
 }
 
 /// The buffer of receivers: at the start, at most, and whether it is autotuned. Half of it is window.
-fn receive_buffer(settings: &Settings) -> (u64, u64, bool) {
-    match (window_clamp(settings), settings.receive_window) {
+fn receive_buffer(settings: &Settings, family: Family) -> (u64, u64, bool) {
+    match (window_clamp(settings, family), settings.receive_window) {
         (Some(window), _) => (4 * window, 4 * window, false),
         (None, ReceiveWindow::Autotuned) => (settings.receive_buffer, settings.receive_buffer_max, settings.buffer_follows_reading),
         // The largest one says the window's scale.
@@ -375,14 +383,14 @@ fn receive_buffer(settings: &Settings) -> (u64, u64, bool) {
     }
 }
 
-fn sockets(settings: &Settings) -> SocketSettings {
+fn sockets(settings: &Settings, family: Family) -> SocketSettings {
     SocketSettings {
         congestion: control(settings).unwrap_or("reno"),
         nodelay: !settings.nagle,
         interactive: settings.interactive,
         pacing: settings.pacing,
-        window_clamp: window_clamp(settings).map(|window| window as u32),
-        receive_buffer: (settings.receive_window == ReceiveWindow::Fixed && window_clamp(settings).is_none())
+        window_clamp: window_clamp(settings, family).map(|window| window as u32),
+        receive_buffer: (settings.receive_window == ReceiveWindow::Fixed && window_clamp(settings, family).is_none())
             .then_some(settings.receive_buffer as u32),
         read_size: settings.read_size,
     }

@@ -3,24 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
+use ecnlab_wire::{LENGTH_V4, LENGTH_V6, extension};
 
 use super::Malformed;
 
-/// IPv6's extension headers (IANA, "IPv6 Extension Header Types"), and what ends them.
-mod extension {
-    pub const HOP_BY_HOP: u8 = 0;
-    pub const ROUTING: u8 = 43;
-    pub const FRAGMENT: u8 = 44;
-    pub const AUTHENTICATION: u8 = 51;
-    pub const DESTINATION: u8 = 60;
-    pub const MOBILITY: u8 = 135;
-}
-
 /// No packet has more extension headers than this and means well.
 const MOST_EXTENSIONS: u32 = 8;
-
-const SHORTEST_V4: usize = 20;
-const LENGTH_V6: usize = 40;
 
 pub struct Ip {
     pub from: IpAddr,
@@ -44,9 +32,9 @@ pub fn read(bytes: &[u8]) -> Result<Ip, Malformed> {
 }
 
 fn v4(bytes: &[u8]) -> Result<Ip, Malformed> {
-    let fixed: &[u8; SHORTEST_V4] = bytes.first_chunk().ok_or(Malformed::Short)?;
+    let fixed: &[u8; LENGTH_V4] = bytes.first_chunk().ok_or(Malformed::Short)?;
     let header = usize::from(fixed[0] & 0xf) * 4;
-    if header < SHORTEST_V4 || header > bytes.len() {
+    if header < LENGTH_V4 || header > bytes.len() {
         return Err(Malformed::HeaderLength);
     }
     if usize::from(u16::from_be_bytes([fixed[2], fixed[3]])) != bytes.len() {
@@ -78,11 +66,9 @@ fn v6(bytes: &[u8]) -> Result<Ip, Malformed> {
     let (mut protocol, mut header, mut fragment, mut later_fragment) = (fixed[6], LENGTH_V6, false, false);
     for _ in 0..MOST_EXTENSIONS {
         let behind = &bytes[header..];
-        let length = match protocol {
-            extension::FRAGMENT => 8,
-            extension::AUTHENTICATION => 4 * (length_byte(behind)? + 2),
-            extension::HOP_BY_HOP | extension::ROUTING | extension::DESTINATION | extension::MOBILITY => 8 * (length_byte(behind)? + 1),
-            _ => return Ok(Ip { from: address(8), to: address(24), ecn, protocol, header, fragment, later_fragment }),
+        let second = behind.get(1).copied().unwrap_or(0);
+        let Some(length) = extension::length(protocol, second) else {
+            return Ok(Ip { from: address(8), to: address(24), ecn, protocol, header, fragment, later_fragment });
         };
         if length > behind.len() {
             return Err(Malformed::Extensions);
@@ -98,10 +84,6 @@ fn v6(bytes: &[u8]) -> Result<Ip, Malformed> {
         }
     }
     Err(Malformed::Extensions)
-}
-
-fn length_byte(extension: &[u8]) -> Result<usize, Malformed> {
-    extension.get(1).map(|length| usize::from(*length)).ok_or(Malformed::Extensions)
 }
 
 /// The ones' complement sum of 16-bit words (RFC 1071); all ones over a header with a right checksum.

@@ -1,14 +1,10 @@
 //! TCP's header and its timestamps (RFC 7323), and UDP's.
 
+use ecnlab_wire::{LENGTH_UDP, protocol};
+
 use super::Malformed;
 
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP_V6: u8 = 58;
-
 const SHORTEST_TCP: usize = 20;
-const LENGTH_UDP: usize = 8;
 
 /// What IP carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +64,9 @@ impl Flags {
 /// Reads what IP carries: what it is, and how long its own header is. Of a packet in parts this is the first.
 pub fn read(protocol: u8, carried: &[u8], fragment: bool) -> Result<(Upper, usize), Malformed> {
     match protocol {
-        TCP => tcp(carried),
-        UDP => udp(carried, fragment),
-        ICMP | ICMP_V6 => Ok((Upper::Icmp, 0)),
+        protocol::TCP => tcp(carried),
+        protocol::UDP => udp(carried, fragment),
+        protocol::ICMP | protocol::ICMP_V6 => Ok((Upper::Icmp, 0)),
         other => Ok((Upper::Other(other), 0)),
     }
 }

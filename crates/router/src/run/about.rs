@@ -7,9 +7,8 @@ use super::RunOptions;
 use crate::address::Family;
 use crate::drive::{Counts, Pace};
 use crate::hosts::{HostCounts, Hosts, KernelCounts};
-use crate::lateness;
+use crate::lateness::Lateness;
 use crate::mapping::HostSettings;
-use crate::packet::Malformed;
 use crate::sys::settings;
 
 /// Such a record.
@@ -24,21 +23,12 @@ pub struct About {
     /// Whether the router was in the real-time class.
     pub is_real_time: bool,
     pub lateness_budget: Span,
+    /// How late packets were given to their hosts.
     pub lateness: Lateness,
     pub counts: Counts,
     pub connections: HostCounts,
     /// Of each group what the kernels of the near and of the far host have counted.
     pub kernels: Vec<[KernelCounts; 2]>,
-}
-
-/// How late packets were given to their hosts, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Lateness {
-    pub mean: f64,
-    pub p50: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
 }
 
 impl About {
@@ -58,9 +48,8 @@ impl About {
         }
     }
 
-    pub(super) fn take(&mut self, hosts: &Hosts, counts: Counts, late: &lateness::Lateness) {
-        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| late.quantile_s(share));
-        self.lateness = Lateness { mean: late.mean_s(), p50, p99, p999, max: late.max_s() };
+    pub(super) fn take(&mut self, hosts: &Hosts, counts: Counts, lateness: Lateness) {
+        self.lateness = lateness;
         (self.counts, self.connections, self.kernels) = (counts, hosts.counts(), hosts.kernels().to_vec());
     }
 
@@ -71,9 +60,6 @@ impl About {
 
     /// As it stands in results.
     pub fn json(&self) -> Json {
-        let Lateness { mean, p50, p99, p999, max } = self.lateness;
-        let malformed: Map<String, Json> =
-            Malformed::ALL.iter().zip(self.counts.malformed).map(|(why, count)| (why.name().to_owned(), json!(count))).collect();
         let HostCounts { asked, opened, gave_up, broken, with_ecn } = self.connections;
         json!({
             "tier": self.tier,
@@ -82,16 +68,10 @@ impl About {
             "family": if self.family == Family::V4 { "IPv4" } else { "IPv6" },
             "time": if self.pace == Pace::Real { "real" } else { "virtual" },
             "real_time_class": self.is_real_time,
-            "lateness_s": { "mean": mean, "p50": p50, "p99": p99, "p99.9": p999, "max": max },
+            "lateness_s": self.lateness.json(),
             "lateness_budget_s": self.lateness_budget.seconds(),
             "device_drops": self.counts.overrun,
-            "packets": {
-                "read": self.counts.read,
-                "written": self.counts.written,
-                "stray": self.counts.stray,
-                "refused": self.counts.refused,
-                "malformed": malformed,
-            },
+            "packets": self.counts.json(),
             "turns": self.counts.turns,
             "connections": { "asked": asked, "opened": opened, "gave_up": gave_up, "broken": broken, "with_ecn": with_ecn },
             "groups": self.groups.iter().zip(&self.kernels).map(|((name, host), kernels)| group(name, host, kernels)).collect::<Vec<_>>(),

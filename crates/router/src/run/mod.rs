@@ -15,7 +15,7 @@ use ecnlab_sim::network::Change;
 use ecnlab_sim::{Buffer, Network, Off, Options, Probe, Recorded, Recorder, Recording, RecordingFull, Run, Simulation, Version};
 use ecnlab_units::{Rate, Span, Time};
 
-pub use self::about::{About, Lateness};
+pub use self::about::About;
 pub use self::kernel::kernel;
 use crate::address::Family;
 use crate::background::Background;
@@ -102,7 +102,6 @@ const SMALLEST_BUDGET: Span = Span::from_micros(100);
 pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Outcome, Refused> {
     let kernel = Kernel { family: options.family, ..options.kernel.clone() };
     let settings = map(scenario, &kernel).map_err(Refused::Asked)?;
-    refuse_small(scenario, &settings, options.family)?;
     let unheld = if options.cases { cases::refusals(scenario, &settings, options.family) } else { Vec::new() };
     if !unheld.is_empty() {
         return Err(Refused::Asked(unheld));
@@ -129,18 +128,6 @@ pub fn run(scenario: &Scenario, options: RunOptions, watch: Watch) -> Result<Out
             finished(run, probe.recorder, about, cases)
         }
     }
-}
-
-/// A device of IPv6 takes no less than 1280 bytes, so that smaller packets would not be what the scenario says.
-fn refuse_small(scenario: &Scenario, settings: &[HostSettings], family: Family) -> Result<(), Refused> {
-    let is_small = |host: &HostSettings| family == Family::V6 && host.tcp.is_some() && host.mtu < hosts::SMALLEST_MTU_V6;
-    let small = scenario.groups.iter().zip(settings).filter(|(_, host)| is_small(host));
-    let refusal = |(name, host): (&String, &HostSettings)| {
-        let message = format!("{} bytes: IPv6 has at least {} bytes: give that, or run it over IPv4", host.mtu, hosts::SMALLEST_MTU_V6);
-        Problem::new(&format!("flows.{name}.tcp.packet_size"), message)
-    };
-    let problems: Vec<_> = small.map(refusal).collect();
-    if problems.is_empty() { Ok(()) } else { Err(Refused::Asked(problems)) }
 }
 
 fn finished(run: Run, recorder: Recorder, about: About, cases: Vec<String>) -> Result<Outcome, Refused> {
@@ -186,7 +173,7 @@ fn drive<P: Probe + Tapped>(
         return Err(Refused::Stopped);
     }
     let Driven { simulation, ends, counts, lateness, cases } = router.finish()?;
-    about.take(&ends, counts, &lateness);
+    about.take(&ends, counts, lateness);
     let recorded = |clock: &Clock| cases::Recorded {
         names: &scenario.groups,
         hosts: &settings,

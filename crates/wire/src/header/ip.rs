@@ -4,24 +4,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use ecnlab_units::Ecn;
 
-use super::{Bytes, protocol, tcp};
+use super::{Bytes, LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol, tcp};
 use crate::address::{Address, End};
 use crate::event::{Kind, Packet, State};
 use crate::tcp::Tcp;
-
-const SHORTEST_V4: usize = 20;
-const LENGTH_V6: usize = 40;
-const LENGTH_UDP: u32 = 8;
-
-/// IPv6's extension headers (IANA, "IPv6 Extension Header Types").
-mod extension {
-    pub const HOP_BY_HOP: u8 = 0;
-    pub const ROUTING: u8 = 43;
-    pub const FRAGMENT: u8 = 44;
-    pub const AUTHENTICATION: u8 = 51;
-    pub const DESTINATION: u8 = 60;
-    pub const MOBILITY: u8 = 135;
-}
 
 /// What an IP header says, extension headers included.
 struct Ip {
@@ -103,18 +89,18 @@ fn inner(protocol: u8, bytes: Bytes, behind: u32) -> Result<Inner, &'static str>
             Ok(Inner { kind, ports, payload, tcp: header.tcp, whole: header.whole })
         }
         protocol::UDP => {
-            let whole = bytes.0.len() >= LENGTH_UDP as usize;
-            Ok(Inner { ports, payload: behind.saturating_sub(LENGTH_UDP), whole, ..Inner::of(Kind::Datagram) })
+            let whole = bytes.0.len() >= LENGTH_UDP;
+            Ok(Inner { ports, payload: behind.saturating_sub(LENGTH_UDP as u32), whole, ..Inner::of(Kind::Datagram) })
         }
         _ => Ok(Inner { payload: behind, ..Inner::of(Kind::Other) }),
     }
 }
 
 fn v4(bytes: Bytes) -> Result<Ip, &'static str> {
-    let header: [u8; SHORTEST_V4] = bytes.array(0).ok_or(TOO_SHORT)?;
+    let header: [u8; LENGTH_V4] = bytes.array(0).ok_or(TOO_SHORT)?;
     let at = Bytes(&header);
     let (length, total) = (usize::from(header[0] & 0xf) * 4, at.u16(2).unwrap_or(0));
-    if length < SHORTEST_V4 {
+    if length < LENGTH_V4 {
         return Err("its IPv4 header says that it is shorter than one");
     }
     if total != 0 && usize::from(total) < length {
@@ -157,17 +143,12 @@ fn pass_extensions(bytes: Bytes, ip: &mut Ip) {
     loop {
         let here = bytes.from(ip.length);
         let (Some(next), Some(units)) = (here.u8(0), here.u8(1)) else { return };
-        let length = match ip.protocol {
-            extension::HOP_BY_HOP | extension::ROUTING | extension::DESTINATION | extension::MOBILITY => usize::from(units) * 8 + 8,
-            extension::AUTHENTICATION => usize::from(units) * 4 + 8,
-            extension::FRAGMENT => {
-                let place = here.u16(2).unwrap_or(0);
-                ip.id = here.u32(4).map(u64::from);
-                ip.fragment = (place & 0xfff9 != 0).then_some(place & 0xfff8 == 0);
-                8
-            }
-            _ => return,
-        };
+        let Some(length) = extension::length(ip.protocol, units) else { return };
+        if ip.protocol == extension::FRAGMENT {
+            let place = here.u16(2).unwrap_or(0);
+            ip.id = here.u32(4).map(u64::from);
+            ip.fragment = (place & 0xfff9 != 0).then_some(place & 0xfff8 == 0);
+        }
         ip.protocol = next;
         ip.length += length;
         if ip.fragment == Some(false) {

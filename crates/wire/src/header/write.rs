@@ -7,7 +7,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use ecnlab_units::Ecn;
 
 use super::tcp::option;
-use super::{protocol, tcp};
+use super::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, protocol, tcp};
 use crate::address::Address;
 use crate::event::{Kind, Packet};
 use crate::tcp::{Flags, Tcp};
@@ -17,9 +17,6 @@ const TTL: u8 = 64;
 const EXPERIMENT: u8 = 253;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const LONGEST_TCP: usize = 60;
-const LENGTH_V4: usize = 20;
-const LENGTH_V6: usize = 40;
-const LENGTH_UDP: usize = 8;
 /// IPv6's and the longest of TCP's.
 const LONGEST: usize = LENGTH_V6 + LONGEST_TCP;
 
