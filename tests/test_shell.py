@@ -16,6 +16,7 @@ from ecnlab.errors import ScenarioError
 from ecnlab.scenarios import read
 from ecnlab.shell.live import queues, text
 from ecnlab.shell.session import _refuse
+from helpers import SMALL
 
 PYTHON = sys.executable
 
@@ -52,6 +53,40 @@ while part := connection.recv(1 << 16):
     count += len(part)
 names, values = [line.split() for line in Path("/proc/self/net/netstat").read_text().splitlines() if line.startswith("IpExt:")]
 print(count, time.monotonic() - began, dict(zip(names, values))["InCEPkts"])
+"""
+
+
+# In a room of its own a machine with a resolver, a service and a session, whose sockets are in /run; runs what it is told there.
+MACHINE = """
+import socket, subprocess, sys
+from pathlib import Path
+def do(*words): subprocess.run(words, check=True)
+folder = sys.argv[1]
+do("mount", "-t", "tmpfs", "none", "/run")
+do("cp", "-a", "/etc", folder)
+do("mount", "--bind", f"{folder}/etc", "/etc")
+for name in ("resolve", "user"): Path("/run", name).mkdir()
+Path("/run/resolve/stub").write_text("nameserver 192.0.2.7\\n")
+Path("/etc/resolv.conf").unlink()
+Path("/etc/resolv.conf").symlink_to("../run/resolve/stub")
+servers = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+for server, path in zip(servers, ("/run/resolve/socket", "/run/user/display")):
+    server.bind(path)
+    server.listen()
+sys.exit(subprocess.run(sys.argv[2:]).returncode)
+"""
+
+# Says of sockets whether there is a listener, and what resolv.conf says.
+LOOK = """
+import socket, sys
+from pathlib import Path
+def listens(path):
+    try:
+        socket.socket(socket.AF_UNIX).connect(path)
+    except FileNotFoundError:
+        return False
+    return True
+print(*map(listens, ("/run/resolve/socket", "/run/user/display")), Path("/etc/resolv.conf").read_text())
 """
 
 
@@ -126,6 +161,40 @@ def test_a_download_takes_as_long_as_the_link_makes_it(tmp_path: Path) -> None:
     alone = 200_000 / 1448 * 1500 * 8 / 1e6 + 0.2
     assert count == "200000"
     assert alone <= float(seconds) < alone + 0.3
+
+
+def test_of_the_machine_s_run_there_is_only_what_programs_need() -> None:
+    kept = {"user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"}
+    told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--", "ls", "-A", "/run")
+    assert set(told.stdout.split()) == kept & {path.name for path in Path("/run").iterdir()}, told.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root can make such a machine, with unshare")
+def test_services_of_the_machine_cannot_be_reached_and_those_of_the_session_can(tmp_path: Path) -> None:
+    look = [PYTHON, "-c", LOOK]
+    machine = ["unshare", "--mount", PYTHON, "-c", MACHINE]
+    shell = [PYTHON, "-m", "ecnlab", "shell", "--rate", "1Gbps", "--quiet", "--"]
+    for within, reached in (([], "True True"), (shell, "False True"), ([*shell, *shell], "False True")):
+        folder = tmp_path / str(len(within))
+        folder.mkdir()
+        told = subprocess.run([*machine, str(folder), *within, *look], capture_output=True, text=True, timeout=60)
+        assert told.stdout == f"{reached} nameserver 192.0.2.7\n\n", told.stderr
+
+
+def test_flows_of_the_file_send_too_where_they_are_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "file.toml"
+    file.write_text(SMALL)
+    departures = {}
+    for asked in ([], ["--background", "--pcap", str(tmp_path / "packets.pcapng")]):
+        told = ecnlab("shell", str(file), *asked, "--json", "--", *knock()[:2], knock()[2] + "time.sleep(3)")
+        end = json.loads(told.stderr.splitlines()[-1])["end"]
+        assert end["exit_code"] == 0, told.stderr
+        departures[bool(asked)] = next(row["departures"] for row in end["queues"] if row["queue"] == "bottleneck")
+    assert departures[False] < 20 < 50 < departures[True]
+    captured = ecnlab("trace", str(tmp_path / "packets.pcapng"), "--json")
+    assert captured.returncode == 0, captured.stderr
+    refused = ecnlab("shell", "--rate", "1Mbps", "--background", "--", "true")
+    assert (refused.returncode, "--background: is of the flows in FILE" in refused.stderr) == (2, True)
 
 
 def _marks(*queue: str) -> tuple[dict[str, object], int, int]:

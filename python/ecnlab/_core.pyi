@@ -30,6 +30,7 @@ __all__ = [
     "TraceError",
     "TraceRead",
     "addresses",
+    "become_root",
     "check_aqm",
     "check_discipline",
     "check_trace",
@@ -42,12 +43,14 @@ __all__ = [
     "join_process",
     "kernel_case",
     "ln",
+    "network_apart",
     "own_mounts",
     "packet_exact",
     "powi",
     "processes_apart",
     "put_capture",
     "read_trace",
+    "real_time",
     "refusals",
     "registry",
     "replay",
@@ -213,7 +216,7 @@ class Scenario:
 
 def replay(
     scenario: Scenario, seed: int, table: Table, queue: str | None = None
-) -> list[tuple[str, tuple[int, int, int, int], tuple[int, float, str | None, str | None] | None]]: ...
+) -> list[tuple[str, tuple[tuple[int, int, int, int], tuple[int, float, str | None, str | None] | None] | None]]: ...
 
 @final
 class RunResult:
@@ -298,7 +301,13 @@ def write_parquet(tables: Sequence[Table], metadata: Sequence[tuple[str, str]]) 
 @final
 class Shell:
     def __new__(
-        cls, scenario: Scenario, group: int, ecn: bool, congestion_control: str | None = None, within: str | None = None
+        cls,
+        scenario: Scenario,
+        group: int,
+        ecn: bool,
+        congestion_control: str | None = None,
+        within: str | None = None,
+        background: bool = False,
     ) -> Shell: ...
     @property
     def place(self) -> str: ...
@@ -315,6 +324,9 @@ class Shell:
     def look(self) -> str | None: ...
     def stop(self, seed: int) -> tuple[dict[str, Table], str]: ...
 
+def network_apart() -> None: ...
+def become_root() -> None: ...
+def real_time() -> None: ...
 def processes_apart() -> None: ...
 def take_powers() -> None: ...
 def has_powers() -> bool: ...

@@ -1,4 +1,8 @@
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ Command = Callable[..., Outcome]
 
 SOUND: dict[str, Any] = {
     "root": False,
+    "lacks": ["CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETFCAP", "CAP_SYS_NICE"],
     "net": {"error": "Operation not permitted"},
     "user_net": "yes",
     "tun_there": True,
@@ -57,6 +62,19 @@ def test_where_all_is_well_nothing_is_to_be_done() -> None:
             "none",
             "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
         ),
+        (
+            "namespaces",
+            {"user_net": NO, "root": True},
+            "none: root without CAP_SYS_ADMIN and CAP_NET_ADMIN",
+            "give the process CAP_SYS_ADMIN and CAP_NET_ADMIN (for a container: --cap-add SYS_ADMIN --cap-add NET_ADMIN)",
+        ),
+        (
+            "namespaces",
+            {"net": "yes", "user_net": NO, "root": True, "lacks": ["CAP_NET_ADMIN"]},
+            "root without CAP_NET_ADMIN",
+            "NET_ADMIN)",
+        ),
+        ("TUN devices", {"net": "yes", "user_net": NO, "tun": NO, "root": True, "lacks": ["CAP_NET_ADMIN"]}, "not tried", "see namespaces"),
         ("TUN devices", {"tun": NO}, "does not open", "chmod 666 /dev/net/tun"),
         ("TUN devices", {"tun": NO, "tun_there": False}, "there is no /dev/net/tun", "modprobe tun"),
         ("TUN devices", {"tun": NO, "user_net": NO}, "not tried", "see namespaces"),
@@ -77,6 +95,7 @@ def test_what_live_needs_and_has_not_is_told_with_what_would_do(name: str, chang
     ("name", "changes", "remedy"),
     [
         ("real-time class", {"real_time": NO}, "rtprio"),
+        ("real-time class", {"real_time": NO, "root": True}, "give the process CAP_SYS_NICE"),
         ("AccECN", {"settings": {**SOUND["settings"], "accecn": False}}, "7.2"),
         ("congestion controls", {"settings": {**SOUND["settings"], "allowed": ["reno", "cubic", "bbr"]}}, "for dctcp, as root: modprobe"),
     ],
@@ -123,8 +142,18 @@ def test_a_probe_says_what_was_refused_and_leaves_this_process_as_it_was() -> No
 
     before = [Path(f"/proc/self/ns/{name}").readlink() for name in ("net", "user")]
     assert probe._in_child(refused) == {"error": "Operation not permitted"}
-    assert set(probe.facts()) == {"root", "net", "user_net", "tun_there", "tun", "real_time", "settings"}
+    assert set(probe.facts()) == {"root", "lacks", "net", "user_net", "tun_there", "tun", "real_time", "settings"}
     assert [Path(f"/proc/self/ns/{name}").readlink() for name in ("net", "user")] == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root has capabilities to drop, with setpriv")
+def test_root_without_its_capabilities_is_told_which_it_lacks() -> None:
+    dropped = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run([*dropped, sys.executable, "-m", "ecnlab.tiers.probe"], capture_output=True, text=True, check=True)
+    facts = json.loads(done.stdout)
+    assert (facts["root"], facts["lacks"]) == (True, ["CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETFCAP", "CAP_SYS_NICE"])
+    check = _check("namespaces", **{name: facts[name] for name in ("root", "lacks", "net", "user_net")})
+    assert (check.works, check.found) == (False, "none: root without CAP_SYS_ADMIN and CAP_NET_ADMIN")
 
 
 def test_the_command_leaves_with_a_code_that_says_whether_hosts_can_be_real(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

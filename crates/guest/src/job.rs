@@ -4,7 +4,6 @@
 //!     scenario     the scenario as JSON, resolved
 //!     seed         a whole number
 //!     family       4 or 6 (default 4)
-//!     budget_s     lateness that the run may have, in seconds (default: follows from the network)
 //!     cases        true, if connections are to be recorded
 //!     capture      { links = [names], keep = bytes }, if packets are to be written
 //! ```
@@ -13,7 +12,6 @@ use std::io;
 
 use ecnlab_router::address::Family;
 use ecnlab_scenario::{Registry, Scenario, no_files};
-use ecnlab_units::Span;
 use serde_json::Value as Json;
 
 /// A job.
@@ -21,7 +19,6 @@ pub struct Job {
     pub scenario: Scenario,
     pub seed: u64,
     pub family: Family,
-    pub budget: Option<Span>,
     /// Names of links, and bytes of each packet.
     pub capture: Option<(Vec<String>, u32)>,
     pub cases: bool,
@@ -46,8 +43,7 @@ impl Job {
         Ok(Job {
             scenario,
             seed: job["seed"].as_u64().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the job has no seed"))?,
-            family: if job["family"] == 6 { Family::V6 } else { Family::V4 },
-            budget: job["budget_s"].as_f64().map(|seconds| Span::from_picos((seconds * 1e12) as u64)),
+            family: Family::of(job["family"].as_u64().unwrap_or(4) as u32),
             capture,
             cases: job["cases"] == true,
         })

@@ -25,6 +25,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use ecnlab_router::drive::Pace;
 use ecnlab_router::run::{Capture, Refused, RunOptions, kernel, run};
+use ecnlab_router::sys::process;
 use serde_json::Value as Json;
 
 use self::job::Job;
@@ -36,8 +37,6 @@ const JOB: &str = "job.json";
 const RESULT: &str = "result.json";
 const CAPTURE: &str = "capture.pcapng";
 const CASES: &str = "cases.jsonl";
-/// The router comes before the kernel's own threads, and its waits end on time to the nanosecond.
-const PRIORITY: i32 = 10;
 /// A line to standard output for so many parts of the run.
 const PARTS: f64 = 200.0;
 
@@ -53,13 +52,13 @@ fn enter() {
 
 /// Does the job of the folder.
 fn work() -> io::Result<()> {
-    let Job { scenario, seed, family, budget, capture, cases } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
+    let Job { scenario, seed, family, capture, cases } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
     let capture = match capture {
         Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(&path(CAPTURE)?)?)) }),
         None => None,
     };
-    let options =
-        RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority: Some(PRIORITY), budget, capture, cases };
+    let priority = Some(process::PRIORITY);
+    let options = RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority, budget: None, capture, cases };
     let every = scenario.duration.seconds() / PARTS;
     let mut next = every;
     let ended = run(&scenario, options, &mut |over| {

@@ -108,6 +108,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;
     module.add_function(wrap_pyfunction!(tiers::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(tiers::run_live, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::network_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::become_root, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::real_time, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::check_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replayed, module)?)?;
     module.add_function(wrap_pyfunction!(joined, module)?)?;

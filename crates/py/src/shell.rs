@@ -11,14 +11,13 @@ use std::thread::{self, JoinHandle};
 use ecnlab_router::address::{Family, Side};
 use ecnlab_router::capture::Tap;
 use ecnlab_router::drive::Counts;
-use ecnlab_router::packet::Malformed;
 use ecnlab_router::shell::{self, Left, Look, Place, Rooms, RoomsSpec, Way};
 use ecnlab_router::sys::{Namespace, confine, process};
 use ecnlab_sim::{Off, Run};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::aqm::failure::{self, Failure};
 use crate::errors::engine_fault;
@@ -58,9 +57,10 @@ type Carried = (Option<Failure>, Result<io::Result<(Run, Json)>, String>);
 
 #[pymethods]
 impl Shell {
-    /// Makes the rooms for the links that a group's flows cross; `within` is the network of the shell that this process is in. Raises OSError.
+    /// Makes the rooms for the links that a group's flows cross; `within` is the network of the shell that this process is in. With `background`
+    /// the scenario's flows send too, simulated. Raises OSError.
     #[new]
-    #[pyo3(signature = (scenario, group, ecn, congestion_control = None, within = None))]
+    #[pyo3(signature = (scenario, group, ecn, congestion_control = None, within = None, background = false))]
     fn new(
         py: Python<'_>,
         scenario: &Scenario,
@@ -68,12 +68,13 @@ impl Shell {
         ecn: bool,
         congestion_control: Option<String>,
         within: Option<&str>,
+        background: bool,
     ) -> PyResult<Shell> {
         let within = within.map(str::parse::<Place>).transpose().map_err(PyValueError::new_err)?;
         if group as usize >= scenario.0.groups.len() {
             return Err(PyValueError::new_err(format!("there is no group {group}")));
         }
-        let way = Way::of(&scenario.0, group);
+        let way = Way::of(&scenario.0, group, background);
         let rooms = py.detach(|| Rooms::make(&RoomsSpec { within, ecn, congestion_control }))?;
         let families = [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || rooms.has_v6);
         let of = |family| [Side::Near, Side::Far].map(|side| rooms.place.address(family, side).to_string());
@@ -175,35 +176,24 @@ fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<File>, seen: &Seen) ->
     (failed.or_else(failure::take), carried)
 }
 
-fn with(mut about: Map<String, Json>, name: &str, value: Json) -> Json {
-    about.insert(name.to_owned(), value);
-    Json::Object(about)
+fn with(mut about: Json, name: &str, value: Json) -> Json {
+    about[name] = value;
+    about
 }
 
 /// The run, and what only real packets have.
-fn told<P>(left: Left<P>) -> (Run, Map<String, Json>) {
+fn told<P>(left: Left<P>) -> (Run, Json) {
     let Left { run, counts, lateness, .. } = left;
-    let mut about = counted(&counts);
-    let late = json!({
-        "p50": lateness.quantile_s(0.5), "p99": lateness.quantile_s(0.99), "p99.9": lateness.quantile_s(0.999), "max": lateness.max_s(),
-    });
-    about.insert("lateness_s".to_owned(), late);
-    (run, about)
+    (run, with(counted(&counts), "lateness_s", lateness.json()))
 }
 
-fn counted(counts: &Counts) -> Map<String, Json> {
-    let malformed = Malformed::ALL.iter().map(|why| (why.name().to_owned(), json!(counts.malformed[*why as usize])));
-    let Json::Object(mut told) = json!({
-        "read": counts.read, "written": counts.written, "stray": counts.stray, "refused": counts.refused, "device_drops": counts.overrun,
-    }) else {
-        return Map::new();
-    };
-    told.insert("malformed".to_owned(), Json::Object(malformed.collect()));
-    told
+fn counted(counts: &Counts) -> Json {
+    with(counts.json(), "device_drops", json!(counts.overrun))
 }
 
 fn looked(way: &Way, look: &Look) -> Json {
-    let queues = look.queues.iter().zip(way.queues()).map(|(queue, name)| {
+    let on_the_way = look.queues.iter().zip(way.queues()).filter(|(queue, _)| way.crosses(queue.link));
+    let queues = on_the_way.map(|(queue, name)| {
         let counted = &queue.counted;
         json!({
             "name": name, "direction": way.direction(queue.link), "packets": queue.packets, "bytes": queue.bytes,

@@ -8,7 +8,7 @@ use ecnlab_router::address::Family;
 use ecnlab_router::drive::Pace;
 use ecnlab_router::mapping::{self, Kernel};
 use ecnlab_router::run::{self, Capture, Outcome, Refused, RunOptions};
-use ecnlab_router::sys::{Namespace, process};
+use ecnlab_router::sys::{Namespace, confine, process};
 use ecnlab_units::Span;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -23,9 +23,6 @@ use crate::watch::Watch;
 
 create_exception!(_core, SystemRefusal, PyException, "The machine does not permit what a run with real hosts needs.");
 
-/// Below what the machine itself does in this class, above everything else.
-const PRIORITY: i32 = 10;
-
 /// What a tier, or a shell, cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
 /// controls that they have; `ip` is the version that they speak.
 #[pyfunction]
@@ -38,7 +35,7 @@ pub fn refusals(py: Python<'_>, scenario: &Scenario, tier: &str, controls: Optio
         "boxed" => Kernel { tier: "boxed", controls: controls.unwrap_or_default(), has_queues: true, ..Kernel::default() },
         _ => return Err(PyValueError::new_err(format!("there is no tier named {tier:?}"))),
     };
-    let kernel = Kernel { family: if ip == 6 { Family::V6 } else { Family::V4 }, ..kernel };
+    let kernel = Kernel { family: Family::of(ip), ..kernel };
     Ok(listed(&py.detach(|| mapping::map(&scenario.0, &kernel)).err().unwrap_or_default()))
 }
 
@@ -60,9 +57,9 @@ pub fn run_live(
     let options = RunOptions {
         seed,
         kernel: Kernel::default(),
-        family: if ip == 6 { Family::V6 } else { Family::V4 },
+        family: Family::of(ip),
         pace: Pace::Real,
-        priority: Some(PRIORITY),
+        priority: Some(process::PRIORITY),
         budget: lateness_budget_s.and_then(Span::from_secs_f64),
         capture: None,
         cases: false,
@@ -83,6 +80,24 @@ pub fn run_live(
     Ok((RunResult::new(py, seed, run, tables, cpu_s)?, about.json().to_string()))
 }
 
+/// Moves this process into a network of its own. Raises OSError.
+#[pyfunction]
+pub fn network_apart() -> PyResult<()> {
+    Ok(Namespace::make()?.enter()?)
+}
+
+/// Makes this process, which has to have one thread, root of a user namespace of its own with a network of its own. Raises OSError.
+#[pyfunction]
+pub fn become_root() -> PyResult<()> {
+    Ok(confine::become_root()?)
+}
+
+/// Moves this thread into the real-time class. Raises OSError.
+#[pyfunction]
+pub fn real_time() -> PyResult<()> {
+    Ok(process::real_time(process::PRIORITY)?)
+}
+
 /// Why a run has ended before its time.
 enum Ended {
     Refused(Refused),
@@ -99,8 +114,8 @@ impl From<io::Error> for Ended {
 }
 
 fn ran(scenario: &Scenario, mut options: RunOptions, trace: Option<&TraceTo>, watch: &mut Watch) -> Result<Outcome, Ended> {
-    if Namespace::make().is_err() {
-        process::become_root()?;
+    if !confine::has_powers() {
+        confine::become_root()?;
     }
     // Who gets other rights than it had forgets that it is to end with its parent, so this comes after.
     process::die_with_parent()?;

@@ -6,6 +6,7 @@ use std::io::Write;
 use ecnlab_router::address::Family;
 use ecnlab_router::drive::Pace;
 use ecnlab_router::run::{Capture, Refused, RunOptions, kernel, run};
+use ecnlab_router::sys::process;
 use ecnlab_scenario::{Registry, Scenario, no_files};
 use ecnlab_units::table::Table;
 
@@ -22,7 +23,7 @@ fn main() {
         kernel: kernel("live"),
         family: Family::V4,
         pace: Pace::Real,
-        priority: Some(10),
+        priority: Some(process::PRIORITY),
         budget: None,
         capture,
         cases: false,

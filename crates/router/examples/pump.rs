@@ -54,7 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options { duration: Time::ZERO + Span::from_secs(seconds), measure_from: Time::ZERO, seed: 1 };
     let simulation = Simulation::new(&scenario.network.clone().with_ends_outside(), &options, Off);
     process::timer_slack(1)?;
-    let class = process::real_time(10).map_or_else(|why| format!("not in the real-time class ({why})"), |()| "SCHED_FIFO".to_owned());
+    let class = process::real_time(process::PRIORITY)
+        .map_or_else(|why| format!("not in the real-time class ({why})"), |()| "SCHED_FIFO".to_owned());
     let mut router = Router::new(simulation, vec![near, far], Nobody, SIZE as u32, Pace::Real)?;
     let cpu = of_thread();
     router.run(options.duration, Span::from_secs(1), &mut |_, _| true)?;
@@ -150,7 +151,7 @@ fn gap(what: &str, bps: f64) -> u64 {
 
 /// Before other programs, but behind the router, if that is permitted.
 fn hurry() {
-    drop(process::real_time(5));
+    drop(process::real_time(process::PRIORITY / 2));
 }
 
 /// Sends a packet every `gap`, each with the time at which it was sent.

@@ -121,7 +121,11 @@ impl Tap {
         Ok(())
     }
 
+    /// Packets of simulated hosts have no bytes.
     fn see(&mut self, now: Time, time: Time, link: u32, behind: u32, packet: &Packet) {
+        if !packet.bits.is_foreign() {
+            return;
+        }
         let Some(interface) = self.interfaces[link as usize] else { return };
         self.told += 1;
         let echo = (packet.bits.ece(), packet.bits.cwr());

@@ -20,14 +20,15 @@ pub(crate) const WAITING: u32 = 10_000;
 /// No host sends what no application asked for. Set before a device is up, which then would look for routers.
 const QUIET_V4: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"];
 
-/// The same where IPv6 is spoken: no addresses of its own making, nor the search for routers. Unlike IPv4, IPv6 lets nobody use an address
-/// that is the host's by a route alone unless it is told to.
-const FOR_V6: [(&str, &str); 4] = [
+/// The same where IPv6 is spoken: no addresses of its own making, nor the search for routers.
+pub(crate) const QUIET_V6: [(&str, &str); 3] = [
     ("net.ipv6.conf.default.addr_gen_mode", "1"),
     ("net.ipv6.conf.default.accept_dad", "0"),
     ("net.ipv6.conf.default.router_solicitations", "0"),
-    ("net.ipv6.ip_nonlocal_bind", "1"),
 ];
+
+/// Unlike IPv4, IPv6 lets nobody use an address that is the host's by a route alone unless it is told to.
+const ANY_ADDRESS_V6: (&str, &str) = ("net.ipv6.ip_nonlocal_bind", "1");
 
 /// What a host is to be like.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,7 @@ fn furnish(spec: &HostSpec) -> io::Result<Tun> {
         Family::V4 => QUIET_V4.iter().try_for_each(|name| {
             settings::set(name, "1").or_else(|why| if why.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(why) })
         })?,
-        Family::V6 => FOR_V6.iter().try_for_each(|(name, value)| settings::set(name, value))?,
+        Family::V6 => QUIET_V6.iter().chain([&ANY_ADDRESS_V6]).try_for_each(|(name, value)| settings::set(name, value))?,
     }
     spec.settings.iter().try_for_each(|(name, value)| settings::set(name, value))?;
     spec.optional.iter().try_for_each(|(name, value)| match settings::set(name, value) {

@@ -67,6 +67,7 @@ class _BeforeCommand(click.Command):
     "--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. link.path.reverse.queue.limit=50; repeatable."
 )
 @click.option("--group", metavar="NAME", help="The group of flows in FILE whose way it is (default: the first).")
+@click.option("--background", is_flag=True, help="Let the flows of FILE send too, simulated, over the same links.")
 @click.option("--server", "servers", metavar="COMMAND", multiple=True, help="Run a server outside, e.g. 'iperf3 -s'; repeatable.")
 @click.option("--ecn/--no-ecn", default=True, help="Whether connections ask for ECN and take it (default: they do).")
 @click.option("--cc", "congestion_control", metavar="NAME", help="The congestion control of connections that choose none, e.g. cubic.")
@@ -131,6 +132,7 @@ def _keep(file: str | None, command: list[str], given: dict[str, Any]) -> Ended:
         congestion_control=given["congestion_control"],
         seed=parse_seed(given["seed"])[0],
         capture=_capture(given["pcap"]),
+        background=given["background"],
     )
     ended = run(spec, view, began)
     if as_json:
@@ -159,6 +161,8 @@ def _scenario(file: str | None, given: dict[str, Any]) -> Callable[[], Scenario]
         raise UsageError("give the links, as FILE or as --rate RATE, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
         raise UsageError("--group: names a group of flows in FILE")
+    if given["background"]:
+        raise UsageError("--background: is of the flows in FILE: name one")
     if len(given["aqms"]) > 1:
         raise UsageError("--aqm: both ways have the same one; for another on the way up add --set link.path.reverse.queue.aqm=NAME")
     limit = {} if given["limit"] is None else {"limit": given["limit"]}

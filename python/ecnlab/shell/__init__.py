@@ -1,8 +1,7 @@
 """Shells: any program in front of the links and queues of a scenario, in real time.
 
 A program inside has one way out, which crosses the scenario's links; what is outside is a room of ours too, where servers may run.
-No packet of theirs leaves the machine, and the machine's own network is not touched; services of the machine that are reached by
-sockets in folders are not of the shell, and do what they are asked over the machine's network.
+No packet of theirs leaves the machine, the machine's own network is not touched, and its services' sockets in `/run` are not to be seen.
 `session` makes both rooms and keeps them while a command runs, `process` is what runs in them, `links` the scenario of a shell that is
 given without one, `live` what is shown meanwhile, and `enter` the way in from another terminal.
 """

@@ -10,8 +10,8 @@ from subprocess import Popen
 
 from ecnlab import _core
 from ecnlab.errors import UsageError
+from ecnlab.shell.process import SIGNALLED
 
-SIDES = ("inside", "outside")
 _PASSED = "ECNLAB_"
 
 
@@ -37,7 +37,7 @@ def enter(process: int, side: str, command: Sequence[str]) -> int:
                     break
     except OSError as error:
         raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else SIGNALLED - code
 
 
 def _processes(process: int) -> tuple[int, int]:

@@ -9,8 +9,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-KINDS = ("line", "title", "log", "json", "off")
-
 # How often each of them is written, in seconds.
 _EVERY = {"line": 0.25, "title": 1.0, "log": 1.0, "json": 1.0}
 

@@ -26,8 +26,8 @@ _HOSTS = Path("/etc/hosts")
 _MARK = "# of ecnlab shell"
 
 _NO_NAMESPACES = (
-    "a shell needs namespaces of its own, which this machine does not let you make ({why}): run it as root, or have them permitted "
-    "to users; ecnlab doctor says by which settings"
+    "a shell needs namespaces of its own, which this machine does not let you make ({why}): run it as root with its capabilities, or "
+    "have them permitted to users; ecnlab doctor says how"
 )
 _NO_DEVICE = (
     "a shell needs /dev/net/tun, which cannot be opened ({why}): load it with modprobe tun, and let users open it with "
@@ -57,6 +57,8 @@ class Spec:
         What is random about the links is drawn from it.
     capture : Path or None
         Takes each packet before each queue and behind it (pcapng).
+    background : bool
+        The scenario's flows send too, simulated, over the same links.
     """
 
     scenario: Callable[[], Scenario]
@@ -67,6 +69,7 @@ class Spec:
     congestion_control: str | None = None
     seed: int = 1
     capture: Path | None = None
+    background: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def _rooms(scenario: Scenario, spec: Spec, within: str | None) -> _core.Shell:
         raise UnknownName("group", spec.group, names)
     group = 0 if spec.group is None else names.index(spec.group)
     try:
-        return _core.Shell(scenario._core, group, spec.ecn, spec.congestion_control, within)
+        return _core.Shell(scenario._core, group, spec.ecn, spec.congestion_control, within, spec.background)
     except OSError as error:
         why = str(error)
         if "/dev/net/tun" in why:

@@ -94,7 +94,7 @@ def _heading(report: Mapping[str, Any]) -> str:
 
 
 def _claims(reports: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Every claim that one of them decides, in the order of the first that has it."""
+    """Every claim that one of them decides, as the first that has it tells it, by their names."""
     found: dict[str, Mapping[str, Any]] = {}
     for report in reports:
         for claim in report["claims"]:

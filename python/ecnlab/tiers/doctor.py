@@ -24,6 +24,9 @@ REAL = (LIVE, BOXED)
 TIERS = (SIM, *REAL)
 _FAMOUS = ("reno", "cubic", "dctcp", "bbr")
 _BOX_MB = 192
+# Capabilities with which networks can be made, and the real-time class be entered.
+_POWERS = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")
+_NICE = "CAP_SYS_NICE"
 _PATIENCE_S = 20.0
 
 # Settings of the machine that forbid namespaces to users, what they say then, and what undoes it.
@@ -132,15 +135,30 @@ def _of_live(found: Mapping[str, Any]) -> Iterator[Check]:
 
 def _namespaces(found: Mapping[str, Any]) -> Check:
     name = "namespaces"
-    if found["net"] == "yes":
+    if _has_powers(found):
         return Check(LIVE, name, "network namespaces, as root")
     if found["user_net"] == "yes":
         return Check(LIVE, name, "network namespaces within a user namespace, without root")
+    lacking = [name for name in found["lacks"] if name in _POWERS]
+    if found["root"] and lacking:
+        # Root is in no user namespace of its own without CAP_SETFCAP either, as user_namespaces(7) says of mappings of user 0.
+        remedy = f"{_granted(lacking)}, or run it as a user who is not root; boxed needs none"
+        return Check(LIVE, name, f"none: root without {' and '.join(lacking)}", False, remedy)
     undone = [_FORBIDS[path][1] for path in found["forbids"]]
     by_root = (
         f"as root: {' && '.join(undone)}" if undone else "run as root, or in a container that may make namespaces (--cap-add SYS_ADMIN)"
     )
     return Check(LIVE, name, f"none: {_why(found['user_net'])}", False, f"{by_root}; boxed needs none")
+
+
+def _has_powers(found: Mapping[str, Any]) -> bool:
+    """Whether networks can be made without a user namespace."""
+    return found["net"] == "yes" and not any(name in found["lacks"] for name in _POWERS)
+
+
+def _granted(capabilities: Sequence[str]) -> str:
+    added = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in capabilities)
+    return f"give the process {' and '.join(capabilities)} (for a container: {added})"
 
 
 def _tun(found: Mapping[str, Any]) -> Check:
@@ -150,7 +168,7 @@ def _tun(found: Mapping[str, Any]) -> Check:
     if not found["tun_there"]:
         remedy = "as root: modprobe tun; for a container: --device /dev/net/tun; boxed needs none"
         return Check(LIVE, name, "there is no /dev/net/tun", False, remedy)
-    if found["net"] != "yes" and found["user_net"] != "yes":
+    if not _has_powers(found) and found["user_net"] != "yes":
         return Check(LIVE, name, "not tried, since there is no namespace to try it in", False, "see namespaces")
     remedy = (
         "as root: chmod 666 /dev/net/tun, as distributions have it (a device belongs to the namespace of who opens it); boxed needs none"
@@ -172,7 +190,8 @@ def _controls(settings: Mapping[str, Any]) -> Check:
 def _real_time(found: Mapping[str, Any]) -> Check:
     if found["real_time"] == "yes":
         return Check(LIVE, "real-time class", "SCHED_FIFO is permitted", needed=False)
-    remedy = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10; without it packets leave later"
+    by_limit = "run as root, or let your user have it in /etc/security/limits.conf: NAME - rtprio 10"
+    remedy = f"{_granted([_NICE]) if found['root'] and _NICE in found['lacks'] else by_limit}; without it packets leave later"
     return Check(LIVE, "real-time class", f"SCHED_FIFO: {_why(found['real_time'])}", False, remedy, needed=False)
 
 
@@ -211,7 +230,7 @@ def _probed() -> dict[str, Any]:
         told: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         no = {"error": f"could not be tried ({type(error).__name__})"}
-        return {"root": False, "net": no, "user_net": no, "tun_there": False, "tun": no, "real_time": no, "settings": no}
+        return {"root": False, "lacks": [], "net": no, "user_net": no, "tun_there": False, "tun": no, "real_time": no, "settings": no}
     return told
 
 

@@ -6,7 +6,6 @@ namespace, and no kernel module is loaded for it.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import json
 import os
@@ -18,26 +17,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# <linux/sched.h>, <linux/if_tun.h>, <netinet/tcp.h>
-_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
+from ecnlab import _core
+
+# <linux/if_tun.h>, <netinet/tcp.h>
 _TUNSETIFF, _TUN, _NO_PI = 0x400454CA, 0x0001, 0x1000
 _TCP_CONGESTION = 13
 
 TUN = Path("/dev/net/tun")
 _TCP = Path("/proc/sys/net/ipv4")
-_PRIORITY = 10
 _ACCECN = "3"
+
+# Of <linux/capability.h>: to make namespaces, to set networks up, to have root itself in a user namespace, and for the real-time class.
+_CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_NET_ADMIN": 12, "CAP_SETFCAP": 31, "CAP_SYS_NICE": 23}
+_STATUS = Path("/proc/self/status")
 
 
 def facts() -> dict[str, Any]:
     """What works: an answer or the name of the error for each thing tried."""
     return {
         "root": os.geteuid() == 0,
-        "net": _in_child(lambda: _unshare(_NEW_NET)),
-        "user_net": _in_child(lambda: _unshare(_NEW_USER | _NEW_NET)),
+        "lacks": _lacking(),
+        "net": _in_child(lambda: _done(_core.network_apart)),
+        "user_net": _in_child(lambda: _done(_core.become_root)),
         "tun_there": TUN.exists(),
         "tun": _in_child(_open_tun),
-        "real_time": _in_child(_real_time),
+        "real_time": _in_child(lambda: _done(_core.real_time)),
         "settings": _in_child(_settings),
     }
 
@@ -47,11 +51,6 @@ def _open_tun() -> str:
     _enter()
     tun = os.open(TUN, os.O_RDWR)
     fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH22x", b"probe", _TUN | _NO_PI))
-    return "yes"
-
-
-def _real_time() -> str:
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
     return "yes"
 
 
@@ -90,21 +89,24 @@ def _words(path: Path) -> list[str]:
 
 def _enter() -> None:
     """Go into a new namespace as the live tier does: with a user namespace unless that is not needed. Raises OSError."""
-    try:
-        _unshare(_NEW_NET)
-    except PermissionError:
-        user, group = os.geteuid(), os.getegid()
-        _unshare(_NEW_USER | _NEW_NET)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
-        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+    if _core.has_powers():
+        _core.network_apart()
+    else:
+        _core.become_root()
 
 
-def _unshare(what: int) -> str:
-    if ctypes.CDLL(None, use_errno=True).unshare(what):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+def _done(deed: Callable[[], None]) -> str:
+    deed()
     return "yes"
+
+
+def _lacking() -> list[str]:
+    """The capabilities that root has and this process has not, of those that are needed."""
+    with suppress(OSError):
+        told = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        effective = int(told["CapEff"], 16)
+        return [name for name, number in _CAPABILITIES.items() if not effective >> number & 1]
+    return []
 
 
 def _in_child(work: Callable[[], Any]) -> Any:
@@ -115,7 +117,7 @@ def _in_child(work: Callable[[], Any]) -> Any:
         try:
             told = work()
         except OSError as error:
-            told = {"error": error.strerror or str(error)}
+            told = {"error": error.strerror or str(error).partition(" (os error")[0]}
         except AttributeError:  # a system that has no such call
             told = {"error": "this system has no such thing"}
         os.write(theirs, json.dumps(told).encode())

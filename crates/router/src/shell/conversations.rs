@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use ecnlab_sim::Toward;
 use ecnlab_units::Time;
+use ecnlab_wire::{extension, protocol};
 
 use crate::address::{Seat, Side};
 use crate::drive::{Owner, Owners};
@@ -35,13 +36,15 @@ struct Conversation {
 /// The conversations that are known.
 #[derive(Debug, Default)]
 pub struct Conversations {
+    /// The number of the first one's flow.
+    first: u32,
     places: HashMap<Who, u32>,
     known: Vec<Conversation>,
 }
 
-/// The flow of a conversation's packets that come from a side.
-pub fn flow(number: u32, from: Side) -> u32 {
-    if from == Side::Near { number } else { MOST + number }
+/// The flow of a conversation's packets that come from a side, where flows of conversations begin at `first`.
+pub fn flow(first: u32, number: u32, from: Side) -> u32 {
+    first + if from == Side::Near { number } else { MOST + number }
 }
 
 impl Owners for Conversations {
@@ -53,10 +56,16 @@ impl Owners for Conversations {
         let (source, destination) = view.ports().unwrap_or_default();
         let ends = [(view.from, source), (view.to, destination)];
         let [inside, outside] = if side == Side::Near { ends } else { [ends[1], ends[0]] };
-        let number = self.number(Who { inside, outside, protocol: protocol(&view.upper) }, now);
+        let number = self.number(Who { inside, outside, protocol: protocol_of(&view.upper) }, now);
         let known = &mut self.known[number as usize];
         known.last = now;
-        Some(Owner { flow: flow(number, side), toward: Toward::Sink, seat: Seat { group: 0, number }, side, label: known.label })
+        Some(Owner {
+            flow: flow(self.first, number, side),
+            toward: Toward::Sink,
+            seat: Seat { group: 0, number },
+            side,
+            label: known.label,
+        })
     }
 
     /// Nothing is opened here but by programs themselves.
@@ -73,11 +82,16 @@ impl Owners for Conversations {
     }
 
     fn sender(&self, seat: Seat, side: Side) -> Option<u32> {
-        Some(flow(seat.number, side))
+        Some(flow(self.first, seat.number, side))
     }
 }
 
 impl Conversations {
+    /// With flows from this number on.
+    pub fn from(first: u32) -> Conversations {
+        Conversations { first, ..Conversations::default() }
+    }
+
     fn number(&mut self, who: Who, now: Time) -> u32 {
         if let Some(number) = self.places.get(&who) {
             return *number;
@@ -97,12 +111,12 @@ impl Conversations {
 }
 
 /// Parts of a packet behind the first have no ports and share a place with all others of their hosts.
-fn protocol(upper: &Upper) -> u8 {
+fn protocol_of(upper: &Upper) -> u8 {
     match upper {
-        Upper::Tcp(_) => 6,
-        Upper::Udp { .. } => 17,
-        Upper::Icmp => 1,
-        Upper::Fragment => 44,
+        Upper::Tcp(_) => protocol::TCP,
+        Upper::Udp { .. } => protocol::UDP,
+        Upper::Icmp => protocol::ICMP,
+        Upper::Fragment => extension::FRAGMENT,
         Upper::Other(number) => *number,
     }
 }
@@ -131,7 +145,7 @@ mod tests {
     /// Its place, and what tells it there from those before.
     fn place(conversations: &mut Conversations, view: &View, from: Side, second: u64) -> (u32, u8) {
         let owner = conversations.owner(view, (0, from), Time::ZERO + Span::from_secs(second)).unwrap();
-        assert_eq!(owner.flow, flow(owner.seat.number, from));
+        assert_eq!(owner.flow, flow(0, owner.seat.number, from));
         (owner.seat.number, owner.label)
     }
 

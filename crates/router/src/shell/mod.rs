@@ -22,8 +22,6 @@ use crate::drive::{Counts, Nobody, Pace, Router};
 use crate::lateness::Lateness;
 use crate::sys::process;
 
-/// Priority in the real-time class.
-const PRIORITY: i32 = 10;
 /// How often it is asked whether to go on.
 const EVERY: Span = Span::from_millis(20);
 /// Longer than anybody waits, and short enough for picoseconds in 64 bits.
@@ -60,9 +58,9 @@ pub fn run<P: Probe + Tapped>(
     let options = Options { duration: LONGEST, measure_from: Time::ZERO, seed };
     let simulation = Simulation::new(&way.network, &options, probe);
     let hosts = vec![rooms.inside, rooms.outside];
-    let mut router = Router::between(simulation, hosts, Nobody, Conversations::default(), MTU, Pace::Real)?;
+    let mut router = Router::between(simulation, hosts, Nobody, Conversations::from(way.first), MTU, Pace::Real)?;
     process::timer_slack(1)?;
-    began(process::real_time(PRIORITY).is_ok());
+    began(process::real_time(process::PRIORITY).is_ok());
     router.run(LONGEST, EVERY, &mut |simulation, counts| {
         watch(&Look { now: simulation.now(), queues: simulation.look().collect(), counts })
     })?;

@@ -10,7 +10,7 @@ use std::io;
 
 use super::place::{MOST_INSIDE, Place};
 use crate::address::{Family, Side};
-use crate::host::{DEVICE, Host, WAITING};
+use crate::host::{DEVICE, Host, QUIET_V6, WAITING};
 use crate::sys::netlink::{Device, Netlink, Route, index, set_address, set_device, set_route, set_unreachable};
 use crate::sys::{Namespace, Tun, settings};
 
@@ -37,13 +37,6 @@ pub struct Rooms {
     /// The kernel speaks IPv6 too.
     pub has_v6: bool,
 }
-
-/// Of IPv6, which a kernel may be without; before there are devices: no addresses of its own making, nor the search for routers.
-const FOR_V6: [(&str, &str); 3] = [
-    ("net.ipv6.conf.default.addr_gen_mode", "1"),
-    ("net.ipv6.conf.default.accept_dad", "0"),
-    ("net.ipv6.conf.default.router_solicitations", "0"),
-];
 
 impl Rooms {
     /// # Errors
@@ -117,7 +110,7 @@ fn door(within: Option<Place>) -> io::Result<(Place, Tun)> {
 /// Settings of a new namespace.
 fn quiet(spec: &RoomsSpec) -> io::Result<()> {
     if has_v6() {
-        FOR_V6.iter().try_for_each(|(name, value)| settings::set(name, value))?;
+        QUIET_V6.iter().try_for_each(|(name, value)| settings::set(name, value))?;
     }
     settings::set("net.ipv4.tcp_ecn", if spec.ecn { "1" } else { "0" })?;
     // What one connection has learnt is not for the next to know.

@@ -16,25 +16,38 @@ pub const DIRECTIONS: [&str; 2] = ["down", "up"];
 /// A scenario's links as a shell has them.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// With a flow for each direction of each conversation, whose ends are outside.
+    /// With a flow for each direction of each conversation, whose ends are outside, behind those that are simulated.
     pub network: Network,
+    /// The number of the first conversation's flow.
+    pub first: u32,
     /// Of each direction the links that its packets cross, as numbers in the network.
     pub links: [Vec<u32>; 2],
 }
 
 impl Way {
     /// Of a group: towards the inside as its data goes, and from there as its acknowledgements go. Its first flow's own links are part of it.
+    /// With `background` all flows of the scenario send too, simulated, over all of its links.
     ///
     /// # Panics
     /// If there is no such group, or it has no flow.
-    pub fn of(scenario: &Scenario, group: u32) -> Way {
+    pub fn of(scenario: &Scenario, group: u32, background: bool) -> Way {
         let like = scenario.network.flows.iter().find(|flow| flow.group == group && flow.counted != Counted::Nowhere);
         let like = like.or_else(|| scenario.network.flows.iter().find(|flow| flow.group == group)).expect("a group has a flow");
-        let mut network = Network { groups: DIRECTIONS.map(Arc::from).into(), ..Network::default() };
-        let links = [&like.forward, &like.back]
-            .map(|route| route.iter().map(|link| add(&mut network.links, &scenario.network.links[*link as usize])).collect::<Vec<u32>>());
+        let routes = [&like.forward, &like.back];
+        let (mut network, links) = if background {
+            (scenario.network.clone(), routes.map(|route| route.to_vec()))
+        } else {
+            let mut network = Network::default();
+            let mut ours = |link: &u32| add(&mut network.links, &scenario.network.links[*link as usize]);
+            let links = routes.map(|route| route.iter().map(&mut ours).collect());
+            (network, links)
+        };
+        let (first, groups) = (network.flows.len() as u32, network.groups.len() as u32);
+        network.groups.extend(DIRECTIONS.map(Arc::from));
         let transport = Transport::Tcp(Arc::new(Settings::of(&Values::defaults(Settings::PARAMETERS)))).outside();
-        for (side, group, [forward, back]) in [(Side::Near, 1, [&links[1], &links[0]]), (Side::Far, 0, [&links[0], &links[1]])] {
+        for (side, group, [forward, back]) in
+            [(Side::Near, groups + 1, [&links[1], &links[0]]), (Side::Far, groups, [&links[0], &links[1]])]
+        {
             network.flows.extend((0..MOST).map(|member| FlowSpec {
                 group,
                 member,
@@ -46,9 +59,14 @@ impl Way {
                 boot: None,
                 counted: Counted::InGroup,
             }));
-            debug_assert_eq!(network.flows.len() as u32, flow(MOST - 1, side) + 1);
+            debug_assert_eq!(network.flows.len() as u32, flow(first, MOST - 1, side) + 1);
         }
-        Way { network, links }
+        Way { network, first, links }
+    }
+
+    /// Whether a link is part of it; others are the background's alone.
+    pub fn crosses(&self, link: u32) -> bool {
+        self.links.iter().any(|links| links.contains(&link))
     }
 
     /// The name of each measured queue, in the order of the network.
@@ -72,4 +90,48 @@ fn add(links: &mut Vec<LinkSpec>, link: &LinkSpec) -> u32 {
         links.push(link.clone());
         links.len() - 1
     }) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_scenario::{Registry, no_files};
+    use ecnlab_sim::{Foreign, Happened, Off, Options, Simulation};
+    use ecnlab_units::Span;
+
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let text = "name = \"x\"\nduration = \"1 s\"\n[network]\nshape = \"dumbbell\"\nrate = \"2 Mbps\"\ndelay = \"10 ms\"\n\
+             queue = { aqm = \"droptail\", limit = 50 }\n[[flows]]\nname = \"bulk\"\ncount = 3\nfrom = \"left\"\nto = \"right\"\n\
+             tcp = { profile = \"linux\" }\n[[flows]]\nname = \"short\"\nfrom = \"left\"\nto = \"right\"\n\
+             tcp = { profile = \"linux\" }\napp = { kind = \"arrivals\", flows_per_second = 20, size = \"2 KB\" }\n";
+        Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
+    }
+
+    /// How long a packet takes to the inside that comes after five seconds, and how many have left the first measured queue by then.
+    fn passed(background: bool) -> (Span, u64) {
+        let way = Way::of(&scenario(), 0, background);
+        let options = Options { duration: Time::ZERO + Span::from_secs(60), measure_from: Time::ZERO, seed: 1 };
+        let mut simulation = Simulation::new(&way.network, &options, Off);
+        let came = Time::ZERO + Span::from_secs(5);
+        simulation.advance_to(came);
+        let departed = simulation.look().next().unwrap().counted.departed.packets;
+        simulation.inject(&Foreign { flow: flow(way.first, 7, Side::Far), size: 100, ticket: 1, ..Foreign::default() });
+        simulation.advance_to(came + Span::from_secs(5));
+        let arrived = simulation.happened().find_map(|happened| match happened {
+            Happened::Arrived { ticket: 1, at, .. } => Some(at.since(came)),
+            _ => None,
+        });
+        simulation.end_now();
+        drop(simulation.finish());
+        (arrived.expect("it arrives, or the queue was full"), departed)
+    }
+
+    #[test]
+    fn flows_of_the_scenario_are_in_front_of_packets_only_where_they_are_asked_for() {
+        let ((alone, nobody), (behind, others)) = (passed(false), passed(true));
+        assert_eq!(0, nobody);
+        assert!(others > 500, "{others} packets");
+        assert!(behind > alone + Span::from_millis(5), "{behind:?} behind others, {alone:?} alone");
+    }
 }

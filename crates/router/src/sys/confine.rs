@@ -2,9 +2,11 @@
 //! else sees, and the rooms of another process.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use super::call::call;
 
@@ -26,20 +28,33 @@ pub fn has_powers() -> bool {
     effective.is_some_and(|powers| [NET_ADMIN, SYS_ADMIN].iter().all(|power| powers >> power & 1 == 1))
 }
 
-/// Moves the process into namespaces of users and of networks of its own, in which it is who it was and has powers over what it makes there, which
-/// the programs that it starts keep. It has to have one thread.
+/// Moves the process into namespaces of users and of networks of its own, in which it is root and has powers over what it makes there. It has
+/// to have one thread.
+///
+/// # Errors
+/// Where the machine does not permit it.
+pub fn become_root() -> io::Result<()> {
+    own_users(Some(0))
+}
+
+/// The same, but it is who it was, and the programs that it starts keep the powers.
 ///
 /// # Errors
 /// Where the machine does not permit it.
 pub fn become_owner() -> io::Result<()> {
+    own_users(None)?;
+    keep_powers()
+}
+
+/// Moves the process into namespaces of its own, where its user and its group have this number, or those that they had.
+fn own_users(number: Option<u32>) -> io::Result<()> {
     // Safety: these ask for the caller's own numbers, and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     // Safety: the namespaces of this process alone change.
     call(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
     fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
-    keep_powers()
+    fs::write("/proc/self/uid_map", format!("{} {user} 1", number.unwrap_or(user)))?;
+    fs::write("/proc/self/gid_map", format!("{} {group} 1", number.unwrap_or(group)))
 }
 
 /// Lets the programs that this thread starts keep its powers though they are not root's.
@@ -74,7 +89,13 @@ pub fn processes_apart() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, and over `/etc/hosts` a file with this text.
+/// Of `/run` what programs are made of or speak to a user's own session with: displays, sound, locks, and where NixOS has its programs.
+const KEPT_OF_RUN: [&str; 7] = ["user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"];
+/// Is hidden while something is made there that goes elsewhere.
+const WORKSHOP: &str = "/tmp";
+
+/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, over `/etc/hosts` a file with this text, and over
+/// `/run`, where services of the machine have their sockets, a folder in memory.
 /// It has to have one thread. What could not be done, each with why, is no error: programs then see the machine's own.
 ///
 /// # Errors
@@ -86,20 +107,59 @@ pub fn own_mounts(hosts: &str) -> io::Result<Vec<String>> {
     let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let proc = mount(Some("proc"), "/proc", Some("proc"), safe);
     let names = put_over(hosts, "/etc/hosts");
-    let failed = [("/proc", proc), ("/etc/hosts", names)].into_iter().filter_map(|(what, done)| Some((what, done.err()?)));
+    let run = cover_run();
+    let failed = [("/proc", proc), ("/etc/hosts", names), ("/run", run)].into_iter().filter_map(|(what, done)| Some((what, done.err()?)));
     Ok(failed.map(|(what, why)| format!("{what}: {why}")).collect())
 }
 
-/// Puts a file in memory over another, by way of a folder that is hidden meanwhile.
+/// Puts a file in memory over another.
 fn put_over(text: &str, file: &str) -> io::Result<()> {
-    const FOLDER: &str = "/tmp";
-    mount(Some("tmpfs"), FOLDER, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
-    let made = format!("{FOLDER}/file");
+    let made = format!("{WORKSHOP}/file");
+    open_workshop()?;
     let put = fs::write(&made, text).and_then(|()| mount(Some(&made), file, None, libc::MS_BIND));
-    let path = CString::new(FOLDER)?;
+    close_workshop()?;
+    put
+}
+
+/// Puts a folder in memory over `/run`. What `/etc/resolv.conf` says stays, also where the file itself is there.
+fn cover_run() -> io::Result<()> {
+    const RUN: &str = "/run";
+    let resolver = fs::canonicalize("/etc/resolv.conf").ok().filter(|file| file.starts_with(RUN));
+    let resolver = resolver.and_then(|file| Some((format!("{WORKSHOP}{}", file.to_str()?.strip_prefix(RUN)?), fs::read(&file).ok()?)));
+    open_workshop()?;
+    let made = KEPT_OF_RUN.iter().try_for_each(|kept| keep(&format!("{RUN}/{kept}"), &format!("{WORKSHOP}/{kept}"))).and_then(|()| {
+        let Some((file, text)) = &resolver else { return Ok(()) };
+        Path::new(file).parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(file, text)
+    });
+    match made.and_then(|()| mount(Some(WORKSHOP), RUN, None, libc::MS_MOVE)) {
+        Ok(()) => Ok(()),
+        Err(why) => close_workshop().and(Err(why)),
+    }
+}
+
+/// Shows a folder at another place too, with all that is mounted in it, or a link as the link that it is. What is not there needs nothing.
+fn keep(from: &str, to: &str) -> io::Result<()> {
+    match fs::symlink_metadata(from) {
+        Ok(link) if link.is_symlink() => symlink(fs::read_link(from)?, to),
+        Ok(_) => {
+            fs::create_dir(to)?;
+            mount(Some(from), to, None, libc::MS_BIND | libc::MS_REC)
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn open_workshop() -> io::Result<()> {
+    mount(Some("tmpfs"), WORKSHOP, Some("tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
+    fs::set_permissions(WORKSHOP, Permissions::from_mode(0o755))
+}
+
+fn close_workshop() -> io::Result<()> {
+    let path = CString::new(WORKSHOP)?;
     // Safety: the path ends with a zero and outlives the call.
     call(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })?;
-    put
+    Ok(())
 }
 
 fn mount(from: Option<&str>, to: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {

@@ -27,7 +27,7 @@ impl Namespace {
     /// Makes a new one, of which the calling thread is not part.
     ///
     /// # Errors
-    /// Without the privilege, which root and the root of a user namespace have ([`super::process::become_root`]).
+    /// Without the privilege, which root and the root of a user namespace have ([`super::confine::become_root`]).
     pub fn make() -> io::Result<Namespace> {
         let home = Namespace::own()?;
         // Safety: only the calling thread's namespace changes, and is set back below.

@@ -1,24 +1,11 @@
-//! What a process asks for itself: privileges of its own, the real-time class, exact timers, an end with its parent.
+//! What a process asks for itself: the real-time class, exact timers, an end with its parent.
 
-use std::fs;
 use std::io;
 
 use super::call::call;
 
-/// Makes the process root of a user namespace of its own with a network namespace of its own, in which it may do what the other calls
-/// of this crate need. It has to have one thread yet.
-///
-/// # Errors
-/// With a remedy, where the machine does not permit user namespaces.
-pub fn become_root() -> io::Result<()> {
-    // Safety: these ask for the caller's own numbers, and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    // Safety: the namespaces of this process alone change.
-    call(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
-}
+/// Priority of what carries packets: below what the machine itself does in the real-time class, above everything else.
+pub const PRIORITY: i32 = 10;
 
 /// Moves the calling thread into the real-time class (`SCHED_FIFO`), where it runs before all that are not.
 ///
