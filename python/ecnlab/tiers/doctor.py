@@ -127,7 +127,7 @@ def _of_live(found: Mapping[str, Any]) -> Iterator[Check]:
     ecn, accurate = settings["ecn"], settings["accecn"]
     old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
     yield Check(LIVE, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
-    newer = "only scenarios that ask for AccECN need it: a kernel such as 7.2"
+    newer = "only programs that set tcp_ecn themselves, in a shell, need it: a kernel such as 7.2"
     told = "hosts can be set to it" if accurate else "this kernel does not take net.ipv4.tcp_ecn = 3"
     yield Check(LIVE, "AccECN", told, accurate, newer, needed=False)
     yield _real_time(found)
