@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::BitOr;
 
+use crate::header::{self, Bytes};
+
 /// A TCP header. Of an ns-2 line, which shows a part of it only, the rest is zero or absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp {
@@ -21,6 +23,13 @@ pub struct Tcp {
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
     pub sacks: SackRuns,
+}
+
+impl Tcp {
+    /// Reads a header with its options, as far as they make sense; `None` if it says that it is shorter than one.
+    pub fn read(bytes: &[u8]) -> Option<Tcp> {
+        header::tcp::read(Bytes(bytes)).map(|header| header.tcp)
+    }
 }
 
 /// RFC 7323, section 3.2.

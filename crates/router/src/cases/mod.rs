@@ -12,7 +12,6 @@
 //! It asks the kernel for nothing but TCP_INFO, and reads no clock: a run that is recorded is the same run. Time zero of a case is when its
 //! connection was asked for.
 
-mod options;
 mod path;
 mod written;
 
@@ -21,8 +20,8 @@ use std::io;
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_units::{Ecn, Span, Time};
+use ecnlab_wire::Tcp as Header;
 
-use self::options::Options;
 use crate::address::{Family, Seat, Side};
 use crate::mapping::HostSettings;
 use crate::packet::Tcp;
@@ -62,13 +61,11 @@ struct Connection {
     first: [Option<First>; 2],
 }
 
-/// What the first SYN of a side says.
+/// The first SYN of a side.
 #[derive(Clone, Copy, Debug)]
 struct First {
-    seq: u32,
-    stamp: Option<u32>,
     at: Time,
-    options: Options,
+    header: Header,
 }
 
 /// When a side was given something: the last time, and the first of those that lie so near together that its kernel's answers to them are read
@@ -112,14 +109,12 @@ struct Packet {
     sent: Time,
     arrives: Option<Time>,
     is_lost: bool,
-    tcp: Tcp,
     /// Bytes on the wire, from the IP header on.
     size: u32,
-    window: u16,
     payload: u32,
     /// Before and behind the path.
     ecn: [Ecn; 2],
-    options: Options,
+    header: Header,
 }
 
 #[derive(Debug)]
@@ -151,18 +146,15 @@ impl Cases {
         let port = if side == Side::Near { tcp.ports.0 } else { tcp.ports.1 };
         let &at = self.places.get(&(seat, port))?;
         let connection = &mut self.connections[at];
-        let header = &bytes[upper..bytes.len() - payload as usize];
-        let options = Options::of(&header[20..]);
+        let header = Header::read(&bytes[upper..bytes.len() - payload as usize])?;
         if tcp.flags.syn() && connection.first[side as usize].is_none() {
-            let stamp = tcp.timestamps.map(|(clock, _)| clock);
-            connection.first[side as usize] = Some(First { seq: tcp.seq, stamp, at: now, options });
+            connection.first[side as usize] = Some(First { at: now, header });
         }
         self.on_the_way.insert(ticket, (at, connection.packets.len()));
-        let (window, size) = (u16::from_be_bytes([header[14], header[15]]), bytes.len() as u32);
         let stirs = connection.stirs[side as usize];
         let is_answer = now.since(stirs.last) <= AT_ONCE;
         let sent = if is_answer { stirs.first } else { now };
-        let packet = Packet { side, sent, arrives: None, is_lost: false, tcp, size, window, payload, ecn: [ecn; 2], options };
+        let packet = Packet { side, sent, arrives: None, is_lost: false, size: bytes.len() as u32, payload, ecn: [ecn; 2], header };
         connection.packets.push(packet);
         (side == Side::Near && !is_answer).then_some(port)
     }
@@ -223,10 +215,15 @@ impl Cases {
     /// If the kernel does not tell its clock.
     pub fn written(self, of: &Recorded) -> io::Result<Vec<String>> {
         let clock = Clock::read(of.origin_ns)?;
-        let number = |at: usize| self.connections[..at].iter().filter(|other| other.seat == self.connections[at].seat).count();
-        let is_only = |at: usize| self.connections.iter().filter(|other| other.seat == self.connections[at].seat).count() == 1;
-        let cases = self.connections.iter().enumerate();
-        Ok(cases.map(|(at, connection)| written::case(connection, (number(at), is_only(at)), &clock, of).to_string()).collect())
+        let mut of_seat: BTreeMap<Seat, usize> = BTreeMap::new();
+        self.connections.iter().for_each(|connection| *of_seat.entry(connection.seat).or_default() += 1);
+        let mut come: BTreeMap<Seat, usize> = BTreeMap::new();
+        let cases = self.connections.iter().map(|connection| {
+            let come = come.entry(connection.seat).or_default();
+            *come += 1;
+            written::case(connection, (*come - 1, of_seat[&connection.seat] == 1), &clock, of).to_string()
+        });
+        Ok(cases.collect())
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 
 use ecnlab_sim::Network;
 use ecnlab_units::{Span, Time};
+use ecnlab_wire::{Flags, Tcp as Header};
 use serde_json::{Value as Json, json};
 
 use super::path::Path;
@@ -147,12 +148,13 @@ fn tcp(connection: &Connection, host: &HostSettings) -> Json {
     let asked = host.sysctls.iter().filter(|sysctl| !sysctl.may_lack);
     let sysctls = asked.map(|sysctl| json!({ "side": "*", "name": format!("net.ipv4.{}", sysctl.name), "value": sysctl.value }));
     let syn = |side: Side| {
-        let options = connection.first[side as usize].map(|first| (first.options, first.stamp.is_some()));
-        let (options, timestamps) = options.unwrap_or_default();
-        json!({ "mss": options.mss, "sack": options.permits_sack, "wscale": options.scale, "timestamps": timestamps })
+        let Header { mss, sack_permitted, window_scale, timestamps, .. } =
+            connection.first[side as usize].map(|first| first.header).unwrap_or_default();
+        json!({ "mss": mss, "sack": sack_permitted, "wscale": window_scale, "timestamps": timestamps.is_some() })
     };
     let is_tuned = host.sysctls.iter().any(|sysctl| sysctl.name == "tcp_moderate_rcvbuf" && sysctl.value == "1");
-    let stamps = [Side::Near, Side::Far].iter().all(|&side| connection.first[side as usize].is_some_and(|first| first.stamp.is_some()));
+    let stamps =
+        [Side::Near, Side::Far].iter().all(|&side| connection.first[side as usize].is_some_and(|first| first.header.timestamps.is_some()));
     json!({
         "congestion": tcp.congestion,
         "hystart": (tcp.congestion == "cubic").then_some(true),
@@ -206,18 +208,18 @@ impl Connection {
         let row = |(id, packet): (usize, &Packet)| {
             let side = packet.side as usize;
             let [own, other] = [side, 1 - side].map(|side| self.first[side]);
-            let seq = own.map_or(0, |first| first.number(packet.tcp.seq, last[side]));
+            let seq = own.map_or(0, |first| first.number(packet.header.seq, last[side]));
             last[side] = last[side].max(seq);
-            let takes = packet.payload > 0 || packet.tcp.flags.syn() || packet.tcp.flags.fin();
+            let takes = packet.payload > 0 || packet.has(Flags::SYN) || packet.has(Flags::FIN);
             let nth = takes.then(|| {
                 let count = sent.entry((packet.side, seq)).or_default();
                 *count += 1;
                 *count - 1
             });
             let number = |number: u32| other.map_or(0, |first| first.number(number, last[1 - side]));
-            let blocks: Vec<_> = packet.options.blocks().iter().map(|&(from, to)| json!([number(from), number(to)])).collect();
+            let blocks: Vec<_> = packet.header.sacks.as_slice().iter().map(|&(from, to)| json!([number(from), number(to)])).collect();
             let scale =
-                own.filter(|_| !packet.tcp.flags.syn()).and_then(|first| first.options.scale).filter(|_| self.scales()).unwrap_or(0);
+                own.filter(|_| !packet.has(Flags::SYN)).and_then(|first| first.header.window_scale).filter(|_| self.scales()).unwrap_or(0);
             json!([
                 id,
                 side,
@@ -232,13 +234,13 @@ impl Connection {
                 },
                 seq,
                 packet.payload,
-                if packet.tcp.flags.ack() { number(packet.tcp.ack) } else { 0 },
+                if packet.has(Flags::ACK) { number(packet.header.ack) } else { 0 },
                 packet.flags(),
                 packet.ecn[0] as u8,
                 packet.ecn[1] as u8,
-                u64::from(packet.window) << scale,
-                own.and_then(|first| self.stamp(first, packet.tcp.timestamps?.0, clock)),
-                packet.tcp.timestamps.filter(|_| packet.tcp.flags.ack()).and_then(|(_, echo)| self.stamp(other?, echo, clock)),
+                u64::from(packet.header.window) << scale,
+                own.and_then(|first| self.stamp(first, packet.header.timestamps?.value, clock)),
+                packet.header.timestamps.filter(|_| packet.has(Flags::ACK)).and_then(|stamps| self.stamp(other?, stamps.echo, clock)),
                 if blocks.is_empty() { json!(0) } else { json!(blocks) },
                 nth.map_or(-1, |nth| nth as i64),
             ])
@@ -248,14 +250,14 @@ impl Connection {
 
     /// Whether both SYNs offer to scale windows.
     fn scales(&self) -> bool {
-        self.first.iter().all(|first| first.is_some_and(|first| first.options.scale.is_some()))
+        self.first.iter().all(|first| first.is_some_and(|first| first.header.window_scale.is_some()))
     }
 
     /// A timestamp in milliseconds since time zero, as both hosts count them: that of a side's first SYN was made when it was sent.
     fn stamp(&self, first: First, stamp: u32, clock: &Clock) -> Option<i64> {
         let millis = |time: Time| (clock.origin_ns + time.picos() / 1000) / 1_000_000;
         let before = millis(first.at) - millis(self.began);
-        Some(before as i64 + i64::from(stamp.wrapping_sub(first.stamp?) as i32))
+        Some(before as i64 + i64::from(stamp.wrapping_sub(first.header.timestamps?.value) as i32))
     }
 
     fn states(&self, end: Time) -> Vec<Json> {
@@ -293,16 +295,20 @@ impl Connection {
 impl First {
     /// A sequence number of this side in bytes, 0 its SYN; `near` is one not far from it.
     fn number(&self, number: u32, near: u64) -> u64 {
-        let offset = number.wrapping_sub(self.seq).wrapping_sub(near as u32) as i32;
+        let offset = number.wrapping_sub(self.header.seq).wrapping_sub(near as u32) as i32;
         near.saturating_add_signed(i64::from(offset))
     }
 }
 
 impl Packet {
+    fn has(&self, flag: Flags) -> bool {
+        self.header.flags.has(flag)
+    }
+
     /// In the order of the files.
     fn flags(&self) -> String {
         const ORDER: [(u16, char); 7] = [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x10, 'A'), (0x40, 'E'), (0x80, 'C')];
-        ORDER.iter().filter(|(bit, _)| self.tcp.flags.0 & bit != 0).map(|&(_, letter)| letter).collect()
+        ORDER.iter().filter(|(bit, _)| self.header.flags.0 & bit != 0).map(|&(_, letter)| letter).collect()
     }
 }
 
@@ -313,11 +319,10 @@ fn letter(side: Side) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::options::Options;
 
     #[test]
     fn numbers_begin_at_the_syn_and_go_on_past_the_end_of_their_field() {
-        let first = First { seq: u32::MAX - 99, stamp: None, at: Time::ZERO, options: Options::default() };
+        let first = First { at: Time::ZERO, header: Header { seq: u32::MAX - 99, ..Header::default() } };
         assert_eq!(
             [0, 1, 150, 1],
             [(u32::MAX - 99, 0), (u32::MAX - 98, 0), (50, 1), (u32::MAX - 98, 150)].map(|(seq, near)| first.number(seq, near))

@@ -123,7 +123,7 @@ const NETEM: &[&str] = &["limit", "delay", "jitter", "loss", "duplicate", "reord
 const LEAF: &str = "leaf";
 
 const UNKNOWN_HERE: &str = "the kernel's queues that can stand at a link are red, choke, codel, fq_codel, pie, fq_pie, cake, dualpi2, fq, sfq, tbf, \
-     , htb, netem, pfifo and bfifo";
+     htb, netem, pfifo and bfifo";
 
 /// How the kernel says that a packet was dropped because there was no room for it, and not by the discipline's law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
