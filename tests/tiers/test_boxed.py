@@ -236,6 +236,51 @@ def test_dualpi2_of_the_kernel_keeps_its_queue_short_and_says_why_it_drops() -> 
     assert column(short, "queues", "drops_overflow")[0] > 10
 
 
+def counting(tcp: str = 'ecn = true, ecn_echo = "accurate"') -> str:
+    return f"""
+        [[flows]]
+        name = "counting"
+        count = 2
+        from = "a"
+        to = "b"
+        tcp = {{ profile = "linux", {tcp} }}
+    """
+
+
+@needs_newer
+@pytest.mark.parametrize("variant", ["cubic", "dctcp"])
+def test_hosts_that_agree_on_accurate_ecn_count_every_mark(variant: str) -> None:
+    whole = boxed(kernel=NEWER, more=counting(f'variant = "{variant}", ecn = true, ecn_echo = "accurate"'), duration_s=20)
+    connections = whole["about"]["connections"]
+    assert (connections["opened"], connections["with_ecn"], connections["with_accurate_ecn"]) == (5, 4, 2)
+    classic, _, accurate = whole["about"]["groups"]
+    assert (classic["tcp_ecn"], accurate["tcp_ecn"]) == ([1, 2], [3, 5])
+    came, counted = accurate["answering_host"]["in_ce"], accurate["opening_host"]["delivered_ce"]
+    assert came > 30
+    # The last ones may be on their way back when the run ends. Who echoes until CWR makes more of fewer.
+    assert came - 8 <= counted <= came
+    assert classic["opening_host"]["delivered_ce"] > 1.2 * classic["answering_host"]["in_ce"]
+    # Both kinds answer marks about as often as they come: not with every packet whose flags happen to be set.
+    groups = dict(zip(("with", "without", "counting"), column(whole, "groups", "ecn_reactions"), strict=True))
+    marks = dict(zip(("with", "without", "counting"), column(whole, "groups", "marks"), strict=True))
+    assert 0.2 * marks["counting"] < groups["counting"] <= marks["counting"]
+    assert 0.2 * marks["with"] < groups["with"] <= marks["with"]
+
+
+@needs_box
+def test_hosts_that_count_marks_are_refused_where_there_are_none() -> None:
+    asked = scenario(more=counting())
+    where = r"flows\.counting\.tcp\.ecn_echo: accurate: .* --on boxed --kernel 7\.2"
+    with pytest.raises(lab.ScenarioError, match=where):
+        lab.run(asked, seed=1)
+    with pytest.raises(lab.ScenarioError, match=where):
+        lab.run(asked.on("boxed"), seed=1)
+    if (box := NEWER) is not None:
+        cases = {"cases": True}
+        with machine.Machine(box).run({"scenario": asked.resolved, "seed": 1} | cases, 1) as done:
+            assert any("ecn_echo" in place for place, *_ in done.result["refused"])
+
+
 @needs_box
 def test_a_queue_that_another_kernel_has_is_refused_with_its_name() -> None:
     with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue\.kernel: kernel 6\.1 has no dualpi2: run it with --kernel 7\.2"):

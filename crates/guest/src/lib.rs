@@ -58,7 +58,7 @@ fn work() -> io::Result<()> {
         None => None,
     };
     let priority = Some(process::PRIORITY);
-    let options = RunOptions { seed, kernel: kernel("boxed"), family, pace: Pace::Virtual, priority, budget: None, capture, cases };
+    let options = RunOptions { seed, kernel: kernel("boxed", true), family, pace: Pace::Virtual, priority, budget: None, capture, cases };
     let every = scenario.duration.seconds() / PARTS;
     let mut next = every;
     let ended = run(&scenario, options, &mut |over| {

@@ -24,15 +24,28 @@ use crate::watch::Watch;
 create_exception!(_core, SystemRefusal, PyException, "The machine does not permit what a run with real hosts needs.");
 
 /// What a tier, or a shell, cannot do of a scenario, each with place, line and remedy. Where hosts are not this machine's, `controls` are the congestion
-/// controls that they have; `ip` is the version that they speak.
+/// controls that they have; `ip` is the version that they speak, and `accurate_ecn` says whether they can agree on it.
 #[pyfunction]
-#[pyo3(signature = (scenario, tier, controls = None, ip = 4))]
-pub fn refusals(py: Python<'_>, scenario: &Scenario, tier: &str, controls: Option<Vec<String>>, ip: u32) -> PyResult<Vec<Place>> {
+#[pyo3(signature = (scenario, tier, controls = None, ip = 4, accurate_ecn = false))]
+pub fn refusals(
+    py: Python<'_>,
+    scenario: &Scenario,
+    tier: &str,
+    controls: Option<Vec<String>>,
+    ip: u32,
+    accurate_ecn: bool,
+) -> PyResult<Vec<Place>> {
     let kernel = match tier {
         "sim" => return Ok(listed(&scenario.0.needs_kernel())),
         "shell" => return Ok(listed(&mapping::of_shell(&scenario.0))),
-        "live" => run::kernel("live"),
-        "boxed" => Kernel { tier: "boxed", controls: controls.unwrap_or_default(), has_queues: true, ..Kernel::default() },
+        "live" => run::kernel("live", accurate_ecn),
+        "boxed" => Kernel {
+            tier: "boxed",
+            controls: controls.unwrap_or_default(),
+            has_queues: true,
+            has_accurate_ecn: accurate_ecn,
+            ..Kernel::default()
+        },
         _ => return Err(PyValueError::new_err(format!("there is no tier named {tier:?}"))),
     };
     let kernel = Kernel { family: Family::of(ip), ..kernel };
@@ -119,7 +132,7 @@ fn ran(scenario: &Scenario, mut options: RunOptions, trace: Option<&TraceTo>, wa
     }
     // Who gets other rights than it had forgets that it is to end with its parent, so this comes after.
     process::die_with_parent()?;
-    options.kernel = run::kernel("live");
+    options.kernel = run::kernel("live", true);
     let written = trace.map(Written::begin).transpose().map_err(Ended::Untraced)?;
     options.capture = written.as_ref().zip(trace).map(|(written, to)| to.capture(Box::new(written.clone())));
     drop(failure::take());

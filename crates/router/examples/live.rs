@@ -20,7 +20,7 @@ fn main() {
     let capture = file.map(|file| Capture { links: Vec::new(), keep: u32::MAX, out: Box::new(file) });
     let options = RunOptions {
         seed,
-        kernel: kernel("live"),
+        kernel: kernel("live", true),
         family: Family::V4,
         pace: Pace::Real,
         priority: Some(process::PRIORITY),

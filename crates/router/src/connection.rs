@@ -9,6 +9,9 @@
 //! What queues are to see is the smallest of the last 10 to 20 seconds: waits in queues, those of the asking queue before all, and
 //! acknowledgements that were delayed are not part of it then.
 //!
+//! Which acknowledgements echo a mark is read from ECE (RFC 3168), and where hosts have agreed on Accurate ECN from the count in its place, which
+//! is modulo 8: where eight marks come between two acknowledgements, none is seen (RFC 9768, section 3.2).
+//!
 //! State is bounded: of each direction of a connection at most [`MOST_CLOCKS`] clocks wait for their echo, none longer than a minute. Where
 //! more are on their way every second one is forgotten, so that those that are measured stay spread over all; a list that took no more
 //! until it has room would measure what was sent behind waits alone.
@@ -24,6 +27,11 @@ pub const MOST_CLOCKS: usize = 64;
 const LONGEST: Span = Span::from_secs(60);
 /// Ports of a side that has sent nothing.
 const UNKNOWN: (u16, u16) = (0, 0);
+/// AE, CWR and ECE of a SYN that asks for Accurate ECN, those of the answers that agree, and the count of a host that has seen no mark
+/// (RFC 9768, sections 3.1.1 and 3.2.1).
+const ASKS: u8 = 0b111;
+const AGREES: [u8; 4] = [0b010, 0b011, 0b100, 0b110];
+const COUNTS_FROM: u8 = 0b101;
 /// Half of the longest time over which the smallest is taken.
 const WINDOW: Span = Span::from_secs(10);
 
@@ -62,6 +70,12 @@ struct Sent {
     newest: Option<u32>,
     /// The number behind all that was sent when a mark was echoed last.
     echoed: Option<u32>,
+    /// What its SYNs asked of ECN, and what the first answer to them that came said: AE, CWR and ECE as one number. When either is sent again it
+    /// may say nothing of it, and hosts hold to what came first.
+    asked: u8,
+    answered: Option<u8>,
+    /// What the other side has told last, where it counts marks: the number up to which it acknowledges, and its count.
+    told: Option<(u32, u8)>,
     /// Without timestamps: the number behind the segment that is timed, and when it was sent.
     timed: Option<(u32, Time)>,
     smallest: Smallest,
@@ -99,11 +113,21 @@ impl Connections {
     /// A packet has come to the host at a side.
     pub fn left(&mut self, seat: Seat, side: Side, tcp: &Tcp, now: Time) -> Heard {
         let ports = if side == Side::Far { tcp.ports } else { (tcp.ports.1, tcp.ports.0) };
-        let sent = &mut self.at(seat).sides[side as usize];
-        if sent.ports != ports {
+        let connection = self.at(seat);
+        if connection.sides[side as usize].ports != ports {
             return Heard::default();
         }
-        Heard { rtt: sent.hear(tcp, now), echoes: sent.hear_echo(tcp) }
+        if tcp.flags.syn() {
+            connection.sides[side as usize].answered.get_or_insert(tcp.flags.ace());
+        }
+        let counts = connection.counts_marks();
+        let sent = &mut connection.sides[side as usize];
+        let is_echo = match (tcp.flags.syn(), counts) {
+            (true, _) => false,
+            (false, true) => sent.hear_count(tcp),
+            (false, false) => tcp.flags.ack() && tcp.flags.ece(),
+        };
+        Heard { rtt: sent.hear(tcp, now), echoes: is_echo && sent.is_first_echo(tcp) }
     }
 
     /// The round-trip time that a side's packets show to queues.
@@ -126,8 +150,20 @@ impl Connections {
     }
 }
 
+impl Connection {
+    /// Whether both hosts have agreed on Accurate ECN (RFC 9768, section 3.1.1): the SYN asks with all three flags, and the answer says in them
+    /// how the SYN has arrived.
+    fn counts_marks(&self) -> bool {
+        let Sent { asked, answered, .. } = &self.sides[Side::Near as usize];
+        *asked == ASKS && answered.is_some_and(|answer| AGREES.contains(&answer))
+    }
+}
+
 impl Sent {
     fn send(&mut self, tcp: &Tcp, payload: u32, now: Time) -> bool {
+        if tcp.flags.syn() {
+            self.asked |= tcp.flags.ace();
+        }
         let takes = payload + u32::from(tcp.flags.syn()) + u32::from(tcp.flags.fin());
         if takes == 0 {
             return false;
@@ -177,9 +213,22 @@ impl Sent {
 }
 
 impl Sent {
-    fn hear_echo(&mut self, tcp: &Tcp) -> bool {
-        let is_echo = tcp.flags.ack() && tcp.flags.ece() && !tcp.flags.syn();
-        let is_new = is_echo && self.echoed.is_none_or(|echoed| precedes(echoed, tcp.ack));
+    /// Whether the other side has counted a mark more. Its first packet behind the handshake may still be the handshake's, which does not count.
+    fn hear_count(&mut self, tcp: &Tcp) -> bool {
+        let Some((acked, count)) = self.told else {
+            self.told = Some((tcp.ack, COUNTS_FROM));
+            return false;
+        };
+        let is_old = !tcp.flags.ack() || precedes(tcp.ack, acked);
+        if !is_old {
+            self.told = Some((tcp.ack, tcp.flags.ace()));
+        }
+        !is_old && tcp.flags.ace() != count
+    }
+
+    /// Whether an acknowledgement that echoes a mark is the first one in a window that does.
+    fn is_first_echo(&mut self, tcp: &Tcp) -> bool {
+        let is_new = self.echoed.is_none_or(|echoed| precedes(echoed, tcp.ack));
         if is_new {
             self.echoed = self.next;
         }
@@ -290,6 +339,77 @@ mod tests {
         let found =
             [(501, ECE), (1001, ECE), (2001, ECE), (2501, 0), (3001, ECE)].map(|(ack, ece)| hears(&mut connections, ack, ACK | ece));
         assert_eq!([true, false, false, false, true], found);
+    }
+
+    /// A number as the three flags.
+    fn ace(number: u16) -> u16 {
+        number << 6
+    }
+
+    /// Which of acknowledgements, by their number and count, echo a mark first in a window, of a connection whose handshake said this.
+    fn first_echoes(syn: u16, answer: u16, acknowledgements: &[(u32, u16)]) -> Vec<bool> {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(0, SYN | ace(syn), None), 0, ms(0));
+        connections.entered(SEAT, Side::Far, &answers(1, SYN | ACK | ace(answer)), 0, ms(1));
+        assert!(!connections.left(SEAT, Side::Near, &answers(1, SYN | ACK | ace(answer)), ms(2)).echoes);
+        acknowledgements
+            .iter()
+            .map(|&(number, count)| {
+                // A window of 2000 bytes is on its way.
+                connections.entered(SEAT, Side::Near, &near(number + 1000, ACK, None), 1000, ms(3));
+                connections.left(SEAT, Side::Near, &answers(number, ACK | ace(count)), ms(4)).echoes
+            })
+            .collect()
+    }
+
+    #[test]
+    fn where_hosts_count_marks_a_count_that_has_changed_echoes_one() {
+        let counted = [(1001, 5), (2001, 6), (3001, 6), (4001, 7), (5001, 7), (6001, 1), (9001, 0), (12_001, 0)];
+        let expected = [false, true, false, false, false, true, true, false];
+        assert_eq!(expected[..], first_echoes(7, 2, &counted)[..]);
+        let ece = counted.map(|(_, count)| count & 1 == 1);
+        let by_flags = first_echoes(3, 1, &counted);
+        assert!(by_flags.iter().zip(ece).all(|(first, ece)| ece || !first), "with RFC 3168 ECE alone says so: {by_flags:?}");
+        assert_ne!(expected[..], by_flags[..]);
+        assert_eq!(by_flags, first_echoes(7, 1, &counted), "a host of RFC 3168 has answered");
+    }
+
+    #[test]
+    fn what_comes_again_without_a_word_of_ecn_takes_nothing_back() {
+        let mut connections = Connections::default();
+        for syn in [7, 0] {
+            connections.entered(SEAT, Side::Near, &near(0, SYN | ace(syn), None), 0, ms(0));
+        }
+        let answer = |said| answers(1, SYN | ACK | ace(said));
+        for said in [2, 0] {
+            connections.entered(SEAT, Side::Far, &answer(said), 0, ms(1));
+            connections.left(SEAT, Side::Near, &answer(said), ms(2));
+        }
+        let hears = |connections: &mut Connections, ack, count| {
+            connections.entered(SEAT, Side::Near, &near(ack + 1000, ACK, None), 1000, ms(3));
+            connections.left(SEAT, Side::Near, &answers(ack, ACK | ace(count)), ms(4)).echoes
+        };
+        assert_eq!([false, false, true], [(1001, 5), (2001, 5), (3001, 6)].map(|(ack, count)| hears(&mut connections, ack, count)));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_overtaken_takes_back_no_count() {
+        let overtaken = [(1001, 5), (5001, 6), (3001, 5), (9001, 6)];
+        assert_eq!([false, true, false, false][..], first_echoes(7, 4, &overtaken)[..]);
+    }
+
+    #[test]
+    fn the_handshake_s_last_packet_tells_how_the_answer_came_and_counts_nothing() {
+        let mut connections = Connections::default();
+        connections.entered(SEAT, Side::Near, &near(0, SYN | ace(7), None), 0, ms(0));
+        connections.entered(SEAT, Side::Far, &answers(1, SYN | ACK | ace(2)), 0, ms(1));
+        connections.left(SEAT, Side::Near, &answers(1, SYN | ACK | ace(2)), ms(1));
+        let hears = |connections: &mut Connections, ack, count| {
+            connections.entered(SEAT, Side::Far, &Tcp { seq: ack, ..far(ACK, None) }, 1000, ms(2));
+            connections.left(SEAT, Side::Far, &Tcp { ack, ..near(1, ACK | ace(count), None) }, ms(3)).echoes
+        };
+        let found = [(1, 2), (1, 5), (1001, 6), (2001, 6)].map(|(ack, count)| hears(&mut connections, ack, count));
+        assert_eq!([false, false, true, false], found);
     }
 
     #[test]

@@ -28,8 +28,16 @@ fn ran(family: Family, duration: &str, flows: &str) -> Option<Outcome> {
         println!("skipped: {why}");
         return None;
     }
-    let options =
-        RunOptions { seed: 1, kernel: kernel("live"), family, pace: Pace::Real, priority: None, budget: None, capture: None, cases: false };
+    let options = RunOptions {
+        seed: 1,
+        kernel: kernel("live", true),
+        family,
+        pace: Pace::Real,
+        priority: None,
+        budget: None,
+        capture: None,
+        cases: false,
+    };
     match run(&scenario(duration, flows), options, &mut |_| false) {
         Ok(outcome) => Some(outcome),
         Err(Refused::System(why)) if matches!(why.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) => {
@@ -170,7 +178,7 @@ fn round_trips_are_those_of_the_network() {
 fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
     let options = RunOptions {
         seed: 1,
-        kernel: kernel("live"),
+        kernel: kernel("live", true),
         family: Family::V4,
         pace: Pace::Real,
         priority: None,
@@ -187,7 +195,7 @@ fn what_a_kernel_cannot_do_is_refused_before_anything_is_made() {
 fn packets_that_ipv6_does_not_know_are_refused() {
     let options = RunOptions {
         seed: 1,
-        kernel: kernel("live"),
+        kernel: kernel("live", true),
         family: Family::V6,
         pace: Pace::Real,
         priority: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_sim::{Buffer, Counted, FlowSpec, Network, Template};
+use ecnlab_transport::Transport;
 use ecnlab_units::Span;
 use serde_json::{Map, Value as Json};
 
@@ -91,7 +92,18 @@ impl Scenario {
             _ => None,
         });
         let say = "the simulator has no kernel: run it --on boxed, or give the queue an aqm";
-        queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned())).collect()
+        let queues = queues.map(|link| Problem::new(&format!("link.{link}.queue.kernel"), say.to_owned()));
+        let counts = |group: &u32| matches!(self.transport(*group), Some(Transport::Tcp(tcp)) if tcp.wants_accurate_ecn());
+        let say = "accurate: simulated hosts do not count marks: run it --on boxed --kernel 7.2, or give \"classic\"";
+        let groups = (0..).zip(&self.groups).filter(|(group, _)| counts(group));
+        queues.chain(groups.map(|(_, name)| Problem::new(&format!("flows.{name}.tcp.ecn_echo"), say.to_owned()))).collect()
+    }
+
+    /// How the data of a group is carried, by its number: as that of any of its flows, or of the flows that it may have.
+    pub fn transport(&self, group: u32) -> Option<&Transport> {
+        let flows = self.network.flows.iter();
+        let templates = self.network.apps.iter().filter_map(|app| app.more.as_ref()).map(|more| &more.flow);
+        flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
     }
 
     /// A key of what results depend on: the engine's sources, those of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.

@@ -82,7 +82,9 @@ class Boxed:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What the box's kernel cannot do of it."""
-        problems = list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip)))
+        mine = kernels.KERNELS.get(str(self._box.about["kernel"]))
+        accurate_ecn = mine is not None and mine.accurate_ecn
+        problems = list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip, accurate_ecn)))
         return [*problems, *self._without_queue(scenario)]
 
     def _without_queue(self, scenario: Scenario) -> Iterator[Problem]:

@@ -94,7 +94,7 @@ def facts() -> dict[str, Any]:
     from ecnlab.tiers.box import build, kernels
 
     return {
-        **_probed(),
+        **probed(),
         "forbids": [path for path, (word, _) in _FORBIDS.items() if _word(Path(path)) == word],
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -127,7 +127,7 @@ def _of_live(found: Mapping[str, Any]) -> Iterator[Check]:
     ecn, accurate = settings["ecn"], settings["accecn"]
     old = "use a kernel that has net.ipv4.tcp_ecn in each namespace"
     yield Check(LIVE, "ECN", "hosts can be set to it" if ecn else "hosts cannot be set to it", ecn, old)
-    newer = "only programs that set tcp_ecn themselves, in a shell, need it: a kernel such as 7.2"
+    newer = 'for ecn_echo = "accurate", run it --on boxed --kernel 7.2, or on a machine with such a kernel'
     told = "hosts can be set to it" if accurate else "this kernel does not take net.ipv4.tcp_ecn = 3"
     yield Check(LIVE, "AccECN", told, accurate, newer, needed=False)
     yield _real_time(found)
@@ -217,7 +217,7 @@ def _of_build(found: Mapping[str, Any]) -> Iterator[Check]:
     )
 
 
-def _probed() -> dict[str, Any]:
+def probed() -> dict[str, Any]:
     """What `probe` says; of a machine on which it cannot be run, that nothing was tried."""
     try:
         done = subprocess.run(

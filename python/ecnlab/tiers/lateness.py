@@ -13,6 +13,8 @@ from typing import Any
 LATENESS, BUDGET, DROPS = "lateness_s", "lateness_budget_s", "device_drops"
 STEPS = ("p50", "p99", "p99.9", "max")
 
+# What `tcp_ecn` of a host asks for when it opens a connection.
+_ASKED = {0: "without ECN", 1: "with ECN", 3: "with Accurate ECN"}
 _JUDGED = "p99"
 _REMEDY = (
     "let the machine rest, give the process the right to real-time scheduling (`ecnlab doctor` says how), "
@@ -44,9 +46,9 @@ def worst(abouts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def controls(about: Mapping[str, Any]) -> dict[str, str]:
-    """Of each group that has connections the congestion control of its hosts, and whether they ask for ECN."""
+    """Of each group that has connections the congestion control of its hosts, and which ECN they ask for."""
     groups = [group for group in about.get("groups", ()) if group.get("congestion_control")]
-    return {group["name"]: f"{group['congestion_control']}, {'with' if any(group['tcp_ecn'][:1]) else 'without'} ECN" for group in groups}
+    return {group["name"]: f"{group['congestion_control']}, {_ASKED[group['tcp_ecn'][0]]}" for group in groups}
 
 
 def milliseconds(seconds: float) -> str:

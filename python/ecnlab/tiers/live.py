@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ecnlab import _core
 from ecnlab.errors import EcnlabError, Problem, TierError
 from ecnlab.jobs import FailedElsewhere, Failure, Finished, Job
-from ecnlab.tiers import Ran, Watch, require_ip, require_seconds
+from ecnlab.tiers import Ran, Watch, doctor, require_ip, require_seconds
 
 if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
@@ -83,7 +83,9 @@ class Live:
 
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What this machine's kernel cannot do of it."""
-        return list(map(Problem.of, _core.refusals(scenario._core, NAME, ip=self.ip)))
+        asks = any(flow.get("tcp", {}).get("ecn_echo") == "accurate" for flow in scenario.resolved["flows"])
+        accurate_ecn = asks and bool(doctor.probed()["settings"].get("accecn"))
+        return list(map(Problem.of, _core.refusals(scenario._core, NAME, ip=self.ip, accurate_ecn=accurate_ecn)))
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Run it in a process of its own. Raises FailedElsewhere, TierError, and Interrupted if `watch` asks for an end."""

@@ -236,6 +236,9 @@ pub fn refusals(scenario: &Scenario, hosts: &[HostSettings], family: Family) -> 
     }
     for (name, host) in scenario.groups.iter().zip(hosts) {
         let Some(tcp) = &host.tcp else { continue };
+        if host.ecn[0] == 3 {
+            refuse(&format!("flows.{name}.tcp.ecn_echo"), "hosts that count marks are compared with none: give \"classic\"");
+        }
         if tcp.pacing {
             refuse(&format!("flows.{name}.tcp.pacing"), "give false");
         }

@@ -8,7 +8,7 @@ use ecnlab_transport::{Demand, SendCounters, Window};
 use crate::address::{Seat, Side};
 use crate::drive::With;
 use crate::sys::poll::{Interest, Poller};
-use crate::sys::socket::{CA_CWR, CA_LOSS, Socket, TcpInfo};
+use crate::sys::socket::{AgreedEcn, CA_CWR, CA_LOSS, Socket, TcpInfo};
 
 /// A connection and its two ends, the near one first. The far one is of the connection before until the new one is accepted: it may still
 /// have to hear of acknowledgements.
@@ -126,11 +126,11 @@ impl End {
         End { flow: self.flow, left: self.asked, asked: self.asked, closes: self.closes, owes: self.owes, ..End::default() }
     }
 
-    /// The handshake is over; whether it has agreed on ECN.
-    pub fn opens(&mut self, with: &mut With) -> io::Result<bool> {
+    /// The handshake is over; what it has agreed on.
+    pub fn opens(&mut self, with: &mut With) -> io::Result<AgreedEcn> {
         self.state = State::Open;
         self.tell(Told::Opened, with);
-        self.socket.as_ref().map_or(Ok(false), |socket| Ok(socket.info()?.uses_ecn()))
+        self.socket.as_ref().map_or(Ok(AgreedEcn::None), |socket| Ok(socket.info()?.agreed_ecn()))
     }
 
     /// It has more to send.

@@ -26,6 +26,7 @@ const KEPT: &[(&str, &str, &str)] = &[
     ("TcpExt", "TCPLossProbes", "loss_probes"),
     ("TcpExt", "TCPFastRetrans", "fast_retransmitted"),
     ("TcpExt", "TCPSynRetrans", "syn_retransmitted"),
+    ("TcpExt", "TCPDeliveredCE", "delivered_ce"),
     ("TcpExt", "ListenDrops", "listen_drops"),
     ("TcpExt", "ListenOverflows", "listen_overflows"),
     ("Udp", "InDatagrams", "in_datagrams"),

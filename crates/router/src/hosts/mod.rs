@@ -35,7 +35,7 @@ use crate::host::Host;
 use crate::mapping::HostSettings;
 use crate::sys::Namespace;
 use crate::sys::poll::{Interest, Ready};
-use crate::sys::socket::{Set, Socket};
+use crate::sys::socket::{AgreedEcn, Set, Socket};
 
 /// Tokens of hosts' descriptors have this bit, and no others.
 pub const TOKENS: u64 = 1 << 63;
@@ -53,6 +53,8 @@ pub struct HostCounts {
     pub broken: u64,
     /// Connections that opened, and use ECN.
     pub with_ecn: u64,
+    /// Those of them that use Accurate ECN.
+    pub with_accurate_ecn: u64,
 }
 
 /// The hosts of all groups.
@@ -303,10 +305,11 @@ impl Hosts {
             self.counts.gave_up += 1;
             return self.connect(seat, near, with);
         }
-        let with_ecn = near.opens(with)?;
+        let agreed = near.opens(with)?;
         let sound = near.write(with)?;
         self.counts.opened += 1;
-        self.counts.with_ecn += u64::from(with_ecn);
+        self.counts.with_ecn += u64::from(agreed != AgreedEcn::None);
+        self.counts.with_accurate_ecn += u64::from(agreed == AgreedEcn::Accurate);
         self.counts.broken += u64::from(!sound);
         self.settle(seat, Side::Near, with)
     }

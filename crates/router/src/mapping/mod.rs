@@ -10,6 +10,7 @@ mod network;
 mod tcp;
 
 use ecnlab_scenario::{Problem, Scenario};
+use ecnlab_transport::settings::EchoStyle;
 use ecnlab_transport::{Settings, Transport, profile};
 use ecnlab_units::{Ecn, Span, Values};
 use serde_json::Value as Json;
@@ -21,6 +22,9 @@ use crate::hosts::SMALLEST_MTU_V6;
 
 /// The profile whose members a kernel of today has.
 const KERNELS: &str = "linux";
+
+/// How a page calls what chooses a congestion control.
+const CONTROL: &str = "the congestion control, option `TCP_CONGESTION` of the socket";
 
 /// As a tier, what a shell is called.
 const SHELL: &str = "shell";
@@ -36,6 +40,8 @@ pub struct Kernel {
     pub runs_python: bool,
     /// Whether it has queues of its own to put before links.
     pub has_queues: bool,
+    /// Whether its hosts can agree on Accurate ECN (RFC 9768).
+    pub has_accurate_ecn: bool,
     /// The version of IP that its hosts are to speak.
     pub family: Family,
 }
@@ -125,16 +131,9 @@ fn groups(scenario: &Scenario) -> Vec<Group<'_>> {
     let group = |(number, described): (u32, _)| Group {
         place: format!("flows.{}", scenario.groups[number as usize]),
         described,
-        transport: transport(scenario, number),
+        transport: scenario.transport(number),
     };
     (0..).zip(described).map(group).collect()
-}
-
-/// How a group's data is carried: as that of any of its flows, or of the flows that it may have.
-fn transport(scenario: &Scenario, group: u32) -> Option<&Transport> {
-    let flows = scenario.network.flows.iter();
-    let templates = scenario.network.apps.iter().filter_map(|app| app.more.as_ref()).map(|more| &more.flow);
-    flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
 }
 
 impl Group<'_> {
@@ -182,23 +181,27 @@ impl Group<'_> {
             }
         }
         self.refuse_control(settings, kernel, problems);
-        if kernel.family == Family::V6 {
-            self.refuse_over_v6(settings, kernel, problems);
+        if settings.wants_accurate_ecn() && !kernel.has_accurate_ecn {
+            let message = "accurate: this kernel has no Accurate ECN: run it --on boxed --kernel 7.2, or give \"classic\"";
+            self.refuse("tcp.ecn_echo", message.to_owned(), kernel, problems);
         }
-    }
-
-    /// A device of IPv6 takes no less than 1280 bytes, so that smaller packets would not be what the scenario says. Nor would as many bytes as
-    /// fill a packet, where those are of IPv4.
-    fn refuse_over_v6(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
-        if settings.packet_size < SMALLEST_MTU_V6 {
+        if kernel.family == Family::V6 && settings.packet_size < SMALLEST_MTU_V6 {
             let message =
                 format!("{} bytes: IPv6 has at least {SMALLEST_MTU_V6} bytes: give that, or run it over IPv4", settings.packet_size);
             self.refuse("tcp.packet_size", message, kernel, problems);
         }
-        let own = tcp::header(settings, Family::V6);
-        if u64::from(settings.header) != own && self.is_measured_in_packets() {
+        self.refuse_other_header(settings, kernel, problems);
+    }
+
+    /// Sizes may be those that the profile has, though IPv6 and the option of Accurate ECN make them others; but what is measured in full packets
+    /// would not be as many bytes then.
+    fn refuse_other_header(&self, settings: &Settings, kernel: &Kernel, problems: &mut Vec<Problem>) {
+        let own = tcp::header(settings, kernel.family);
+        let may_differ = kernel.family == Family::V6 || settings.wants_accurate_ecn();
+        if may_differ && u64::from(settings.header) != own && self.is_measured_in_packets() {
             let message = format!(
-                "{} bytes: what the application sends is measured in full packets, whose headers over IPv6 are {own} bytes: give header = \"{own} B\"",
+                "{} bytes: what the application sends is measured in full packets, whose headers are {own} bytes with this kernel: \
+                 give header = \"{own} B\"",
                 settings.header
             );
             self.refuse("tcp.header", message, kernel, problems);
@@ -258,8 +261,10 @@ impl Row {
             Means::Follows(from, of) => {
                 let follows = from(settings, family);
                 let remedy = format!("give {} = \"{follows} B\"", self.name);
-                // Over IPv6 a scenario's sizes may be those of IPv4, as the profile's are: the kernel has its own.
-                let fits = [follows, from(settings, Family::V4)].iter().any(|size| value.to_string() == size.to_string());
+                // They may be the profile's, which are those of IPv4 and without the option of Accurate ECN: the kernel has its own.
+                let plain = Settings { ecn_echo: EchoStyle::Classic, ..settings.clone() };
+                let sizes = [settings, &plain].into_iter().flat_map(|settings| [family, Family::V4].map(|family| from(settings, family)));
+                let fits = sizes.into_iter().any(|size| value.to_string() == size.to_string());
                 (!fits).then(|| format!("{value} bytes: in a kernel it follows from {of}: {remedy}"))
             }
             Means::Sysctl(_)
@@ -267,6 +272,7 @@ impl Row {
             | Means::Route(_)
             | Means::Device(_)
             | Means::Control
+            | Means::ControlOr(_)
             | Means::Program(_)
             | Means::Nowhere(_) => None,
         }
@@ -287,7 +293,8 @@ impl Row {
             Means::Socket(option) => format!("option `{option}` of the socket"),
             Means::Route(attribute) => format!("attribute `{attribute}` of the route"),
             Means::Device(what) => format!("the device's {what}"),
-            Means::Control => "the congestion control, option `TCP_CONGESTION` of the socket".to_owned(),
+            Means::Control => CONTROL.to_owned(),
+            Means::ControlOr(name) => format!("{CONTROL}, or sysctl `{name}`"),
             Means::Program(what) => what.to_owned(),
             Means::Follows(_, of) => format!("follows from {of}"),
             Means::Nowhere(why) => format!("not: {why}"),
@@ -426,6 +433,35 @@ mod tests {
                 assert!(refusals.contains(&place) || refusals.iter().all(follows), "{given}: {refusals:?}");
             }
         }
+    }
+
+    #[test]
+    fn hosts_count_marks_where_the_kernel_can() {
+        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
+        let of =
+            |tcp: &str| map(&scenario(&format!("tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\"{tcp} }}")), &counting);
+        assert_eq!([3, 5], of("").unwrap()[0].ecn);
+        assert_eq!([3, 5], of(", variant = \"dctcp\"").unwrap()[0].ecn);
+        assert_eq!([3, 0], of(", receiver_ecn = false").unwrap()[0].ecn);
+        assert_eq!(["flows.one.tcp.ecn_echo"], refused(", ecn = true, ecn_echo = \"accurate\"")[..]);
+        assert_eq!(Vec::<String>::new(), refused(", ecn = false, ecn_echo = \"accurate\""), "it is not in force");
+    }
+
+    #[test]
+    fn the_option_of_accurate_ecn_is_part_of_the_header() {
+        let counting = Kernel { has_accurate_ecn: true, ..kernel() };
+        let of = |more: &str| {
+            let tcp = format!(
+                "tcp = {{ profile = \"linux\", ecn = true, ecn_echo = \"accurate\", max_window = 10, receive_window = \"any\"{more}"
+            );
+            map(&scenario(&tcp), &counting)
+        };
+        assert_eq!(Some(14_360), of(" }").unwrap()[0].tcp.unwrap().window_clamp);
+        assert_eq!(Some(14_360), of(", header = 64, ack_size = 64 }").unwrap()[0].tcp.unwrap().window_clamp);
+        assert_eq!("flows.one.tcp.header", of(", header = 60 }").unwrap_err()[0].place);
+        let of_packets = of(" }\napp = { kind = \"file\", packets = 10 }").unwrap_err();
+        assert_eq!((1, "flows.one.tcp.header"), (of_packets.len(), of_packets[0].place.as_str()));
+        assert!(of(", header = 64 }\napp = { kind = \"file\", packets = 10 }").is_ok());
     }
 
     #[test]

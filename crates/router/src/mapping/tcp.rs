@@ -21,6 +21,8 @@ pub enum Means {
     Device(&'static str),
     /// Together with others it chooses the socket's congestion control.
     Control,
+    /// Some values as [`Means::Control`], others by this sysctl.
+    ControlOr(&'static str),
     /// What hosts do with a socket.
     Program(&'static str),
     /// It follows from others.
@@ -71,7 +73,7 @@ pub const ROWS: &[Row] = &[
     only("codepoint", "it sets ECT(0) alone"),
     only("ect_on_retransmission", BY_CODE),
     only("first_packet_offers_ecn", BY_CODE),
-    Row { refuses: no_such_echo, ..row("ecn_echo", Means::Control) },
+    Row { refuses: no_such_echo, ..row("ecn_echo", Means::ControlOr("tcp_ecn")) },
     only("echo_on_capable_only", BY_CODE),
     only_at("abe_beta", "0.8", BY_BUILD),
     only_at("dctcp_g", "0.0625", BY_BUILD),
@@ -221,13 +223,13 @@ fn no_such_response(settings: &Settings) -> Option<&'static str> {
     match settings.answer() {
         ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp => None,
         ResponseName::None => Some("a kernel that has agreed to ECN answers marks: give ecn = false, or response = \"halve\""),
-        ResponseName::Mecn => Some("kernels echo one bit and know no levels: give response = \"halve\""),
+        ResponseName::Mecn => Some("kernels know no levels: give response = \"halve\""),
     }
 }
 
 fn no_such_echo(settings: &Settings) -> Option<&'static str> {
     match (settings.ecn, settings.ecn_echo, settings.response) {
-        (true, EchoStyle::Mecn, _) => Some("kernels echo one bit and know no levels: give ecn_echo = \"classic\""),
+        (true, EchoStyle::Mecn, _) => Some("kernels know no levels: give ecn_echo = \"classic\""),
         (true, EchoStyle::Dctcp, ResponseName::Halve | ResponseName::Abe | ResponseName::None) => {
             Some("a kernel echoes each packet's own mark with its congestion control dctcp alone: give response = \"dctcp\"")
         }
@@ -264,9 +266,11 @@ fn bare(family: Family) -> u64 {
     ip as u64 + 20
 }
 
-/// Headers of a segment that carries nothing but data: IP, TCP, and timestamps where they are in use.
+/// Headers of a segment that carries nothing but data: IP, TCP, timestamps where they are in use, and of Accurate ECN the option with three
+/// counts of bytes (RFC 9768, section 3.2.3), which a kernel sends with every segment that has room for it.
 pub fn header(settings: &Settings, family: Family) -> u64 {
-    bare(family) + if settings.timestamps { 12 } else { 0 }
+    let timestamps = if settings.timestamps { 12 } else { 0 };
+    bare(family) + timestamps + if settings.wants_accurate_ecn() && settings.receiver_ecn { 12 } else { 0 }
 }
 
 /// A SYN with its options: the segment size, SACK and timestamps, which share a word, and the window's scale.
@@ -306,6 +310,8 @@ const ALWAYS: &[(&str, &str)] = &[
     ("tcp_syn_linear_timeouts", "0"),
     ("tcp_backlog_ack_defer", "0"),
     ("tcp_pingpong_thresh", "1"),
+    ("tcp_ecn_option", "2"),
+    ("tcp_ecn_option_beacon", "3"),
     ("tcp_rto_max_ms", "120000"),
     ("ip_no_pmtu_disc", "0"),
 ];
@@ -329,11 +335,13 @@ pub fn hosts(settings: &Settings, family: Family) -> HostSettings {
     }
 }
 
-/// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 asks and agrees, 2 agrees, 0 does neither.
+/// `tcp_ecn` of the host that opens connections and of the one that accepts them: 1 asks and agrees, 2 agrees, 0 does neither; 3 and 5 are as 1
+/// and 2, of Accurate ECN.
 fn ecn(settings: &Settings) -> [u8; 2] {
+    let [asks, agrees] = if settings.wants_accurate_ecn() { [3, 5] } else { [1, 2] };
     match (settings.ecn, settings.receiver_ecn) {
-        (true, true) => [1, 2],
-        (true, false) => [1, 0],
+        (true, true) => [asks, agrees],
+        (true, false) => [asks, 0],
         (false, _) => [0, 0],
     }
 }

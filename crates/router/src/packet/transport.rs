@@ -59,6 +59,11 @@ impl Flags {
     pub fn cwr(self) -> bool {
         self.0 & 0x80 != 0
     }
+
+    /// AE, CWR and ECE as one number, which is what Accurate ECN reads there (RFC 9768, section 3.1).
+    pub fn ace(self) -> u8 {
+        (self.0 >> 6 & 7) as u8
+    }
 }
 
 /// Reads what IP carries: what it is, and how long its own header is. Of a packet in parts this is the first.

@@ -60,7 +60,7 @@ impl About {
 
     /// As it stands in results.
     pub fn json(&self) -> Json {
-        let HostCounts { asked, opened, gave_up, broken, with_ecn } = self.connections;
+        let HostCounts { asked, opened, gave_up, broken, with_ecn, with_accurate_ecn } = self.connections;
         json!({
             "tier": self.tier,
             "kernel": self.kernel[0],
@@ -73,7 +73,14 @@ impl About {
             "device_drops": self.counts.overrun,
             "packets": self.counts.json(),
             "turns": self.counts.turns,
-            "connections": { "asked": asked, "opened": opened, "gave_up": gave_up, "broken": broken, "with_ecn": with_ecn },
+            "connections": {
+                "asked": asked,
+                "opened": opened,
+                "gave_up": gave_up,
+                "broken": broken,
+                "with_ecn": with_ecn,
+                "with_accurate_ecn": with_accurate_ecn,
+            },
             "groups": self.groups.iter().zip(&self.kernels).map(|((name, host), kernels)| group(name, host, kernels)).collect::<Vec<_>>(),
         })
     }

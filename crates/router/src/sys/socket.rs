@@ -33,7 +33,7 @@ pub struct TcpInfo {
     pub retransmits: u8,
     pub probes: u8,
     pub backoff: u8,
-    /// Which options the handshake has agreed on, as [`TcpInfo::uses_ecn`].
+    /// Which options the handshake has agreed on, as [`TcpInfo::agreed_ecn`].
     pub options: u8,
     pub scales: u8,
     pub flags: u8,
@@ -83,6 +83,26 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     pub rcv_ooopack: u32,
     pub snd_wnd: u32,
+    pub rcv_wnd: u32,
+    pub rehash: u32,
+    pub total_rto: u16,
+    pub total_rto_recoveries: u16,
+    pub total_rto_time_ms: u32,
+    pub received_ce: u32,
+    pub delivered_bytes: [u32; 3],
+    pub received_bytes: [u32; 3],
+    /// In its lowest two bits how marks are echoed, as [`TcpInfo::agreed_ecn`].
+    pub ecn_mode: u32,
+}
+
+/// What a handshake has agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgreedEcn {
+    None,
+    /// RFC 3168.
+    Classic,
+    /// RFC 9768.
+    Accurate,
 }
 
 /// The states of a sender as [`TcpInfo::ca_state`] tells them.
@@ -90,8 +110,12 @@ pub const CA_CWR: u8 = 2;
 pub const CA_LOSS: u8 = 4;
 
 impl TcpInfo {
-    pub fn uses_ecn(&self) -> bool {
-        self.options & 8 != 0
+    pub fn agreed_ecn(&self) -> AgreedEcn {
+        match (self.options & 8 != 0, self.ecn_mode & 3) {
+            (false, _) => AgreedEcn::None,
+            (true, 2) => AgreedEcn::Accurate,
+            (true, _) => AgreedEcn::Classic,
+        }
     }
 }
 

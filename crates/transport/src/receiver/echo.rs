@@ -51,7 +51,7 @@ impl MarkEcho {
     /// The bits for acknowledging this segment and perhaps one that was held back before it.
     pub fn bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         match self.style {
-            EchoStyle::Classic => self.classic(segment, held),
+            EchoStyle::Classic | EchoStyle::Accurate => self.classic(segment, held),
             EchoStyle::Dctcp => {
                 self.on = segment.ecn == Ecn::Ce;
                 EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }

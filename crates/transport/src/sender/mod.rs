@@ -34,6 +34,7 @@ pub struct Sender {
 impl Sender {
     /// A sender with something to send, on a host with this clock.
     pub fn new(settings: Arc<Settings>, demand: &Demand, clock: HostClock) -> Sender {
+        assert!(!settings.wants_accurate_ecn(), "hosts of a kernel alone count marks, and who runs a scenario has to refuse it else");
         let recovery = Algorithm::new(&settings);
         let opening = settings.handshake == Handshake::ThreeWay;
         let one_timer = !settings.pacing && !recovery.has_timer() && settings.receive_window == ReceiveWindow::Any;

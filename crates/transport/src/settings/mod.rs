@@ -36,8 +36,8 @@ words! {
 }
 
 words! {
-    /// How the receiver echoes marks.
-    pub enum EchoStyle { Classic = "classic", Dctcp = "dctcp", Mecn = "mecn" }
+    /// How the receiver echoes marks. No simulated one counts them, as Accurate ECN does (RFC 9768).
+    pub enum EchoStyle { Classic = "classic", Dctcp = "dctcp", Mecn = "mecn", Accurate = "accurate" }
 }
 
 words! {
@@ -157,6 +157,11 @@ impl Settings {
         if self.ecn_echo == EchoStyle::Mecn { Dialect::Mecn } else { Dialect::Classic }
     }
 
+    /// Whether hosts are to agree on Accurate ECN (RFC 9768).
+    pub fn wants_accurate_ecn(&self) -> bool {
+        self.ecn && self.ecn_echo == EchoStyle::Accurate
+    }
+
     /// Of the other direction of a connection that is open: nobody shakes hands again, so no packet is a SYN, and ECN is used if that was agreed
     /// upon. Without a handshake each direction opens for itself.
     pub fn of_answer(&self, ecn: bool) -> Settings {
@@ -223,10 +228,11 @@ impl Settings {
     fn contradictions(&self) -> Vec<(&'static str, String)> {
         let Settings { rto_min, rto_max, header, packet_size, response, recovery, vegas_alpha, vegas_beta, .. } = self;
         let style = match response {
-            ResponseName::Dctcp => EchoStyle::Dctcp,
+            // A count tells the share of marks as well.
+            ResponseName::Dctcp if self.ecn_echo != EchoStyle::Accurate => EchoStyle::Dctcp,
             ResponseName::Mecn => EchoStyle::Mecn,
             // These ask for no echo of their own.
-            ResponseName::None | ResponseName::Halve | ResponseName::Abe => self.ecn_echo,
+            ResponseName::None | ResponseName::Halve | ResponseName::Abe | ResponseName::Dctcp => self.ecn_echo,
         };
         let found = [
             (rto_min > rto_max, "rto_min", format!("{} s must be at most rto_max {} s", rto_min.seconds(), rto_max.seconds())),

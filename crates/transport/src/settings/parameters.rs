@@ -51,8 +51,9 @@ parameters! {
         #[source("ns-2 2.35 tcp.cc, output")]
         #[when(ecn = "true", handshake = "none" | "first-packet")]
         pub first_packet_offers_ecn: bool = "true";
-        /// How the receiver echoes marks: until CWR, each packet's own mark, or MECN's two bits.
-        #[source("RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001")]
+        /// How the receiver echoes marks: until CWR, each packet's own mark, MECN's two bits, or by their count, as Accurate ECN does, which hosts
+        /// of a kernel can and simulated ones cannot.
+        #[source("RFC 3168, section 6.1.3; RFC 8257, section 3.2; Durresi et al. 2001; RFC 9768")]
         #[when(ecn = "true")]
         pub ecn_echo: EchoStyle = "classic";
         /// Without a three-way handshake: the receiver echoes marks only when it acknowledges an ECN-capable packet.

@@ -51,7 +51,7 @@ impl EcnState {
     pub fn read(&mut self, ack: &Ack, style: EchoStyle) -> Option<Level> {
         let level = match style {
             EchoStyle::Mecn => mecn_level(ack),
-            EchoStyle::Classic | EchoStyle::Dctcp => ack.ece.then_some(Level::Congested),
+            EchoStyle::Classic | EchoStyle::Dctcp | EchoStyle::Accurate => ack.ece.then_some(Level::Congested),
         };
         self.echoed = level.is_some();
         level

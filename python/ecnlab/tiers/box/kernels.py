@@ -34,6 +34,8 @@ class Kernel:
         Which of the distribution's releases has the package, unless it is that of the other kernels.
     queues : tuple
         Its queueing disciplines that not every kernel has.
+    accurate_ecn : bool
+        Whether its hosts can agree on Accurate ECN (RFC 9768).
     """
 
     name: str
@@ -42,6 +44,7 @@ class Kernel:
     reproducible: bool
     where: str = ""
     queues: tuple[str, ...] = ()
+    accurate_ecn: bool = False
 
 
 KERNELS = {
@@ -63,6 +66,7 @@ KERNELS = {
             reproducible=True,
             where="Debian's trixie-backports and unstable",
             queues=("dualpi2",),
+            accurate_ecn=True,
         ),
     )
 }
