@@ -64,6 +64,10 @@ struct Setup {
     answered: Option<Flags>,
     /// Whether any SYN offered ECN, of those that the connection took to open.
     has_offered: bool,
+    /// Whether any of them asked for Accurate ECN, and any answer agreed: when either comes again, it may say nothing of it, and the hosts hold to
+    /// what came first.
+    has_asked_accurate: bool,
+    has_agreed_accurate: bool,
     /// The side of the SYN, and whether the other side has answered without one.
     opener: usize,
     is_one_way: bool,
@@ -114,16 +118,15 @@ impl Connection {
         let classic = Flags::ECE | Flags::CWR;
         match (self.setup.offered, self.setup.answered) {
             (None, _) | (Some(_), None) => UNKNOWN,
-            (Some(offered), _) if !offered.has(classic) => REFUSED,
-            (Some(_), Some(Flags::ECE)) => CLASSIC,
-            (Some(offered), Some(answered)) if offered.has(Flags::AE) && answered.0 != 0 && answered != ECN_FLAGS => ACCURATE,
+            _ if self.setup.has_asked_accurate && self.setup.has_agreed_accurate => ACCURATE,
+            (Some(offered), Some(Flags::ECE)) if offered.has(classic) => CLASSIC,
             _ => REFUSED,
         }
     }
 
-    /// What the SYN said about ECN, if it was seen.
-    pub fn offered(&self) -> Option<Flags> {
-        self.setup.offered
+    /// Whether any SYN asked for Accurate ECN.
+    pub fn has_asked_accurate(&self) -> bool {
+        self.setup.has_asked_accurate
     }
 
     /// Whether it is known that no SYN offered ECN.
@@ -147,13 +150,15 @@ impl Connection {
         let half = &mut self.halves[side];
         half.base = Some(half.space.unwrapped(packet.tcp.seq.wrapping_add(1)));
         half.scale = packet.tcp.window_scale;
-        let said = Some(Flags(packet.tcp.flags.0 & ECN_FLAGS.0));
+        let said = Flags(packet.tcp.flags.0 & ECN_FLAGS.0);
         if packet.has(Flags::ACK) {
-            self.setup.answered = said;
+            self.setup.answered = Some(said);
+            self.setup.has_agreed_accurate |= ![Flags::default(), Flags::ECE, ECN_FLAGS].contains(&said);
         } else {
-            (self.setup.offered, self.opened_by) = (said, Some(packet.tcp.seq));
+            (self.setup.offered, self.opened_by) = (Some(said), Some(packet.tcp.seq));
             self.setup.opener = side;
             self.setup.has_offered |= packet.has(Flags::ECE | Flags::CWR);
+            self.setup.has_asked_accurate |= packet.has(ECN_FLAGS);
         }
     }
 }

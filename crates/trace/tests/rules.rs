@@ -313,6 +313,27 @@ fn ect_1_and_accurate_ecn_are_named_once() {
     talk.client(11, 10, CWR, Ecn::Ect0);
     talk.ack(21, ECE | AE);
     assert_eq!((vec![], vec![Rule::AccurateEcn]), found(talk));
+    let mut talk = Talk::new();
+    talk.client(0, 0, SYN | AE | ECE | CWR, Ecn::Ect0);
+    talk.server(0, 1, SYN | ACK | AE, Ecn::Ect0);
+    talk.client(1, 10, CWR, Ecn::Ect0);
+    talk.ack(11, CWR);
+    assert_eq!((vec![], vec![Rule::EctOnSyn, Rule::EctOnSynAck, Rule::AccurateEcn]), found(talk));
+}
+
+#[test]
+fn accurate_ecn_that_was_agreed_on_once_holds_when_a_syn_comes_again_without() {
+    for (answer, expected) in [(CWR, vec![Rule::AccurateEcn]), (NONE, vec![])] {
+        let mut talk = Talk::new();
+        talk.client(0, 0, SYN | AE | ECE | CWR, Ecn::NotEct);
+        talk.client(0, 0, SYN, Ecn::NotEct);
+        talk.server(0, 1, SYN | ACK | answer, Ecn::NotEct);
+        talk.server(0, 1, SYN | ACK, Ecn::NotEct);
+        let (flags, ecn) = if answer == NONE { (NONE, Ecn::NotEct) } else { (CWR | ECE, Ecn::Ect0) };
+        talk.client(1, 10, flags, ecn);
+        talk.ack(11, flags);
+        assert_eq!((vec![], expected), found(talk), "{answer:?}");
+    }
 }
 
 /// Nodes of ns-2 show what comes to the sink, so that an echo of nothing is seen for sure.

@@ -190,7 +190,9 @@ impl Checked {
         let is_always_capable = end.capable_acks > 0 && end.bare_acks == 0;
         match rule {
             Rule::Reflected | Rule::Ect1 | Rule::AccurateEcn | Rule::OfferInData => true,
-            Rule::EctOnSynAck => is_always_capable || self.connection.ecn() == CLASSIC,
+            Rule::EctOnSynAck => is_always_capable || [CLASSIC, ACCURATE].contains(&self.connection.ecn()),
+            // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
+            Rule::EctOnSyn if self.connection.ecn() == ACCURATE => true,
             Rule::EctOnSyn | Rule::EctOnAck | Rule::EctOnProbe => is_always_capable,
             Rule::EctOnRetransmission => is_always_capable || self.connection.is_like_ns2(),
             Rule::HalfOffer | Rule::CwrOnRetransmission => self.connection.is_like_ns2(),
@@ -235,7 +237,6 @@ impl Checked {
             self.tell(rule, judged, &carries(packet.ecn), book);
         }
         let (ece, cwr, ae) = (has(Flags::ECE), has(Flags::CWR), has(Flags::AE));
-        let offered = self.connection.offered();
         match is_answer {
             false if ece != cwr && !ae => {
                 self.tell(Rule::HalfOffer, judged, if ece { "it has ECE alone" } else { "it has CWR alone" }, book)
@@ -243,7 +244,7 @@ impl Checked {
             true if ece && !cwr && self.connection.offered_nothing() => {
                 self.tell(Rule::AnswerWithoutOffer, judged, "it has ECE, and no SYN offered ECN", book);
             }
-            true if cwr && !offered.is_some_and(|offer| offer.has(Flags::AE)) => {
+            true if cwr && !self.connection.has_asked_accurate() => {
                 self.tell(Rule::Reflected, judged, "it has CWR", book);
             }
             _ => {}
