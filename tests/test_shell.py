@@ -90,6 +90,10 @@ print(*map(listens, ("/run/resolve/socket", "/run/user/display")), Path("/etc/re
 """
 
 
+# Devices that some kernels put into each network.
+TUNNELS = ("tunl0", "sit0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6tnl0", "ip6gre0")
+
+
 def ecnlab(*words: str, timeout: float = 60, **more: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([PYTHON, "-m", "ecnlab", *words], capture_output=True, text=True, timeout=timeout, **more)
 
@@ -167,6 +171,18 @@ def test_of_the_machine_s_run_there_is_only_what_programs_need() -> None:
     kept = {"user", "lock", "shm", "current-system", "booted-system", "opengl-driver", "wrappers"}
     told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--", "ls", "-A", "/run")
     assert set(told.stdout.split()) == kept & {path.name for path in Path("/run").iterdir()}, told.stderr
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_devices_of_the_machine_are_not_even_seen(depth: int) -> None:
+    """Whoever is root could change them where `/sys` has them."""
+    words = [*["shell", "--rate", "1Gbps", "--quiet", "--", PYTHON, "-m", "ecnlab"] * (depth - 1), "shell", "--rate", "1Gbps", "--quiet"]
+    told = ecnlab(*words, "--", "sh", "-c", "ls /sys/class/net; cat /sys/class/net/way/operstate; ls -d /sys/fs/cgroup/*")
+    if "the machine's own /sys" in told.stderr:
+        pytest.skip(told.stderr)
+    devices, _, rest = told.stdout.partition("unknown\n")
+    assert set(devices.split()) - set(TUNNELS) == {"lo", "way"}, told.stderr
+    assert set(rest.split()) == {str(path) for path in Path("/sys/fs/cgroup").glob("*")}
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root can make such a machine, with unshare")
@@ -298,6 +314,14 @@ def test_a_capture_holds_both_sides_of_each_queue(tmp_path: Path) -> None:
     if shutil.which("tshark"):
         read = subprocess.run(["tshark", "-nr", file, "-Tfields", "-e", "frame.interface_name"], capture_output=True, text=True, check=True)
         assert set(read.stdout.split("\n")) - {""} == {f"{side} path{way}" for side in ("before", "after") for way in ("", ".reverse")}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_capture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "full.pcapng").symlink_to("/dev/full")
+    told = ecnlab("shell", "--rate", "10Mbps", "--pcap", str(tmp_path / "full.pcapng"), "--quiet", "--", *knock())
+    assert told.returncode == 2
+    assert f"cannot write the capture {tmp_path}/full.pcapng: No space left on device" in told.stderr
 
 
 def test_the_view_is_a_line_of_json_a_second(tmp_path: Path) -> None:

@@ -152,6 +152,22 @@ def test_an_aqm_of_the_script_itself_is_found_if_the_script_guards_what_it_runs(
     assert "put what it runs under `if __name__" in done.stderr
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(0.1, "done\n"), (60, "which a process of several threads cannot have")])
+def test_a_thread_that_is_about_to_end_is_waited_for_before_there_is_a_namespace_of_users(seconds: float, said: str) -> None:
+    """As the one is in which a scenario was read: whoever waited for its work goes on before the kernel has put it away."""
+    script = f"""
+import threading, time
+from ecnlab import _core
+threading.Thread(target=time.sleep, args=({seconds},), daemon=True).start()
+_core.become_root()
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=_environment(), check=False)
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this machine permits no namespaces of users")
+    assert said in done.stdout + done.stderr
+
+
 def test_who_may_not_is_told_what_would_do() -> None:
     script = f"""
 import resource, ecnlab

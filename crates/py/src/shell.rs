@@ -1,7 +1,7 @@
 //! Shells: rooms for programs, whose packets cross a scenario's links in a thread of Rust while Python looks on.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +115,7 @@ impl Shell {
     #[pyo3(signature = (seed, capture = None))]
     fn start(&self, seed: u64, capture: Option<PathBuf>) -> PyResult<()> {
         let rooms = locked(&self.rooms).take().ok_or_else(|| PyRuntimeError::new_err("a shell is started once"))?;
-        let file = capture.map(File::create).transpose()?;
+        let file = capture.map(CaptureFile::create).transpose()?;
         let (way, seen) = (self.way.clone(), Arc::clone(&self.seen));
         let carrier = thread::Builder::new().name("ecnlab-links".to_owned()).spawn(move || carry(&way, rooms, seed, file, &seen))?;
         *locked(&self.carrier) = Some(carrier);
@@ -154,8 +154,36 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A capture's file, whose errors say which it is.
+struct CaptureFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl CaptureFile {
+    fn create(path: PathBuf) -> io::Result<CaptureFile> {
+        Ok(CaptureFile { file: File::create(&path)?, path })
+    }
+
+    fn told<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|why| io::Error::new(why.kind(), format!("cannot write the capture {}: {why}", self.path.display())))
+    }
+}
+
+impl Write for CaptureFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.file.write(bytes);
+        self.told(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.file.flush();
+        self.told(done)
+    }
+}
+
 /// What the links' thread does.
-fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<File>, seen: &Seen) -> Carried {
+fn carry(way: &Way, rooms: Rooms, seed: u64, file: Option<CaptureFile>, seen: &Seen) -> Carried {
     drop(failure::take());
     let mut failed = None;
     let mut real_time = false;
@@ -207,9 +235,9 @@ fn looked(way: &Way, look: &Look) -> Json {
 /// Lets this process make networks of its own: it may do so already, or it moves into a user namespace in which it is still who it was. It has to
 /// have one thread. Raises OSError.
 #[pyfunction]
-pub fn take_powers() -> PyResult<()> {
+pub fn take_powers(py: Python<'_>) -> PyResult<()> {
     if !confine::has_powers() {
-        confine::become_owner()?;
+        py.detach(confine::become_owner)?;
     }
     Ok(())
 }
@@ -232,6 +260,12 @@ pub fn own_mounts(hosts: &str) -> PyResult<Vec<String>> {
     Ok(confine::own_mounts(hosts)?)
 }
 
+/// Gives the process, which has to have one thread, a `/sys` with the devices of the network that it is in. Raises OSError.
+#[pyfunction]
+pub fn own_devices() -> PyResult<()> {
+    Ok(confine::own_devices()?)
+}
+
 /// Has the kernel end this process when the thread that started it ends.
 #[pyfunction]
 pub fn die_with_parent() -> PyResult<()> {
@@ -240,8 +274,8 @@ pub fn die_with_parent() -> PyResult<()> {
 
 /// Moves this process, which has to have one thread, to where another is. Raises OSError.
 #[pyfunction]
-pub fn join_process(process: u32) -> PyResult<()> {
-    Ok(confine::join(process)?)
+pub fn join_process(py: Python<'_>, process: u32) -> PyResult<()> {
+    Ok(py.detach(|| confine::join(process))?)
 }
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -250,6 +284,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(take_powers, module)?)?;
     module.add_function(wrap_pyfunction!(has_powers, module)?)?;
     module.add_function(wrap_pyfunction!(own_mounts, module)?)?;
+    module.add_function(wrap_pyfunction!(own_devices, module)?)?;
     module.add_function(wrap_pyfunction!(die_with_parent, module)?)?;
     module.add_function(wrap_pyfunction!(join_process, module)?)
 }

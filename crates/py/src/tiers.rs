@@ -101,8 +101,8 @@ pub fn network_apart() -> PyResult<()> {
 
 /// Makes this process, which has to have one thread, root of a user namespace of its own with a network of its own. Raises OSError.
 #[pyfunction]
-pub fn become_root() -> PyResult<()> {
-    Ok(confine::become_root()?)
+pub fn become_root(py: Python<'_>) -> PyResult<()> {
+    Ok(py.detach(confine::become_root)?)
 }
 
 /// Moves this thread into the real-time class. Raises OSError.

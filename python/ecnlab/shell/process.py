@@ -92,8 +92,14 @@ def _run(shell: _core.Shell, programs: Programs, tell: int) -> int:
 
 def _started(shell: _core.Shell, programs: Programs) -> Popen[bytes]:
     name = programs.command[0]
+
+    def enter() -> None:
+        shell.enter("inside")
+        with suppress(OSError):  # what is not permitted was told of the room outside
+            _core.own_devices()
+
     try:
-        return Popen(programs.command, env=dict(programs.inside), close_fds=False, preexec_fn=lambda: shell.enter("inside"))
+        return Popen(programs.command, env=dict(programs.inside), close_fds=False, preexec_fn=enter)
     except OSError as error:
         raise _Hindered(f"cannot run {name!r}: {error.strerror}") from None
 

@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::call::call;
 
@@ -51,10 +53,28 @@ fn own_users(number: Option<u32>) -> io::Result<()> {
     // Safety: these ask for the caller's own numbers, and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     // Safety: the namespaces of this process alone change.
-    call(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
+    once_alone(|| unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{} {user} 1", number.unwrap_or(user)))?;
     fs::write("/proc/self/gid_map", format!("{} {group} 1", number.unwrap_or(group)))
+}
+
+/// How long threads that have done their work may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The result of a call that is refused to a process of several threads. A thread counts until the kernel has put it away, which is a moment
+/// after whoever waited for its work goes on.
+fn once_alone(mut done: impl FnMut() -> libc::c_int) -> io::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match call(done()) {
+            Err(why) if why.raw_os_error() == Some(libc::EINVAL) && Instant::now() < end => sleep(Duration::from_millis(1)),
+            Err(why) if why.raw_os_error() == Some(libc::EINVAL) => {
+                return Err(io::Error::other(format!("no namespace of users, which a process of several threads cannot have: {why}")));
+            }
+            other => return other.map(drop),
+        }
+    }
 }
 
 /// Lets the programs that this thread starts keep its powers though they are not root's.
@@ -94,8 +114,8 @@ const KEPT_OF_RUN: [&str; 7] = ["user", "lock", "shm", "current-system", "booted
 /// Is hidden while something is made there that goes elsewhere.
 const WORKSHOP: &str = "/tmp";
 
-/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, over `/etc/hosts` a file with this text, and over
-/// `/run`, where services of the machine have their sockets, a folder in memory.
+/// Gives the process mounts of its own: `/proc` for the namespace of processes that it is in, `/sys` for the namespace of networks, over
+/// `/etc/hosts` a file with this text, and over `/run`, where services of the machine have their sockets, a folder in memory.
 /// It has to have one thread. What could not be done, each with why, is no error: programs then see the machine's own.
 ///
 /// # Errors
@@ -106,9 +126,12 @@ pub fn own_mounts(hosts: &str) -> io::Result<Vec<String>> {
     mount(None, "/", None, libc::MS_REC | libc::MS_SLAVE)?;
     let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let proc = mount(Some("proc"), "/proc", Some("proc"), safe);
+    let devices = cover_devices();
     let names = put_over(hosts, "/etc/hosts");
     let run = cover_run();
-    let failed = [("/proc", proc), ("/etc/hosts", names), ("/run", run)].into_iter().filter_map(|(what, done)| Some((what, done.err()?)));
+    let failed = [("/proc", proc), ("/sys", devices), ("/etc/hosts", names), ("/run", run)]
+        .into_iter()
+        .filter_map(|(what, done)| Some((what, done.err()?)));
     Ok(failed.map(|(what, why)| format!("{what}: {why}")).collect())
 }
 
@@ -133,6 +156,40 @@ fn cover_run() -> io::Result<()> {
         fs::write(file, text)
     });
     match made.and_then(|()| mount(Some(WORKSHOP), RUN, None, libc::MS_MOVE)) {
+        Ok(()) => Ok(()),
+        Err(why) => close_workshop().and(Err(why)),
+    }
+}
+
+/// Gives the process mounts of its own once more, whose `/sys` has the devices of the namespace of networks that it is in now. It has to have
+/// one thread.
+///
+/// # Errors
+/// Without the privilege over mounts.
+pub fn own_devices() -> io::Result<()> {
+    // Safety: this process alone is in it.
+    call(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    cover_devices()
+}
+
+/// Puts another `/sys` over the one that there is: its devices of networks are those of the process. What is mounted in it is there again.
+fn cover_devices() -> io::Result<()> {
+    const SYS: &str = "/sys";
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1)?.strip_prefix(SYS)?.strip_prefix('/'));
+    let mut kept: Vec<&str> = Vec::new();
+    for place in places {
+        // What is mounted within another of them comes along with it.
+        if !kept.iter().any(|outer| place.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))) {
+            kept.push(place);
+        }
+    }
+    mount(Some("sysfs"), WORKSHOP, Some("sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
+    let put = kept.iter().try_for_each(|place| {
+        let (from, to) = (format!("{SYS}/{place}"), format!("{WORKSHOP}/{place}"));
+        mount(Some(&from), &to, None, libc::MS_BIND | libc::MS_REC)
+    });
+    match put.and_then(|()| mount(Some(WORKSHOP), SYS, None, libc::MS_MOVE)) {
         Ok(()) => Ok(()),
         Err(why) => close_workshop().and(Err(why)),
     }
@@ -184,7 +241,7 @@ pub fn join(process: u32) -> io::Result<()> {
     let others: Vec<_> = others.into_iter().map(|(kind, flag)| Ok((open(kind)?, flag))).collect::<io::Result<_>>()?;
     if let Some(users) = users {
         // Safety: the descriptor is open and is one of a user namespace.
-        call(unsafe { libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER) })?;
+        once_alone(|| unsafe { libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER) })?;
         keep_powers()?;
     }
     for (namespace, flag) in others {
