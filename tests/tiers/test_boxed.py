@@ -1,5 +1,6 @@
 """Runs in the box. They need a kernel that is built for it, once, with `ecnlab box build`; what needs none stands in test_box_build.py."""
 
+import errno
 import json
 import os
 import shutil
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 
 import ecnlab as lab
-from ecnlab.errors import TierError
+from ecnlab.errors import ResultsError, TierError
+from ecnlab.tiers import boxed as boxed_tier
 from ecnlab.tiers.box import kernels, machine
 from ecnlab.validate import kernel
 
@@ -358,6 +360,24 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
     }
     shared = ["exact", "exact", "not comparable"]
     assert told == {"both-0": shared, "both-1": shared, "alone-0": ["exact", "exact", "exact"]}
+
+
+@needs_box
+def test_of_cases_that_cannot_be_written_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(boxed_tier.gzip, "compress", full)
+    with pytest.raises(ResultsError, match="No space left on device; nothing of it was kept"):
+        lab.run(scenario(duration_s=3), [1], on="boxed", trace=tmp_path / "some.cases")
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_box
+def test_as_many_connections_as_a_group_may_have() -> None:
+    """Each takes two descriptors, of which a process of the box has 4096 unless it asks for more."""
+    flows = lab.scenario(scenario(duration_s=3).resolved, {"flows.with.count": 6000})
+    assert flows.on("boxed").tier.run(flows, 1, None, None).about["connections"]["asked"] == 6001
 
 
 @needs_box

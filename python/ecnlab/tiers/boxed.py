@@ -150,6 +150,7 @@ def _keep_cases(done: machine.Done, tracing: Tracing, scenario: Scenario, seed: 
         shutil.rmtree(place.path, ignore_errors=True)
         place.partial.rename(place.path)
     except OSError as error:
+        shutil.rmtree(place.partial, ignore_errors=True)
         raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
 
 

@@ -32,7 +32,10 @@ pub fn no_real_time() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the process have as many descriptors as it may: each connection takes two.
+/// As many descriptors as a Linux lets a process have that may raise its own limit, unless it was told otherwise (`fs.nr_open`).
+const MOST_DESCRIPTORS: libc::rlim_t = 1 << 20;
+
+/// Lets the process have as many descriptors as it may, or may let itself have: each connection takes two.
 ///
 /// # Errors
 /// Never on Linux.
@@ -40,10 +43,11 @@ pub fn raise_descriptors() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // Safety: the call writes the limits, which outlive it.
     call(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
-    limit.rlim_cur = limit.rlim_max;
-    // Safety: the limits outlive the call.
-    call(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
-    Ok(())
+    let most = limit.rlim_max.max(MOST_DESCRIPTORS);
+    let raised = [most, limit.rlim_max].map(|most| libc::rlimit { rlim_cur: most, rlim_max: most });
+    // Safety: the limits outlive the calls.
+    let mut set = raised.iter().map(|limit| call(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) }).map(drop));
+    set.find(Result::is_ok).unwrap_or_else(|| Err(io::Error::last_os_error()))
 }
 
 /// Lets the kernel end the calling thread's waits this many nanoseconds late, instead of 50 us.
