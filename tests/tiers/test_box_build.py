@@ -2,12 +2,16 @@
 
 import json
 import os
+import shutil
 import tarfile
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from ecnlab.cli.root import root
 from ecnlab.errors import TierError, UnknownName
 from ecnlab.tiers.box import build, kernels, recipe, source
 
@@ -42,6 +46,8 @@ def box(home: Path, name: str, built_s: float = 1.0, kernel: str = "6.1") -> Pat
     folder.mkdir(parents=True)
     about = {"kernel": kernel, "built_s": built_s, "version": "1", "sha256": ""}
     (folder / kernels.ABOUT).write_text(json.dumps(about))
+    (folder / kernels.PROGRAM).write_text("a kernel")
+    (folder / kernels.PROGRAM).chmod(0o755)
     return folder
 
 
@@ -53,6 +59,37 @@ def test_the_newest_kernel_of_a_name_is_chosen_and_what_is_half_done_is_none(hom
     assert [one.name for one in kernels.built()] == ["6.1.2-bb", "6.1.1-aa"]
     assert kernels.chosen().name == "6.1.1-aa"
     assert kernels.chosen("6.1.2-bb").name == "6.1.2-bb"
+
+
+def _with_digest(folder: Path) -> None:
+    about = json.loads((folder / kernels.ABOUT).read_text())
+    digest = sha256((folder / kernels.PROGRAM).read_bytes()).hexdigest()
+    (folder / kernels.ABOUT).write_text(json.dumps(about | {"program": digest}))
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.write_text("half a"), lambda file: file.unlink(), lambda file: file.chmod(0o644)])
+def test_a_kernel_that_is_not_what_was_built_is_refused_with_what_would_do(home: Path, damage: Callable[[Path], object]) -> None:
+    folder = box(home, "6.1.1-aa")
+    _with_digest(folder)
+    assert kernels.chosen().is_whole
+    damage(folder / kernels.PROGRAM)
+    with pytest.raises(TierError, match=r"linux is not the kernel that was built: `ecnlab box build --kernel 6\.1` builds it again"):
+        kernels.chosen()
+    assert "(damaged)" in CliRunner().invoke(root, ["box", "list"]).output
+
+
+def test_a_kernel_that_is_built_again_takes_the_place_of_one_that_is_damaged(home: Path, tmp_path: Path) -> None:
+    (tmp_path / ".config").write_text("")
+    (tmp_path / "COPYING").write_text("")
+    shutil.copy(shutil.which("true") or "", tmp_path / "linux")
+    about = {"kernel": "6.1", "built_s": 1.0, "version": "1", "sha256": ""}
+    for number, damage in enumerate((None, kernels.ABOUT, kernels.PROGRAM)):
+        if damage:
+            (home / "6.1.1-aa" / damage).write_text("{")
+        home.mkdir(parents=True, exist_ok=True)
+        made = build._moved(tmp_path, home / f".finished-{number}", home / "6.1.1-aa", dict(about))
+        assert kernels.chosen() == made
+    assert [folder.name for folder in home.glob("[!.]*")] == ["6.1.1-aa"]
 
 
 def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:

@@ -69,6 +69,18 @@ def test_a_box_that_goes_on_is_let_be(home: Path, tmp_path: Path) -> None:
     assert machine.silence(2.0) == 80
 
 
+def test_who_ends_a_box_from_outside_is_not_taken_for_a_fault_of_ours(home: Path, tmp_path: Path) -> None:
+    box = program(tmp_path, "kill -KILL $$")
+    with pytest.raises(TierError, match=r"ended from outside, by SIGKILL: .*memory"), machine.Machine(box).run({}, 1):
+        pass
+    box.program.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    with pytest.raises(machine.Crashed, match="has ended by SIGSEGV"), machine.Machine(box).run({}, 1):
+        pass
+    box.program.write_bytes(b"")
+    with pytest.raises(TierError, match=r"linux cannot be started: .* `ecnlab doctor`"), machine.Machine(box).run({}, 1):
+        pass
+
+
 def test_a_console_gives_lines_whole_and_tells_of_silence() -> None:
     origin, to = os.pipe()
 

@@ -58,7 +58,10 @@ def list_(as_json: bool) -> None:
         output.say("no kernel is built yet: `ecnlab box build` builds one")
     else:
         columns = ("name", "kernel", "source", "folder")
-        rows = [(box.name, str(box.about["kernel"]), str(box.about["version"]), str(box.folder)) for box in boxes]
+        rows = [
+            (box.name, str(box.about["kernel"]), f"{box.about['version']}{'' if box.is_whole else ' (damaged)'}", str(box.folder))
+            for box in boxes
+        ]
         output.say_tables([Table("", columns, rows, columns)])
 
 

@@ -101,7 +101,7 @@ def facts() -> dict[str, Any]:
         "system": platform.system(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "free_mb": _free_mb(),
-        "boxes": [box.name for box in kernels.built()],
+        "boxes": [box.name for box in kernels.built() if box.is_whole],
         "missing": build.missing(),
         "fetches": shutil.which("apt-get") is not None,
     }

@@ -12,6 +12,7 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from time import time
 
@@ -79,7 +80,7 @@ def _built(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watc
     rule = recipe.digest(kernel.name)
     place = kernels.home() / f"{release}-{_short(taken.sha256 + taken.version + rule)}"
     for box in kernels.built():
-        if box.folder == place:
+        if box.folder == place and box.is_whole:
             return box
     recipe.change(taken.tree, kernel.name)
     _configure(taken.tree, kernel.name)
@@ -148,8 +149,11 @@ def _moved(tree: Path, finished: Path, place: Path, about: dict[str, object]) ->
     (finished / kernels.PROGRAM).chmod(0o755)
     shutil.copy(tree / ".config", finished / "config")
     shutil.copy(tree / "COPYING", finished / "COPYING")
+    about["program"] = sha256((finished / kernels.PROGRAM).read_bytes()).hexdigest()
     (finished / kernels.ABOUT).write_text(json.dumps(about, indent=2) + "\n")
     atomic.flush([finished / name for name in (kernels.PROGRAM, kernels.ABOUT)])
+    if not any(box.folder == place and box.is_whole for box in kernels.built()):
+        atomic.remove(place)  # what is there, if anything, is damaged
     try:
         finished.rename(place)
     except OSError:
@@ -163,6 +167,4 @@ def _compiler() -> str:
 
 
 def _short(text: str) -> str:
-    from hashlib import sha256
-
     return sha256(text.encode()).hexdigest()[:10]

@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,8 @@ class Box:
     folder : Path
         Where it is.
     about : Mapping
-        What was built: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler".
+        What was built: "kernel", "release", "version" and "sha256" of the source, "recipe", "compiler", and "program", the SHA-256 of the
+        kernel itself (which boxes that were built earlier do not say).
     """
 
     folder: Path
@@ -96,6 +99,16 @@ class Box:
     def program(self) -> Path:
         """The kernel, which is a program."""
         return self.folder / PROGRAM
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the kernel is there and is what was built."""
+        try:
+            stat = self.program.stat()
+            told = self.about.get("program")
+            return os.access(self.program, os.X_OK) and told in (None, _digest(self.program, stat.st_mtime_ns, stat.st_size))
+        except OSError:
+            return False
 
     @property
     def reproducible(self) -> bool:
@@ -116,6 +129,12 @@ def home() -> Path:
     own = os.environ.get("ECNLAB_CACHE")
     cache = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "ecnlab"
     return cache / "box"
+
+
+@cache
+def _digest(program: Path, _changed_ns: int, _size: int) -> str:
+    """The SHA-256 of a kernel, which is read again when it has changed."""
+    return sha256(program.read_bytes()).hexdigest()
 
 
 def built() -> list[Box]:
@@ -140,7 +159,12 @@ def chosen(name: str | None = None) -> Box:
     if not fitting:
         option = "" if wanted == DEFAULT else f" --kernel {kernel(wanted).name}"
         raise TierError(f"the box has no kernel {wanted} yet: build it, once and in about four minutes, with `ecnlab box build{option}`")
-    return fitting[-1]
+    box = fitting[-1]
+    if not box.is_whole:
+        raise TierError(
+            f"{box.program} is not the kernel that was built: `ecnlab box build --kernel {box.about['kernel']}` builds it again"
+        )
+    return box
 
 
 def removed(name: str) -> Box:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from ecnlab.errors import TierError
 from ecnlab.tiers.box import console, room
@@ -37,6 +38,9 @@ _LINES = 40
 
 # How often limits and whoever watches are looked at while the box says nothing.
 _LOOK_EVERY_S = 1.0
+
+# Signals by which others end a process: users, the system where memory runs short, and limits that were set for it.
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGXCPU, signal.SIGXFSZ}
 
 # A box tells its progress a hundred times in a run. One that tells none for so long, and so much for each second of the scenario, hangs.
 _SILENCE_S, _SILENCE_FOR_EACH_S = 60.0, 10.0
@@ -125,24 +129,8 @@ class Machine:
         return shared if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 * room else otherwise
 
     def _boot(self, folder: Path, seed: int, core: int | None, watch: Watch | None) -> tuple[float, str]:
-        """Start the kernel and stay until it has ended; gives its processor time and what it said last. Raises Stopped, Crashed."""
-        with (
-            (folder / _CONSOLE).open("wb") as out,
-            subprocess.Popen(
-                self.command(folder, seed),
-                cwd=folder,
-                env={
-                    "ECNLAB_BOX_JOB": str(folder),
-                    "HOME": str(folder),
-                    "PATH": os.defpath,
-                    "TMPDIR": str(self._memory_folder(folder)),
-                    "LC_ALL": "C",
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=out,
-            ) as process,
-        ):
+        """Start the kernel and stay until it has ended; its processor time and what it said last. Raises Stopped, Crashed, TierError."""
+        with (folder / _CONSOLE).open("wb") as out, self._started(folder, seed, out) as process:
             assert process.stdout is not None
             try:
                 if core is not None:
@@ -153,9 +141,29 @@ class Machine:
             except BaseException:
                 process.kill()
                 raise
+        if -process.returncode in _FROM_OUTSIDE:
+            raise TierError(
+                f"the box was ended from outside, by {signal.Signals(-process.returncode).name}: by somebody, for want of memory, "
+                "or by a limit that your shell has set (`ulimit -a`); the same command goes on from there"
+            )
         if process.returncode:
-            raise Crashed(f"the kernel in the box has ended with code {process.returncode}; it said last:\n{told}")
+            by = f"by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else f"with code {process.returncode}"
+            raise Crashed(f"the kernel in the box has ended {by}; it said last:\n{told}")
         return usage.ru_utime + usage.ru_stime, told
+
+    def _started(self, folder: Path, seed: int, out: IO[bytes]) -> subprocess.Popen[bytes]:
+        environment = {
+            "ECNLAB_BOX_JOB": str(folder),
+            "HOME": str(folder),
+            "PATH": os.defpath,
+            "TMPDIR": str(self._memory_folder(folder)),
+            "LC_ALL": "C",
+        }
+        command = self.command(folder, seed)
+        try:
+            return subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out)
+        except OSError as error:
+            raise TierError(f"{command[0]} cannot be started: {error.strerror}; `ecnlab doctor` says what would do") from None
 
     def _listen(self, descriptor: int, kernels: Path, watch: Watch | None) -> str:
         """Hear what the program says until it ends, and give the last of it and of what the kernel has said to its file.
