@@ -397,6 +397,13 @@ def test_what_a_kernel_cannot_do_is_refused_by_its_place_before_anything_starts(
 
 
 @needs_box
+@pytest.mark.parametrize("queue", ['{ kernel = "sfq", divisor = 7 }', '{ kernel = "fq_codel", flows = 0 }'])
+def test_what_the_kernel_itself_refuses_of_a_queue_is_told_by_its_place(queue: str) -> None:
+    with pytest.raises(lab.ScenarioError, match=r"link\.bottleneck\.queue: the kernel's queue \"\w+\": Invalid argument"):
+        lab.run(scenario(queue=queue), seed=1, on="boxed")
+
+
+@needs_box
 def test_who_watches_is_told_and_may_stop_it() -> None:
     told: list[float] = []
     assert KERNEL is not None

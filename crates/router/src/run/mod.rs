@@ -196,13 +196,19 @@ fn make(settings: &[HostSettings], family: Family) -> io::Result<Vec<Host>> {
 }
 
 /// Queues of the kernel at links that ask for one, where packets have this many bytes at most.
-fn kernel_queues(network: &Network, largest: u32) -> io::Result<KernelQueues> {
+fn kernel_queues(network: &Network, largest: u32) -> Result<KernelQueues, Refused> {
     let mut queues = KernelQueues::default();
     for (number, link) in (0..).zip(&network.links) {
         if let Buffer::Queue(queue) = &link.buffer
             && let Some(of_kernel) = queue.of.kernel()
         {
-            queues.add(number, of_kernel, link.rate, largest)?;
+            queues.add(number, of_kernel, link.rate, largest).map_err(|why| match why.kind() {
+                io::ErrorKind::InvalidInput => {
+                    let message = format!("{why}: its parameters are not what the kernel takes, or are too large or too small for it");
+                    Refused::Asked(vec![Problem { place: format!("link.{}.queue", link.name.shown()), line: None, message }])
+                }
+                _ => Refused::System(why),
+            })?;
         }
     }
     Ok(queues)
