@@ -197,6 +197,22 @@ fn ect_on_one_acknowledgement_of_several_breaks_its_rule() {
 }
 
 #[test]
+fn ect_on_the_last_acknowledgement_is_known_of_a_host_that_waits_for_stray_packets() {
+    let closed = |ecn_before: Ecn| {
+        let mut talk = Talk::ecn();
+        talk.server(1, 1, NONE, Ecn::NotEct);
+        talk.client(1, 10, Flags::FIN, Ecn::Ect0);
+        talk.server(1, 12, NONE, Ecn::NotEct);
+        talk.client(12, 0, NONE, ecn_before);
+        talk.server(1, 12, Flags::FIN, Ecn::NotEct);
+        talk.client(12, 0, NONE, Ecn::Ect0);
+        found(talk)
+    };
+    assert_eq!((vec![], vec![Rule::EctOnAck]), closed(Ecn::NotEct));
+    assert_eq!((vec![Rule::EctOnAck], vec![]), closed(Ecn::Ect0));
+}
+
+#[test]
 fn a_retransmission_has_neither_ect_nor_cwr() {
     for (flags, ecn, rule) in [(NONE, Ecn::Ect0, Rule::EctOnRetransmission), (CWR, Ecn::NotEct, Rule::CwrOnRetransmission)] {
         let mut talk = Talk::ecn();

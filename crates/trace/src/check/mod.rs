@@ -86,9 +86,11 @@ struct Checked {
 struct Side {
     /// Its data, and what came back for it.
     dialogue: Dialogue,
-    /// Pure acknowledgements that it sent with ECT, and without.
+    /// Pure acknowledgements that it sent with ECT, and without; of the first those after both ends' FIN.
     capable_acks: u64,
     bare_acks: u64,
+    last_acks: u64,
+    has_finished: bool,
     /// The right edge of the window that it last announced, of the other end's data; where the window is zero.
     closed_at: Option<u64>,
     has_used_ect1: bool,
@@ -193,7 +195,8 @@ impl Checked {
             Rule::EctOnSynAck => is_always_capable || [CLASSIC, ACCURATE].contains(&self.connection.ecn()),
             // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
             Rule::EctOnSyn if self.connection.ecn() == ACCURATE => true,
-            Rule::EctOnSyn | Rule::EctOnAck | Rule::EctOnProbe => is_always_capable,
+            Rule::EctOnAck => is_always_capable || end.last_acks == end.capable_acks,
+            Rule::EctOnSyn | Rule::EctOnProbe => is_always_capable,
             Rule::EctOnRetransmission => is_always_capable || self.connection.is_like_ns2(),
             Rule::HalfOffer | Rule::CwrOnRetransmission => self.connection.is_like_ns2(),
             // It is the other end's data that this end echoes.
@@ -257,6 +260,7 @@ impl Checked {
         if packet.has(Flags::SYN) && !self.connection.is_ns2 {
             return;
         }
+        self.sides[judged.side].has_finished |= packet.has(Flags::FIN);
         let flags = Flags(packet.tcp.flags.0 & (Flags::ECE | Flags::CWR).0);
         if self.connection.ecn() == REFUSED && flags != Flags::default() {
             self.tell(Rule::FlagsWithoutAgreement, judged, &format!("it has {flags}, and ECN was not agreed to"), book);
@@ -307,6 +311,7 @@ impl Checked {
     /// A packet without data.
     fn judge_ack(&mut self, judged: Judged, book: &mut Book) {
         let packet = &judged.event.packet;
+        let is_over = self.sides.iter().all(|side| side.has_finished);
         let is_pure = packet.kind == Kind::Ack && ![Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&flag| packet.has(flag));
         if !is_pure {
             return;
@@ -316,6 +321,7 @@ impl Checked {
             end.bare_acks += 1;
         } else {
             end.capable_acks += 1;
+            end.last_acks += u64::from(is_over);
             self.tell(Rule::EctOnAck, judged, &carries(packet.ecn), book);
         }
         if packet.has(Flags::CWR) {

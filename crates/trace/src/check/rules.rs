@@ -120,7 +120,8 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "ect-on-ack",
         section: "6.1.4",
         asks: "a pure acknowledgement must be Not-ECT",
-        departs: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+        departs: "the host sets ECT on every one, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP), or on \
+                  acknowledgements behind both FINs alone, as Linux does from TIME-WAIT: they have the codepoint of what it sent last",
     },
     About {
         name: "ect-on-retransmission",
