@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
 import pytest
 
 import ecnlab as lab
@@ -37,6 +38,16 @@ def test_every_decision_is_made_again(queue: str) -> None:
     assert found.agrees
     assert [(one.seed, one.queue) for one in found.queues] == [(1, "bottleneck"), (2, "bottleneck")]
     assert found.queues[0].arrivals > 100
+
+
+def test_any_reader_of_parquet_reads_what_was_recorded(tmp_path: Path) -> None:
+    """Stored tables have the columns `key` and `seed` in front, which no table may have itself."""
+    lab.run(small('{ discipline = "fq", limit = 60 }'), [1], out=tmp_path)
+    stored = pl.read_parquet(tmp_path / "batch-*" / "arrivals.parquet")
+    assert stored.drop("key").equals(lab.open_result(tmp_path).series.arrivals)
+    assert stored.filter(pl.col("act") == "arrival")["value"].n_unique() > 1
+    names = {column["name"] for table in json.loads(lab._core.columns()) for column in table["columns"]}  # type: ignore[attr-defined]
+    assert not names & {"key", "seed"}
 
 
 def test_an_aqm_of_one_s_own_is_replayed_too() -> None:

@@ -99,7 +99,7 @@ pub static ARRIVALS: TableSpec<ArrivalRow> = TableSpec {
             row.line.field as u32
         }),
         count(
-            "key",
+            "value",
             "its own",
             "Of a packet its flow, as the queue tells flows; of a wait the time until which, in ps; of a rate how many bit/s",
             |row| row.line.key,

@@ -279,7 +279,7 @@ impl<'t> Lines<'t> {
         let Some(Column::Name { index: queue, names }) = table.find("queue") else { return Err(Unplayable::Column("queue")) };
         Ok(Lines {
             time: counts("time_ps")?,
-            key: counts("key")?,
+            key: counts("value")?,
             packet: indices("number")?,
             size: indices("size_bytes")?,
             rtt_us: indices("rtt_us")?,
