@@ -132,6 +132,12 @@ def test_a_server_that_ends_at_once_is_told_with_what_it_said() -> None:
     assert "no port" in told.stderr
 
 
+def test_a_server_that_does_not_listen_is_told_and_the_command_starts() -> None:
+    told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--server", "sleep 60", "--", "echo", "started")
+    assert (told.returncode, told.stdout) == (0, "started\n")
+    assert "warning: the server 'sleep 60' does not listen after 5 s" in told.stderr
+
+
 @pytest.mark.parametrize("where", ["ECNLAB_OUTSIDE", "ECNLAB_OUTSIDE6"])
 def test_a_round_trip_takes_both_delays(where: str) -> None:
     if where.endswith("6") and not Path("/proc/sys/net/ipv6").exists():
@@ -363,6 +369,7 @@ def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_sam
         (["--rate", "1Mbps", "--group", "x"], "names a group of flows in FILE"),
         (["--rate", "1Mbps", "--server", ""], "is empty"),
         (["--rate", "1Mbps", "--pcap", "x.pcap"], "must end in .pcapng"),
+        (["--rate", "1Mbps", "--pcap", "/no/such/x.pcapng"], "cannot write '/no/such/x.pcapng': No such file or directory"),
         (["--rate", "fast"], "rate"),
         (["--rate", "1Mbps", "--cc", "no-such"], "the kernel has no congestion control 'no-such'"),
     ],

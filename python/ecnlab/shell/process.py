@@ -128,6 +128,11 @@ def _serve(server: Sequence[str], environment: Mapping[str, str]) -> None:
                 "\n".join([f"the server {' '.join(server)!r} ended with exit code {started.returncode} before it listened", said])
             )
         time.sleep(0.01)
+    if _listening() <= before:
+        sys.stderr.write(
+            f"warning: the server {' '.join(server)!r} does not listen after {_LISTENS_WITHIN_S:g} s; the command starts all the same\n"
+        )
+        sys.stderr.flush()
     os.close(output)
 
 

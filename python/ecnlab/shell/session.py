@@ -254,7 +254,7 @@ def _start(shell: _core.Shell, spec: Spec) -> None:
     try:
         shell.start(spec.seed, spec.capture)
     except OSError as error:
-        raise UsageError(f"cannot write {str(spec.capture)!r}: {error.strerror}") from None
+        raise UsageError(f"cannot write {str(spec.capture)!r}: {error}") from None
 
 
 def _heard(told: int) -> str:
