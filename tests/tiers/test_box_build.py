@@ -3,10 +3,13 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 from click.testing import CliRunner
@@ -168,6 +171,47 @@ def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
         room.mkdir()
         with pytest.raises(TierError, match=says):
             source.given(tmp_path / name, room)
+
+
+MAKES = """
+import os, sys
+from pathlib import Path
+from ecnlab.tiers.box import build
+build._make(Path.cwd(), ["linux"], 1, None)
+print("made", flush=True)
+"""
+
+
+def test_what_compiles_ends_with_who_has_started_it_and_its_failure_is_told(tmp_path: Path) -> None:
+    def make(text: str) -> subprocess.Popen[str]:
+        (tmp_path / "make").write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "make").chmod(0o755)
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        command = [sys.executable, "-c", MAKES]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    assert make("echo '  CC one.o'").communicate()[0] == "made\n"
+    assert "said:\nno such file: error\n" in make("echo 'no such file: error'; exit 2").communicate()[1]
+    # One that has children, as make has, and writes who it is.
+    with make("sleep 600 & echo $$ $! > running.partial; mv running.partial running; wait") as ended:
+        until(lambda: (tmp_path / "running").exists())
+        ended.kill()
+    until(lambda: not any(map(runs, (tmp_path / "running").read_text().split())))
+
+
+def runs(process: str) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = monotonic() + 20
+    while not holds():
+        assert monotonic() < end
+        sleep(0.02)
 
 
 def test_what_building_needs_and_is_not_there_is_named_with_its_package(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,16 @@ _FILES = 1030
 
 _LAST_LINES = 25
 
+# Runs a command whose whole group of processes ends when standard input does, which is when we end, however that is.
+_TIED = """
+exec 3<&0
+"$@" 3<&- < /dev/null & work=$!
+(read -r _ <&3; kill -KILL 0) > /dev/null 2>&1 & watch=$!
+wait $work; code=$?
+kill $watch
+exit $code
+"""
+
 # Is told how many files of how many are compiled.
 Watch = Callable[[float, int], None]
 
@@ -115,10 +125,10 @@ def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> Non
     same = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ecnlab", "KBUILD_BUILD_HOST": "box", "LC_ALL": "C"}
     command = ["make", "ARCH=um", f"-j{jobs}", *targets]
     with subprocess.Popen(
-        command,
+        ["/bin/sh", "-c", _TIED, "sh", *command],
         cwd=tree,
         env=os.environ | same,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
