@@ -86,9 +86,23 @@ impl Link {
     /// Occupies the transmitter with a packet, now or when it is free; returns when its transmission begins and ends.
     #[inline]
     pub fn depart(&mut self, size: u32, now: Time) -> (Time, Time) {
-        if size != self.size || !self.whole {
-            return self.depart_exactly(size, now);
-        }
+        if self.repeats(size) { self.repeat(now) } else { self.depart_exactly(size, now) }
+    }
+
+    /// The same of a pipe with room for a packet of the same size as the last, where nothing is cut off; else nothing is done.
+    #[inline(always)]
+    pub fn depart_again(&mut self, size: u32, now: Time) -> Option<(Time, Time)> {
+        (self.room > 0 && self.repeats(size)).then(|| self.repeat(now))
+    }
+
+    /// Whether a packet is like the last, and takes a whole number of picoseconds.
+    #[inline(always)]
+    fn repeats(&self, size: u32) -> bool {
+        size == self.size && self.whole
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, now: Time) -> (Time, Time) {
         let begins = self.free_at.max(now);
         self.free_at = begins + self.transmission;
         (begins, self.free_at)
