@@ -83,7 +83,12 @@ impl Bits {
 
     #[inline]
     pub fn role(self) -> Role {
-        [Role::Plain, Role::Syn, Role::Fin, Role::Pure][usize::from(self.0 >> Bits::ROLE & 3)]
+        match self.0 >> Bits::ROLE & 3 {
+            0 => Role::Plain,
+            1 => Role::Syn,
+            2 => Role::Fin,
+            _ => Role::Pure,
+        }
     }
 
     /// The application has written no more for now.

@@ -44,12 +44,12 @@ impl<P: Probe> Simulation<P> {
         self.packets.release(id);
         let is_sample = self.flows[twin as usize].sender.tcp().is_some_and(|sender| ack.next > sender.una());
         self.hear(twin, &ack, is_sample);
-        let turn = self.let_act(twin, |sender, now, out| sender.acknowledge_on_data(&ack, now, out));
+        let before = self.let_act(twin, |sender, now, out| sender.acknowledge_on_data(&ack, now, out));
         self.take(&packet, |simulation, arrival| {
             if let Some(ack) = &mut arrival.held {
                 simulation.send_ack(packet.flow, ack);
             }
-            if let Some(mut ack) = simulation.send_turn_with_ack(twin, turn, arrival.ack.take()) {
+            if let Some(mut ack) = simulation.send_turn_with_ack(twin, before, arrival.ack.take()) {
                 simulation.send_ack(packet.flow, &mut ack);
             }
         });
@@ -206,45 +206,46 @@ impl<P: Probe> Simulation<P> {
     /// Lets a sender act, sends what it made and sets its timer.
     #[inline(always)]
     pub(super) fn with_sender(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) {
-        let turn = self.let_act(at, act);
+        let before = self.let_act(at, act);
         if self.flows[at as usize].twin == NONE {
-            self.send_turn(at, turn, Self::send);
+            self.send_turn(at, before, Self::send);
         } else {
-            self.send_turn_with_ack(at, turn, None);
+            self.send_turn_with_ack(at, before, None);
         }
     }
 
-    /// Lets a sender act; what it made is still to be sent.
+    /// Lets a sender act, which leaves what it made in the outbox; returns when it was to be woken before.
     #[inline(always)]
-    fn let_act(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) -> Turn {
-        let mut segments = std::mem::take(&mut self.outbox);
-        let flow = &mut self.flows[at as usize];
+    fn let_act(&mut self, at: u32, act: impl FnOnce(&mut Endpoint, Time, &mut Outbox<'_, P>)) -> Option<Time> {
+        debug_assert!(self.outbox.is_empty(), "what another sender made is not sent yet");
+        let Simulation { now, flows, outbox, probe, .. } = self;
+        let flow = &mut flows[at as usize];
         let before = flow.sender.deadline();
-        act(&mut flow.sender, self.now, &mut Outbox { segments: &mut segments, probe: &mut self.probe, now: self.now, flow: at });
-        Turn { segments, before }
+        act(&mut flow.sender, *now, &mut Outbox { segments: outbox, probe, now: *now, flow: at });
+        before
     }
 
-    /// Sends what a sender made and sets its timer. `ack` is an acknowledgement of its twin that may ride; returns it if nothing took it along.
+    /// Sends what a sender made and sets its timer, unless that is as it was `before`. `ack` is an acknowledgement of its twin that may ride;
+    /// returns it if nothing took it along.
     #[inline(never)]
-    fn send_turn_with_ack(&mut self, at: u32, turn: Turn, mut ack: Option<Ack>) -> Option<Ack> {
-        self.send_turn(at, turn, |simulation, segment, origin, rtt_us| simulation.send_ridden(segment, origin, rtt_us, &mut ack));
+    fn send_turn_with_ack(&mut self, at: u32, before: Option<Time>, mut ack: Option<Ack>) -> Option<Ack> {
+        self.send_turn(at, before, |simulation, segment, origin, rtt_us| simulation.send_ridden(segment, origin, rtt_us, &mut ack));
         ack
     }
 
-    /// Sends what a sender made and sets its timer.
+    /// The same where no acknowledgement rides.
     #[inline(always)]
-    fn send_turn(&mut self, at: u32, turn: Turn, mut send: impl FnMut(&mut Self, &Segment, Origin, u32)) {
-        let Turn { mut segments, before } = turn;
+    fn send_turn(&mut self, at: u32, before: Option<Time>, mut send: impl FnMut(&mut Self, &Segment, Origin, u32)) {
         let flow = &self.flows[at as usize];
         let (after, rtt) = (flow.sender.deadline(), flow.sender.reported_rtt());
         let (timer, origin) = (flow.timer, flow.origin(at, flow.forward, flow.bits));
         let rtt_us = rtt.map_or(0, |rtt| rtt.picos() / 1_000_000).min(u64::from(u32::MAX)) as u32;
-        for segment in &segments {
-            self.probe.sent(self.now, at, segment);
-            send(self, segment, origin, rtt_us);
+        for place in 0..self.outbox.len() {
+            let segment = self.outbox[place];
+            self.probe.sent(self.now, at, &segment);
+            send(self, &segment, origin, rtt_us);
         }
-        segments.clear();
-        self.outbox = segments;
+        self.outbox.clear();
         match after {
             Some(due) if after != before => self.deadlines.set(timer, self.now, due),
             None if before.is_some() => self.deadlines.clear(timer),
@@ -299,12 +300,6 @@ impl<P: Probe> Simulation<P> {
             self.probe.made(self.now, id, packet, &Made { endpoint: &flow.sender, ack, twin });
         }
     }
-}
-
-/// What a sender made when it acted, and when it was to be woken before.
-struct Turn {
-    segments: Vec<Segment>,
-    before: Option<Time>,
 }
 
 /// Collects what a sender makes.

@@ -131,7 +131,9 @@ impl<P: Probe> Simulation<P> {
     /// happens at that time has then happened.
     pub fn advance(&mut self, until: Time, events: u64) -> bool {
         let until = until.min(self.options.duration);
-        for _ in 0..events {
+        let mut left = events;
+        while left > 0 {
+            left -= 1;
             let Some((due, component)) = self.deadlines.pop_until(until) else {
                 self.now = self.now.max(until);
                 return true;
