@@ -49,15 +49,12 @@ impl MarkEcho {
     }
 
     /// The bits for acknowledging this segment and perhaps one that was held back before it.
+    #[inline(always)]
     pub fn bits(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         match self.style {
             EchoStyle::Classic | EchoStyle::Accurate => self.classic(segment, held),
-            EchoStyle::Dctcp => {
-                self.on = segment.ecn == Ecn::Ce;
-                EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
-            }
-            EchoStyle::Mecn if self.agreed == Some(false) => EchoBits::default(),
-            EchoStyle::Mecn => mecn(segment, held),
+            EchoStyle::Dctcp => self.dctcp(segment),
+            EchoStyle::Mecn => self.mecn(segment, held),
         }
     }
 
@@ -66,12 +63,14 @@ impl MarkEcho {
         EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) }
     }
 
+    #[inline(always)]
     fn classic(&mut self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
         let either = |has: fn(&Segment) -> bool| has(segment) || held.is_some_and(has);
         // In the order in which they came: what was marked before CWR is answered by it.
-        for segment in held.into_iter().chain([segment]) {
-            self.on = segment.ecn == Ecn::Ce || self.on && !segment.cwr;
+        if let Some(held) = held {
+            self.hear(held);
         }
+        self.hear(segment);
         let ece = match self.agreed {
             Some(agreed) => agreed && self.on,
             None => {
@@ -81,6 +80,23 @@ impl MarkEcho {
             }
         };
         EchoBits { cwr: false, ece }
+    }
+
+    #[inline(never)]
+    fn dctcp(&mut self, segment: &Segment) -> EchoBits {
+        self.on = segment.ecn == Ecn::Ce;
+        EchoBits { cwr: false, ece: self.on && self.agreed != Some(false) || self.negotiates(segment) }
+    }
+
+    #[inline(never)]
+    fn mecn(&self, segment: &Segment, held: Option<&Segment>) -> EchoBits {
+        if self.agreed == Some(false) { EchoBits::default() } else { mecn(segment, held) }
+    }
+
+    /// Classic: a mark turns the echo on, and CWR without one turns it off.
+    #[inline(always)]
+    fn hear(&mut self, segment: &Segment) {
+        self.on = segment.ecn == Ecn::Ce || self.on && !segment.cwr;
     }
 
     /// ns-2's first packet offers ECN by ECE without ECT.

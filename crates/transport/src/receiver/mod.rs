@@ -127,8 +127,13 @@ impl Receiver {
         let changes = self.echo.changes(segment);
         let before_change = if changes { self.held.take().map(|held| Box::new(self.before_change(&held))) } else { None };
         let (before, fills_gap) = (self.next, !self.beyond.is_empty());
-        let twice = self.reports_twice && self.has(segment.seq);
-        self.store(segment.seq);
+        let is_next = segment.seq == before && !fills_gap;
+        let twice = !is_next && self.reports_twice && self.has(segment.seq);
+        if is_next {
+            self.next += 1;
+        } else {
+            self.store(segment.seq);
+        }
         let delivered = self.next - before;
         if let Some(delay) = &mut self.delay {
             let delay = delay.at_arrival(now);
@@ -140,14 +145,15 @@ impl Receiver {
             }
         }
         let held = if self.delay.is_some() { self.held.take() } else { None };
-        let ack = match held {
-            None => self.acknowledge(segment, None, sent, twice),
-            held => self.acknowledge_both(segment, held.as_ref(), sent, twice),
-        };
-        if let Some(replies) = &mut self.replies {
-            replies.sent(ack.role, now);
+        // It is made where it goes: it is large, and each segment has one.
+        let mut arrival = Arrival { delivered, held: before_change, ack: Some(self.answer(segment, held.as_ref(), sent)) };
+        if let Some(ack) = &mut arrival.ack {
+            self.complete(segment.seq, twice, ack);
+            if let Some(replies) = &mut self.replies {
+                replies.sent(ack.role, now);
+            }
         }
-        Arrival { delivered, held: before_change, ack: Some(ack) }
+        arrival
     }
 
     #[inline(never)]
@@ -187,7 +193,7 @@ impl Receiver {
             return Some(Ack { role, ece, echo: now, echo_retransmission: true, ..Ack::plain(self.next, self.ack_size) });
         }
         let held = self.held.take()?;
-        Some(self.acknowledge_both(&held.segment, None, held.sent, false))
+        Some(self.answer_held(&held))
     }
 
     /// The acknowledgement as of now, which rides on data of the other direction; nothing waits any more.
@@ -196,7 +202,7 @@ impl Receiver {
             return host.ride(now);
         }
         let ack = match self.held.take() {
-            Some(held) => self.acknowledge_both(&held.segment, None, held.sent, false),
+            Some(held) => self.answer_held(&held),
             None => self.as_of_now(),
         };
         Ack { role: Role::Plain, ..ack }
@@ -243,29 +249,37 @@ impl Receiver {
         Arrival { delivered, held: None, ack: Some(ack) }
     }
 
+    /// The acknowledgement of a segment, and perhaps of one that was held back before it, without SACK blocks.
     #[inline(always)]
-    fn acknowledge(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
+    fn answer(&mut self, segment: &Segment, held: Option<&Held>, sent: Time) -> Ack {
         let EchoBits { cwr, ece } = self.echo.bits(segment, held.map(|held| &held.segment));
-        let mut ack = Ack {
+        Ack {
             role: self.replies.as_ref().map_or(Role::Plain, |replies| replies.role(self.next)),
             ece,
             cwr,
             echo: held.filter(|_| self.echo_earlier).map_or(sent, |held| held.sent),
             echo_retransmission: segment.retransmission,
             ..Ack::plain(self.next, self.ack_size)
-        };
+        }
+    }
+
+    /// What else goes on the acknowledgement of a segment, and what is remembered of it.
+    #[inline(always)]
+    fn complete(&mut self, seq: u64, twice: bool, ack: &mut Ack) {
         if self.may_ride {
             self.echoed = (ack.echo, ack.echo_retransmission);
         }
         if self.reports_blocks && (twice || !self.beyond.is_empty()) {
-            self.report_blocks(segment.seq, twice, &mut ack);
+            self.report_blocks(seq, twice, ack);
         }
-        ack
     }
 
+    /// The acknowledgement of a segment that has waited.
     #[inline(never)]
-    fn acknowledge_both(&mut self, segment: &Segment, held: Option<&Held>, sent: Time, twice: bool) -> Ack {
-        self.acknowledge(segment, held, sent, twice)
+    fn answer_held(&mut self, held: &Held) -> Ack {
+        let mut ack = self.answer(&held.segment, None, held.sent);
+        self.complete(held.segment.seq, false, &mut ack);
+        ack
     }
 
     #[cold]
@@ -314,6 +328,8 @@ impl Receiver {
         self.host.as_mut().and_then(|host| host.read_again(now))
     }
 
+    /// Takes in a segment that has come before or lies beyond the next one, or that others have waited for.
+    #[inline(never)]
     fn store(&mut self, seq: u64) {
         if seq < self.next {
             return;
