@@ -124,7 +124,22 @@ impl HostClock {
     }
 
     fn on_wheel(&self, now: Time, delay: Span) -> Time {
-        let ahead = self.ticks_of(delay);
+        let rounded_up = delay.picos().saturating_add(self.tick.picos() - 1);
+        match (self.quotient.divide(rounded_up), self.quotient.divide(now.picos() + self.phase.picos())) {
+            (Some(ahead), Some(ticks)) => self.step_of_wheel(ticks, ahead),
+            _ => self.on_wheel_of_many(now, delay),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_wheel_of_many(&self, now: Time, delay: Span) -> Time {
+        self.step_of_wheel(self.ticks(now), self.ticks_of(delay))
+    }
+
+    /// When a timer goes off that is set at a tick for so many ticks ahead.
+    #[inline(always)]
+    fn step_of_wheel(&self, ticks: u64, ahead: u64) -> Time {
         let from_wheel = ahead.saturating_sub(u64::from(self.serves));
         let mut shift = 0;
         let mut reach = FIRST_LEVEL;
@@ -132,7 +147,7 @@ impl HostClock {
             shift += LEVEL_SHIFT;
             reach <<= LEVEL_SHIFT;
         }
-        self.at((((self.ticks(now) + ahead) >> shift) + 1) << shift)
+        self.at((((ticks + ahead) >> shift) + 1) << shift)
     }
 
     /// When the clock has counted so many ticks.

@@ -28,15 +28,15 @@ pub(super) struct Linux {
 impl Linux {
     /// Takes a sample with all before `una` acknowledged and all before `high` sent; returns the timeout before it is rounded.
     pub(super) fn sample(&mut self, m: u64, una: u64, high: u64, rto_min: Span) -> Span {
-        let least = rto_min.picos() / Span::from_micros(1).picos();
+        let least = || rto_min.picos() / Span::from_micros(1).picos();
         if self.srtt == 0 {
-            self.begin(m, high, least);
+            self.begin(m, high, least());
         } else {
             self.smooth(m);
             self.most = self.most.max(self.mdev);
             self.var = self.var.max(self.most);
             if una > self.ends {
-                self.end_round_trip(high, least);
+                self.end_round_trip(high, least());
             }
         }
         Span::from_micros((self.srtt >> 3) + self.var)

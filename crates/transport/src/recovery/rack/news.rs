@@ -223,33 +223,38 @@ impl Rack {
         is_new
     }
 
+    /// Takes a segment off the board that is acknowledged; returns whether there was one.
+    // Mostly there is one alone: a call for each costs less than what a loop keeps at hand for many.
+    #[inline(never)]
+    fn take_first(&mut self, tcb: &Tcb, news: &mut News, micros: u64) -> bool {
+        let Some(record) = self.board.pop() else { return false };
+        let end = self.board.base();
+        news.acked += 1;
+        if record.resent || record.ever_resent {
+            news.resent_acked = true;
+        } else if !record.sacked {
+            news.acked_sent = Some((news.acked_sent.map_or(record.sent, |(first, _)| first), record.sent));
+            news.low = news.low.min(end - 1);
+            news.original |= end <= self.ends;
+        }
+        if record.sacked {
+            return true;
+        }
+        news.arrived(end, &record);
+        if self.rules.sack {
+            self.delivered += 1;
+            let spurious = record.ever_resent && self.rules.timestamps && tcb.millis(self.echoed) < tcb.millis_of(record.sent);
+            if !spurious {
+                self.reordering.arrived(end, &record, micros, tcb.min_rtt_micros());
+            }
+        }
+        true
+    }
+
     /// Takes all before `ack.next` off the board, with the round-trip times that this shows.
     pub(super) fn take_acknowledged(&mut self, tcb: &mut Tcb, ack: &Ack, news: &mut News, now: Time, out: &mut impl Output) {
         let micros = tcb.micros(now);
-        let min_rtt = tcb.min_rtt_micros();
-        while self.board.base() < ack.next {
-            let end = self.board.base() + 1;
-            let Some(record) = self.board.pop() else { break };
-            news.acked += 1;
-            if record.resent || record.ever_resent {
-                news.resent_acked = true;
-            } else if !record.sacked {
-                news.acked_sent = Some((news.acked_sent.map_or(record.sent, |(first, _)| first), record.sent));
-                news.low = news.low.min(end - 1);
-                news.original |= end <= self.ends;
-            }
-            if record.sacked {
-                continue;
-            }
-            news.arrived(end, &record);
-            if self.rules.sack {
-                self.delivered += 1;
-                let spurious = self.rules.timestamps && record.ever_resent && tcb.millis(self.echoed) < tcb.millis_of(record.sent);
-                if !spurious {
-                    self.reordering.arrived(end, &record, micros, min_rtt);
-                }
-            }
-        }
+        while self.board.base() < ack.next && self.take_first(tcb, news, micros) {}
         if news.acked > 0 {
             self.board.trim();
         }

@@ -59,7 +59,7 @@ impl Reordering {
     /// A segment has arrived (steps 1 and 2). One that was sent again may have arrived by its first transmission.
     pub fn arrived(&mut self, end: u64, record: &Record, now: u64, min_rtt: u64) {
         let rtt = now - record.sent;
-        if rtt < min_rtt && record.ever_resent {
+        if record.ever_resent && rtt < min_rtt {
             return;
         }
         self.advanced = true;
