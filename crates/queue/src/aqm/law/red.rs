@@ -170,10 +170,14 @@ impl Average {
             Unit::Packets => f64::from(arrival.backlog.packets),
             Unit::Bytes => arrival.backlog.bytes as f64 / f64::from(self.mean_packet),
         };
-        let sent = idle.map_or(0, |since| self.could_have_sent(since, arrival.now));
+        let Some(since) = idle else {
+            self.average = self.average * (1.0 - self.w_q) + self.w_q * length;
+            return None;
+        };
+        let sent = self.could_have_sent(since, arrival.now);
         self.average *= math::powi(1.0 - self.w_q, sent + 1);
         self.average += self.w_q * length;
-        idle.map(|since| since + self.packet_time * sent)
+        Some(since + self.packet_time * sent)
     }
 
     /// A packet that was dropped at an idle link leaves it idle: the spell goes on from where it was counted.
