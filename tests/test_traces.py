@@ -128,6 +128,7 @@ def test_a_check_tells_violations_from_known_departures(name: str, violations: d
 def test_a_finding_says_where_it_is_and_which_section_is_broken() -> None:
     (finding,) = traces.check(TRACES / "ce-on-syn.pcapng.gz").findings
     assert (finding.rule, finding.section, finding.is_departure) == ("mark-on-not-ect", "5", False)
+    assert finding.record == 2  # as Wireshark counts: blocks that describe interfaces are no packets
     assert finding.source == "10.0.0.1:40000"
     assert finding.found == "it had Not-ECT before and has CE now"
 

@@ -254,7 +254,7 @@ fn judge(input: &mut Input) -> Result<Json, String> {
         if let Some(names) = input.new_interfaces() {
             check.interfaces(names.len());
         }
-        check.take(&next, input.reader.records(), Time::ZERO + next.time.since(origin));
+        check.take(&next, input.reader.packets(), Time::ZERO + next.time.since(origin));
         event = input.next();
     }
     let verdict = check.finish();

@@ -79,6 +79,14 @@ impl<'a> Reader<'a> {
         self.record
     }
 
+    /// How many lines or packets have been read: the number of the last, as Wireshark counts, which leaves out blocks that hold none.
+    pub fn packets(&self) -> u64 {
+        match &self.content {
+            Content::Pcapng(pcapng) => pcapng.packets,
+            _ => self.record,
+        }
+    }
+
     /// How many records were no IP packets: other protocols, annotations, descriptions.
     pub fn passed_over(&self) -> u64 {
         self.passed_over

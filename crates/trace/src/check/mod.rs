@@ -26,7 +26,7 @@ const MOST: usize = 10_000;
 /// Something that is not as RFC 3168 asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The number of the record in the file, from 1.
+    /// The number of the line or packet in the file, from 1.
     pub record: u64,
     pub time: Time,
     pub source: End,
@@ -124,7 +124,7 @@ impl Check {
         self.interfaces = count;
     }
 
-    /// Takes an event in, the file's record of that number, at a time that is told from where the file's times are counted.
+    /// Takes an event in, the file's line or packet of that number, at a time that is told from where the file's times are counted.
     pub fn take(&mut self, event: &Event, record: u64, time: Time) {
         self.events += 1;
         self.now = self.now.max(time);

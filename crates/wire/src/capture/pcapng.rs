@@ -59,11 +59,13 @@ pub struct Pcapng {
     resolutions: Vec<Resolution>,
     /// The section's first.
     first: usize,
+    /// Blocks so far that hold a packet.
+    pub packets: u64,
 }
 
 impl Pcapng {
     pub fn open() -> Pcapng {
-        Pcapng { order: Order::Little, interfaces: Vec::new(), resolutions: Vec::new(), first: 0 }
+        Pcapng { order: Order::Little, interfaces: Vec::new(), resolutions: Vec::new(), first: 0, packets: 0 }
     }
 
     pub fn next(&mut self, source: &mut Source, clock: &mut Clock) -> Result<Next, Stop> {
@@ -79,6 +81,7 @@ impl Pcapng {
         if length < shortest(kind) || length % 4 != 0 {
             return Err(Stop::End(Why::Damaged(format!("a block of kind {kind} cannot be {length} bytes long"))));
         }
+        self.packets += u64::from([block::ENHANCED_PACKET, block::OBSOLETE_PACKET, block::SIMPLE_PACKET].contains(&kind));
         let read = match kind {
             block::INTERFACE => self.interface(source, length)?,
             block::ENHANCED_PACKET | block::OBSOLETE_PACKET => self.packet(kind, source, length, clock)?,
