@@ -318,7 +318,8 @@ def test_a_capture_is_one_that_the_trace_command_reads(tmp_path: Path) -> None:
 
 
 @needs_box
-def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", ["newreno", "sack"])
+def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tmp_path: Path, variant: str) -> None:
     buffer = 'receive_window = "fixed", receive_buffer = "1 MB", receive_buffer_max = "1 MB", max_window = 1000'
     asked = lab.scenario(
         tomllib.loads(f"""
@@ -349,7 +350,7 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
             name = "alone"
             from = "c"
             to = "d"
-            tcp = {{ profile = "linux", variant = "newreno", {buffer} }}
+            tcp = {{ profile = "linux", variant = "{variant}", initial_window = 2, {buffer} }}
             app = {{ kind = "file", bytes = "400 KB" }}
         """)
     )

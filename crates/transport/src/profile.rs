@@ -31,7 +31,11 @@ pub struct Variant {
 const ONLY_WHERE_OFF: &[&str] = &["window_validation"];
 
 /// What a variant sets instead where the profile recovers by time, in the states of a kernel: such a host has these states with SACK and without.
-const OF_KERNELS: &[(&str, &[(&str, &str)])] = &[("newreno", &[("congestion", "reno"), ("sack_blocks", "0"), ("dsack", "false")])];
+const OF_KERNELS: &[(&str, &[(&str, &str)])] = &[
+    ("newreno", &[("congestion", "reno"), ("sack_blocks", "0"), ("dsack", "false")]),
+    // As hosts did before RACK came with its probes.
+    ("sack", &[("congestion", "reno"), ("loss_detection", "count"), ("tlp", "false"), ("frto", "false"), ("compressed_sacks", "false")]),
+];
 
 pub const VARIANTS: &[Variant] = &[
     Variant { name: "tahoe", title: "Tahoe", source: "Jacobson 1988", members: &[("congestion", "reno"), ("recovery", "tahoe")] },
@@ -344,6 +348,16 @@ mod tests {
             let mut values = find(profile).unwrap().values();
             newreno.apply(&mut values);
             assert_eq!(expected, ["recovery", "sack_blocks"].map(|name| values.value(name).to_string()), "{profile}");
+        }
+    }
+
+    #[test]
+    fn with_sack_and_nothing_newer_a_kernel_counts_in_its_states() {
+        let sack = find_variant("sack").unwrap();
+        for (profile, expected) in [("linux", ["rack", "count", "false"]), ("rfc", ["sack", "time", "true"])] {
+            let mut values = find(profile).unwrap().values();
+            sack.apply(&mut values);
+            assert_eq!(expected, ["recovery", "loss_detection", "tlp"].map(|name| values.value(name).to_string()), "{profile}");
         }
     }
 

@@ -33,6 +33,8 @@ pub use self::written::{Clock, Recorded};
 /// clock goes on, and the router's turns take so long. What comes later is a timer's.
 const AT_ONCE: Span = Span::from_micros(5);
 const TOGETHER: Span = Span::from_micros(20);
+/// As [`TcpInfo::state`] tells it.
+const SYN_SENT: u8 = 2;
 
 /// Connections as they are recorded.
 #[derive(Debug, Default)]
@@ -180,6 +182,10 @@ impl Cases {
     /// its timer has sent something.
     pub fn shown(&mut self, seat: Seat, port: u16, info: TcpInfo, by_timer: bool, now: Time) {
         let Some(&at) = self.places.get(&(seat, port)) else { return };
+        if info.state == SYN_SENT {
+            // It tells a first window that the route's has not yet taken the place of.
+            return;
+        }
         let packet = self.given.filter(|&(given, _)| given == at && !by_timer).map(|(_, number)| number);
         if by_timer || packet.is_some() {
             self.connections[at].states.push(State { time: now, packet, info });

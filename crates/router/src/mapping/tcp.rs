@@ -1,7 +1,7 @@
 //! How a kernel gets each parameter of TCP, or why it cannot. The page docs/hosts.md shows the table.
 
 use ecnlab_transport::Settings;
-use ecnlab_transport::settings::{CongestionName, EchoStyle, IdleRestart, ReceiveWindow, RecoveryName, ResponseName};
+use ecnlab_transport::settings::{CongestionName, EchoStyle, IdleRestart, LossDetection, ReceiveWindow, RecoveryName, ResponseName};
 use ecnlab_units::Span;
 use ecnlab_wire::{LENGTH_V4, LENGTH_V6};
 
@@ -105,6 +105,7 @@ pub const ROWS: &[Row] = &[
     only("mark_reduction", BY_CODE),
     only("undo", BY_CODE),
     row("frto", Means::Sysctl("tcp_frto")),
+    row("loss_detection", Means::Sysctl("tcp_recovery")),
     row("tlp", Means::Sysctl("tcp_early_retrans")),
     row("pacing", Means::Socket("SO_MAX_PACING_RATE")),
     only("partial_ack_timer", NEW_RENO),
@@ -211,8 +212,10 @@ fn no_such_recovery(settings: &Settings) -> Option<&'static str> {
     match settings.recovery {
         RecoveryName::Rack | RecoveryName::Sack | RecoveryName::NewReno => None,
         RecoveryName::Tahoe | RecoveryName::Reno => Some("a kernel without SACK recovers as NewReno does: give variant = \"newreno\""),
-        RecoveryName::Sack1 => Some("is ns-2's: give recovery = \"sack\", which is tcp_recovery = 0, or \"rack\""),
-        RecoveryName::Fack => Some("left Linux with 4.15: give recovery = \"sack\" or \"rack\""),
+        RecoveryName::Sack1 => Some("is ns-2's: give recovery = \"rack\", with loss_detection = \"count\" for tcp_recovery = 0"),
+        RecoveryName::Fack => {
+            Some("left Linux with 4.15: give recovery = \"rack\", with loss_detection = \"count\" for what came before it")
+        }
         RecoveryName::Vegas => {
             Some("is ns-2's: give congestion = \"vegas\" with recovery = \"rack\", \"sack\" or \"newreno\" in place of the variant")
         }
@@ -354,7 +357,7 @@ fn sysctls(settings: &Settings, family: Family) -> Vec<(&'static str, String)> {
         ("tcp_ecn_fallback", flag(settings.ecn_fallback)),
         ("tcp_sack", flag(settings.offers_sack())),
         ("tcp_dsack", flag(settings.offers_sack() && settings.dsack)),
-        ("tcp_recovery", flag(is_rack)),
+        ("tcp_recovery", flag(is_rack && settings.loss_detection == LossDetection::Time)),
         ("tcp_early_retrans", if is_rack && settings.tlp { "3" } else { "0" }.to_owned()),
         ("tcp_frto", if is_rack && settings.frto { "2" } else { "0" }.to_owned()),
         ("tcp_reordering", settings.duplicate_threshold.to_string()),

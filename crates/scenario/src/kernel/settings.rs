@@ -51,7 +51,7 @@ const fn switch(name: &'static str, side: u8, parameter: &'static str, values: &
 const SWITCHES: &[Switch] = &[
     switch("net.ipv4.tcp_dsack", B, "dsack", &[("0", "false"), ("1", "true")]),
     switch("net.ipv4.tcp_comp_sack_nr", B, "compressed_sacks", &[("0", "false"), ("44", "true")]),
-    switch("net.ipv4.tcp_recovery", A, "recovery", &[("1", "rack")]),
+    switch("net.ipv4.tcp_recovery", A, "loss_detection", &[("0", "count"), ("1", "time")]),
     switch("net.ipv4.tcp_early_retrans", A, "tlp", &[("0", "false"), ("3", "true"), ("4", "true")]),
     switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
     switch("net.ipv4.tcp_slow_start_after_idle", A, "idle_restart", &[("0", "off"), ("1", "halve")]),

@@ -26,6 +26,11 @@ words! {
 }
 
 words! {
+    /// What tells a loss, where recovery is rack.
+    pub enum LossDetection { Time = "time", Count = "count" }
+}
+
+words! {
     /// The response to marks.
     pub enum ResponseName { None = "none", Halve = "halve", Abe = "abe", Dctcp = "dctcp", Mecn = "mecn" }
 }

@@ -7,8 +7,8 @@ use ecnlab_units::{Span, parameters};
 
 use super::{
     AckDelayRule, Codepoint, CongestionName, CutFrom, EchoStyle, EstimatorName, GrowthBy, Halving, Handshake, HystartName, IdleRestart,
-    LostSyn, MarkReduction, PartialAckTimer, PrrBound, ReceiveWindow, RecoveryName, ResponseName, RtoOrder, RttReport, TimerRestart,
-    WindowValidation,
+    LossDetection, LostSyn, MarkReduction, PartialAckTimer, PrrBound, ReceiveWindow, RecoveryName, ResponseName, RtoOrder, RttReport,
+    TimerRestart, WindowValidation,
 };
 
 const MAX_PACKETS: u64 = 1_000_000_000;
@@ -180,6 +180,10 @@ parameters! {
         #[source("RFC 5682")]
         #[when(recovery = "rack")]
         pub frto: bool = "false";
+        /// What tells a loss: time, as RACK does, or the count of segments above it that were sacked, as hosts did before.
+        #[source("RFC 8985, section 6; RFC 6675, section 4; Linux sysctl tcp_recovery")]
+        #[when(recovery = "rack")]
+        pub loss_detection: LossDetection = "time";
         /// Tail loss probe, where recovery is rack.
         #[source("RFC 8985, section 7")]
         #[when(recovery = "rack")]

@@ -213,6 +213,28 @@ impl Board {
         true
     }
 
+    /// What has fewer than all but `below` of the sacked segments under it is lost, if it was not.
+    pub fn lose_above(&mut self, below: u64) {
+        let (mut count, mut at) = (0, self.base);
+        while let Some(&Record { sacked, lost, .. }) = self.get(at) {
+            count += u64::from(sacked);
+            if count > below {
+                break;
+            }
+            if !lost {
+                self.lose(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// The first segment is lost, if it was not.
+    pub fn lose_first(&mut self, una: u64) {
+        if self.first().is_some_and(|record| !record.lost) {
+            self.lose(una);
+        }
+    }
+
     /// Nothing is lost after all.
     pub fn unmark_lost(&mut self) {
         self.records.iter_mut().for_each(|record| record.lost = false);

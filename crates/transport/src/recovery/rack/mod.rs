@@ -24,10 +24,13 @@
 //! acknowledgement in, `states` says what it means, `undo` takes a cut back, `reorder` tells losses by time, `timers` sets the one timer, of
 //! which there are three kinds, and `sending` sends. The states are those of Linux tcp_fastretrans_alert, which has been the model of the whole.
 //!
-//! Without SACK blocks (`sack_blocks = 0`) duplicates are counted in their place, as NewReno does (RFC 6582).
+//! Without SACK blocks (`sack_blocks = 0`) duplicates are counted in their place, as NewReno does (RFC 6582). With `loss_detection = "count"` time
+//! says nothing: a segment is lost below as many sacked ones as may overtake it (RFC 6675, section 4), and one that was sent again is lost only
+//! with the timer; `count` does that.
 
 mod board;
 mod bundles;
+mod count;
 mod news;
 mod reorder;
 mod sending;
@@ -45,7 +48,7 @@ use self::undo::Undo;
 use super::Recovery;
 use super::prr::Prr;
 use crate::segment::Ack;
-use crate::settings::Settings;
+use crate::settings::{LossDetection, Settings};
 use crate::tcb::{Output, Tcb};
 
 /// What every acknowledgement reads stands first, so that it shares cache lines.
@@ -84,6 +87,8 @@ pub struct Rack {
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     sack: bool,
+    /// Losses are told by counting what is sacked, not by time.
+    counts: bool,
     prr: bool,
     undo: bool,
     frto: bool,
@@ -140,6 +145,7 @@ impl Rack {
             twice: 0,
             rules: Rules {
                 sack: settings.sack_blocks > 0,
+                counts: settings.sack_blocks > 0 && settings.loss_detection == LossDetection::Count,
                 prr: settings.prr,
                 undo: settings.undo,
                 frto: settings.frto,

@@ -65,9 +65,13 @@ impl Rack {
 
     #[inline(never)]
     fn go_on_recovering(&mut self, tcb: &mut Tcb, news: &mut News, duplicates: u64, now: Time, out: &mut impl Output) -> Resend {
+        let mut asks = self.asks_to_count(tcb, news, duplicates);
         if news.advanced {
             if self.undo_in_part(tcb, news.una_before, now, out) {
                 return Resend::Nothing;
+            }
+            if self.state == State::Recovery {
+                asks = self.is_far_above(tcb);
             }
         } else if !self.rules.sack {
             self.count_duplicate(duplicates);
@@ -77,12 +81,20 @@ impl Rack {
         }
         self.identify(tcb, news, now);
         if self.state != State::Recovery {
-            if self.board.lost == 0 {
+            if !self.has_losses() {
                 return Resend::Nothing;
             }
             self.enter_recovery(news.echo, tcb, now, out);
         }
+        if asks {
+            self.mark_by_count(tcb, false);
+        }
         Resend::Lost
+    }
+
+    /// Whether a loss is known, or enough is counted for one.
+    fn has_losses(&self) -> bool {
+        self.board.lost > 0 || self.counts_enough()
     }
 
     #[inline(never)]
@@ -143,11 +155,15 @@ impl Rack {
             self.undo_by_reports(tcb, now, out);
         }
         self.identify(tcb, news, now);
-        if self.board.lost == 0 {
+        if !self.has_losses() {
             self.try_to_open(tcb, news, now, out);
             return Resend::Nothing;
         }
+        let asks = self.asks_to_count(tcb, news, duplicates);
         self.enter_recovery(news.echo, tcb, now, out);
+        if asks {
+            self.mark_by_count(tcb, true);
+        }
         Resend::Lost
     }
 
@@ -158,6 +174,9 @@ impl Rack {
         }
         if !self.rules.sack {
             return self.find_first_lost(tcb, news.advanced);
+        }
+        if self.rules.counts {
+            return;
         }
         let resent = self.board.resent;
         if self.find_late(tcb, now) {
@@ -170,9 +189,8 @@ impl Rack {
     #[inline(never)]
     fn find_first_lost(&mut self, tcb: &Tcb, advanced: bool) {
         let by_duplicates = self.state < State::Recovery && self.board.sacked >= self.reordering.degree;
-        let lost = self.board.first().is_some_and(|record| record.lost);
-        if !lost && (by_duplicates || self.state == State::Recovery && advanced) {
-            self.board.lose(tcb.una());
+        if by_duplicates || self.state == State::Recovery && advanced {
+            self.board.lose_first(tcb.una());
         }
     }
 

@@ -212,7 +212,7 @@ impl Rack {
         self.frto = self.rules.frto && (first || self.timeouts > 0);
     }
 
-    /// All is lost that was not sent within the last round trip.
+    /// All is lost that was not sent within the last round trip, where that counts.
     fn lose_all(&mut self, tcb: &Tcb, now: Time) {
         if !self.rules.sack {
             self.forget_duplicates();
@@ -221,7 +221,7 @@ impl Rack {
         }
         let (una, micros) = (tcb.una(), tcb.micros(now));
         for seq in una..self.board.end() {
-            let recent = self.board.get(seq).is_some_and(|record| self.reordering.is_recent(record, micros));
+            let recent = !self.rules.counts && self.board.get(seq).is_some_and(|record| self.reordering.is_recent(record, micros));
             if seq == una || !recent {
                 self.board.lose(seq);
             }
