@@ -27,7 +27,7 @@ $(READY): requirements.lock | tools
 
 # A rebuilt engine may answer differently, so the demo's report goes.
 $(BUILT): $(READY) pyproject.toml $(SOURCES) | tools
-	@echo "Compiling the engine, which takes a minute or two the first time ..."
+	@echo "Compiling the engine, which takes some minutes the first time ..."
 	@$(MAKE) --no-print-directory $(GUEST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet >/dev/null 2>$(VENV)/maturin.log || { cat $(VENV)/maturin.log >&2; exit 1; }
 	@rm -rf demo && touch $@

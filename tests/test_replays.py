@@ -50,6 +50,17 @@ def test_any_reader_of_parquet_reads_what_was_recorded(tmp_path: Path) -> None:
     assert not names & {"key", "seed"}
 
 
+def test_a_seed_that_is_damaged_is_told(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        lab.run(small('{ aqm = "pi2", limit = 60 }'), [seed], out=tmp_path)
+    journals = sorted(tmp_path.glob("batch-*/batch.json"))
+    assert len(journals) == 2
+    journals[0].write_text(journals[0].read_text()[:40])
+    found = lab.replay(tmp_path)
+    assert len(found.queues) == 1
+    assert any("damaged" in warning.message for warning in found.warnings), found.warnings
+
+
 def test_an_aqm_of_one_s_own_is_replayed_too() -> None:
     scenario = small('{ aqm = "Threshold", limit = 60, most = 8 }', aqms=[THRESHOLD])
     result = lab.run(scenario, [1])

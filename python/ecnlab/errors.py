@@ -148,7 +148,8 @@ class RunsFailed(EcnlabError):
         self.results = list(results)
         told = [failure.told() for failure in self.failures[:_LISTED]]
         more = [f"and {len(self.failures) - _LISTED} more"] if len(self.failures) > _LISTED else []
-        super().__init__("\n".join([f"{len(self.failures)} runs failed:", *told, *more]))
+        runs = "1 run" if len(self.failures) == 1 else f"{len(self.failures)} runs"
+        super().__init__("\n".join([f"{runs} failed:", *told, *more]))
 
 
 class ClusterError(EcnlabError):

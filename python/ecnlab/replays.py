@@ -72,7 +72,8 @@ class Replay:
     queues : tuple of Replayed
         Each queue of each seed.
     warnings : tuple of Problem
-        Why decisions may be others although the scenario is the same, and which queues were passed over: a kernel's, whose law is not here.
+        Why decisions may be others although the scenario is the same; what of the result is damaged, so that its seeds are not there; which queues
+        were passed over: a kernel's, whose law is not here.
     """
 
     queues: tuple[Replayed, ...]
@@ -130,7 +131,7 @@ def replay(
     queues = {(seed, name): one for seed in wanted for name, one in _of_seed(found, scenario, seed, queue)}
     passed_over = dict.fromkeys(name for (_, name), one in queues.items() if one is None)
     of_kernel = [Problem(f"link.{name}.queue", None, "is a kernel's, whose law is not here: it is not replayed") for name in passed_over]
-    return Replay(tuple(one for one in queues.values() if one is not None), (*_doubts(found, scenario), *of_kernel))
+    return Replay(tuple(one for one in queues.values() if one is not None), (*_damaged(found), *_doubts(found, scenario), *of_kernel))
 
 
 def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str | None) -> list[tuple[str, Replayed | None]]:
@@ -149,6 +150,11 @@ def _of_seed(result: Result, scenario: scenarios.Scenario, seed: int, queue: str
 
 def _replayed(seed: int, name: str, counts: tuple[int, int, int, int], other: tuple[int, float, str | None, str | None] | None) -> Replayed:
     return Replayed(seed, name, *counts, None if other is None else Difference(*other))
+
+
+def _damaged(result: Result) -> Iterable[Problem]:
+    """What of the result cannot be read."""
+    return (warning for warning in result.warnings if vars(warning) not in result.header["warnings"])
 
 
 def _doubts(result: Result, scenario: scenarios.Scenario) -> Iterable[Problem]:

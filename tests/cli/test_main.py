@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -84,6 +85,16 @@ def test_a_full_disk_is_one_line_and_exit_code_2() -> None:
         with Path("/dev/full").open("w") as full:
             done = subprocess.run([*ECNLAB, *arguments], stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
         assert (done.returncode, done.stderr) == (2, "cannot write to standard output: No space left on device\n")
+
+
+def test_a_folder_that_is_gone_is_told_and_no_output_is_blamed(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd '{gone}' && rmdir '{gone}' && exec {shlex.join(ECNLAB)} shell --rate 1Gbps -- true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 2
+    assert "standard output" not in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_who_stops_reading_is_not_told_why() -> None:

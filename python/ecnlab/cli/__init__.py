@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -19,6 +20,15 @@ EXIT_CODES = {
     UNREAD: "who reads the output has stopped reading, as `head` does",
 }
 
+# What an output that takes no more says of itself.
+_OF_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+_REMEDIES = {
+    errno.ENOENT: "the folder that the command was started in may be gone: change to another one",
+    errno.EMFILE: "let the process have more files open (ulimit -n)",
+    errno.ENOMEM: "let the process have more memory (ulimit -v)",
+    errno.EAGAIN: "let the user have more processes (ulimit -u)",
+}
+
 
 def main() -> None:
     """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
@@ -31,8 +41,16 @@ def main() -> None:
     except BrokenPipeError:
         code = _failed("", UNREAD)
     except OSError as error:
-        code = _failed(f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}", REFUSED)
+        code = _failed(_refused_by_system(error), REFUSED)
     sys.exit(code)
+
+
+def _refused_by_system(error: OSError) -> str:
+    """What to say of an error of the system that nothing else has told of."""
+    if error.filename or error.errno in _OF_OUTPUT:
+        return f"cannot write to {error.filename or 'standard output'}: {error.strerror or error}"
+    told = f"the system refuses what the command needs: {error.strerror or error}"
+    return f"{told}: {_REMEDIES[error.errno]}" if error.errno in _REMEDIES else told
 
 
 def _open_streams() -> None:

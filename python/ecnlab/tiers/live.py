@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import platform
+import signal
 import struct
 import subprocess
 import sys
@@ -93,7 +94,8 @@ class Live:
             outcome = _talk(child, Job(scenario, seed), watch, tracing)
             if outcome is None:
                 code = child.wait()
-                raise TierError(f"the process of a run on {NAME} has ended with code {code} and said last: {_last(said)}")
+                by = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+                raise TierError(f"the process of a run on {NAME} has ended {by}, and said last: {_last(said)}")
         if isinstance(outcome, EcnlabError):
             raise outcome
         if isinstance(outcome, Failure):
