@@ -72,8 +72,8 @@ class Replay:
     queues : tuple of Replayed
         Each queue of each seed.
     warnings : tuple of Problem
-        Why decisions may be others although the scenario is the same; what of the result is damaged, so that its seeds are not there; which queues
-        were passed over: a kernel's, whose law is not here.
+        Why decisions may be others although the scenario is the same; what of the result is damaged, so that its seeds are not there;
+        which queues were passed over: a kernel's, whose law is not here.
     """
 
     queues: tuple[Replayed, ...]
