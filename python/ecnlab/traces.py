@@ -221,7 +221,7 @@ class Finding:
     Attributes
     ----------
     record : int
-        Number of its record in the file, from 1.
+        Number of its line in the file, or of its packet as Wireshark counts them, from 1.
     time_s : float
         When it was seen, as `Trace` counts time.
     source, destination : str

@@ -269,6 +269,13 @@ def test_hosts_that_agree_on_accurate_ecn_count_every_mark(variant: str) -> None
     assert 0.2 * marks["with"] < groups["with"] <= marks["with"]
 
 
+@needs_newer
+def test_losses_are_not_told_by_counting_where_the_kernel_does_not() -> None:
+    asked = scenario(more=counting('variant = "sack"'))
+    with pytest.raises(lab.ScenarioError, match=r"flows\.counting\.tcp\.loss_detection: kernel 7\.2 .* --kernel 6\.1 or --kernel 6\.12"):
+        lab.run(asked.on(lab.Boxed(kernel="7.2")), seed=1)
+
+
 @needs_box
 def test_hosts_that_count_marks_are_refused_where_there_are_none() -> None:
     asked = scenario(more=counting())

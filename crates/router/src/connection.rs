@@ -10,7 +10,7 @@
 //! acknowledgements that were delayed are not part of it then.
 //!
 //! Which acknowledgements echo a mark is read from ECE (RFC 3168), and where hosts have agreed on Accurate ECN from the count in its place, which
-//! is modulo 8: where eight marks come between two acknowledgements, none is seen (RFC 9768, section 3.2).
+//! is modulo 8: where a multiple of eight marks comes between two acknowledgements, none is seen (RFC 9768, section 3.2).
 //!
 //! State is bounded: of each direction of a connection at most [`MOST_CLOCKS`] clocks wait for their echo, none longer than a minute. Where
 //! more are on their way every second one is forgotten, so that those that are measured stay spread over all; a list that took no more
@@ -27,10 +27,10 @@ pub const MOST_CLOCKS: usize = 64;
 const LONGEST: Span = Span::from_secs(60);
 /// Ports of a side that has sent nothing.
 const UNKNOWN: (u16, u16) = (0, 0);
-/// AE, CWR and ECE of a SYN that asks for Accurate ECN, those of the answers that agree, and the count of a host that has seen no mark
+/// AE, CWR and ECE of a SYN that asks for Accurate ECN, those of the answers that do not agree, and the count of a host that has seen no mark
 /// (RFC 9768, sections 3.1.1 and 3.2.1).
 const ASKS: u8 = 0b111;
-const AGREES: [u8; 4] = [0b010, 0b011, 0b100, 0b110];
+const REFUSES: [u8; 3] = [0b000, 0b001, 0b111];
 const COUNTS_FROM: u8 = 0b101;
 /// Half of the longest time over which the smallest is taken.
 const WINDOW: Span = Span::from_secs(10);
@@ -74,6 +74,8 @@ struct Sent {
     /// may say nothing of it, and hosts hold to what came first.
     asked: u8,
     answered: Option<u8>,
+    /// The number behind its SYN. Who acknowledges no more may still tell how the handshake has come, which is no count.
+    opened: Option<u32>,
     /// What the other side has told last, where it counts marks: the number up to which it acknowledges, and its count.
     told: Option<(u32, u8)>,
     /// Without timestamps: the number behind the segment that is timed, and when it was sent.
@@ -155,7 +157,7 @@ impl Connection {
     /// how the SYN has arrived.
     fn counts_marks(&self) -> bool {
         let Sent { asked, answered, .. } = &self.sides[Side::Near as usize];
-        *asked == ASKS && answered.is_some_and(|answer| AGREES.contains(&answer))
+        *asked == ASKS && answered.is_some_and(|answer| !REFUSES.contains(&answer))
     }
 }
 
@@ -163,6 +165,7 @@ impl Sent {
     fn send(&mut self, tcp: &Tcp, payload: u32, now: Time) -> bool {
         if tcp.flags.syn() {
             self.asked |= tcp.flags.ace();
+            self.opened = Some(tcp.seq.wrapping_add(1));
         }
         let takes = payload + u32::from(tcp.flags.syn()) + u32::from(tcp.flags.fin());
         if takes == 0 {
@@ -213,13 +216,10 @@ impl Sent {
 }
 
 impl Sent {
-    /// Whether the other side has counted a mark more. Its first packet behind the handshake may still be the handshake's, which does not count.
+    /// Whether the other side has counted a mark more.
     fn hear_count(&mut self, tcp: &Tcp) -> bool {
-        let Some((acked, count)) = self.told else {
-            self.told = Some((tcp.ack, COUNTS_FROM));
-            return false;
-        };
-        let is_old = !tcp.flags.ack() || precedes(tcp.ack, acked);
+        let (acked, count) = self.told.unwrap_or((tcp.ack, COUNTS_FROM));
+        let is_old = !tcp.flags.ack() || precedes(tcp.ack, acked) || self.opened == Some(tcp.ack);
         if !is_old {
             self.told = Some((tcp.ack, tcp.flags.ace()));
         }
@@ -399,6 +399,11 @@ mod tests {
     }
 
     #[test]
+    fn the_first_acknowledgement_may_tell_of_a_mark() {
+        assert_eq!([true, false][..], first_echoes(7, 2, &[(1001, 6), (2001, 6)])[..]);
+    }
+
+    #[test]
     fn the_handshake_s_last_packet_tells_how_the_answer_came_and_counts_nothing() {
         let mut connections = Connections::default();
         connections.entered(SEAT, Side::Near, &near(0, SYN | ace(7), None), 0, ms(0));
@@ -408,8 +413,8 @@ mod tests {
             connections.entered(SEAT, Side::Far, &Tcp { seq: ack, ..far(ACK, None) }, 1000, ms(2));
             connections.left(SEAT, Side::Far, &Tcp { ack, ..near(1, ACK | ace(count), None) }, ms(3)).echoes
         };
-        let found = [(1, 2), (1, 5), (1001, 6), (2001, 6)].map(|(ack, count)| hears(&mut connections, ack, count));
-        assert_eq!([false, false, true, false], found);
+        let found = [(1, 2), (1, 5), (1, 2), (1001, 6), (2001, 6)].map(|(ack, count)| hears(&mut connections, ack, count));
+        assert_eq!([false, false, false, true, false], found);
     }
 
     #[test]

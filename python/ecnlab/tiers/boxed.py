@@ -85,7 +85,17 @@ class Boxed:
         mine = kernels.KERNELS.get(str(self._box.about["kernel"]))
         accurate_ecn = mine is not None and mine.accurate_ecn
         problems = list(map(Problem.of, _core.refusals(scenario._core, NAME, CONTROLS, self.ip, accurate_ecn)))
-        return [*problems, *self._without_queue(scenario)]
+        counts = mine is None or mine.counts_losses
+        return [*problems, *self._without_queue(scenario), *([] if counts else self._without_counting(scenario))]
+
+    def _without_counting(self, scenario: Scenario) -> Iterator[Problem]:
+        """Groups whose losses are to be told by counting, which this kernel's hosts do not."""
+        able = " or ".join(f"--kernel {one.name}" for one in kernels.KERNELS.values() if one.counts_losses)
+        message = f"kernel {self._box.about['kernel']} tells losses by time alone: run it with {able}"
+        for flow in scenario.resolved["flows"]:
+            tcp = flow.get("tcp", {})
+            if (tcp.get("recovery"), tcp.get("loss_detection")) == ("rack", "count"):
+                yield Problem(f"flows.{flow['name']}.tcp.loss_detection", None, message)
 
     def _without_queue(self, scenario: Scenario) -> Iterator[Problem]:
         """Queues that other kernels have and this one has not."""

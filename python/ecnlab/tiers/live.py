@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from ecnlab import _core
@@ -85,7 +86,7 @@ class Live:
     def refusals(self, scenario: Scenario) -> list[Problem]:
         """What this machine's kernel cannot do of it."""
         asks = any(flow.get("tcp", {}).get("ecn_echo") == "accurate" for flow in scenario.resolved["flows"])
-        accurate_ecn = asks and bool(doctor.probed()["settings"].get("accecn"))
+        accurate_ecn = asks and _takes_accurate_ecn()
         return list(map(Problem.of, _core.refusals(scenario._core, NAME, ip=self.ip, accurate_ecn=accurate_ecn)))
 
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
@@ -102,6 +103,12 @@ class Live:
             raise FailedElsewhere(outcome)
         record = outcome.record
         return Ran(record.fingerprint, record.events, record.packet_hops, record.cpu_s, outcome.tables, record.about)
+
+
+@cache
+def _takes_accurate_ecn() -> bool:
+    """Whether hosts of this machine's kernel can agree on it, which only a namespace tells."""
+    return bool(doctor.probed()["settings"].get("accecn"))
 
 
 def send(to: IO[bytes], value: Any) -> None:

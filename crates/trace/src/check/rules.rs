@@ -78,7 +78,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "ect-on-syn",
         section: "6.1.1",
         asks: "a host must not set ECT on a SYN",
-        departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP)",
+        departs: "the host sets ECT on all that it sends, as RFC 8311, section 4.3, lets experiments do (ECN++, and Linux with DCTCP), or Accurate ECN was agreed to",
     },
     About {
         name: "ect-on-syn-ack",

@@ -1,4 +1,4 @@
-//! The receiver's echo of marks, in three styles.
+//! The receiver's echo of marks, in three styles; hosts that count them (`accurate`) are a kernel's, and are here only without ECN.
 //!
 //! - classic: ECE from a marked segment on until one with CWR; a mark on that very segment starts it anew (RFC 3168, section 6.1.3)
 //! - dctcp: ECE says whether the segments that are acknowledged were marked; a change of state answers at once (RFC 8257, section 3.2)

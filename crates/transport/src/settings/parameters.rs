@@ -180,7 +180,7 @@ parameters! {
         #[source("RFC 5682")]
         #[when(recovery = "rack")]
         pub frto: bool = "false";
-        /// What tells a loss: time, as RACK does, or the count of segments above it that were sacked, as hosts did before.
+        /// What tells a loss where there are SACK blocks: time, as RACK does, or the count of segments above it that were sacked, as hosts did before.
         #[source("RFC 8985, section 6; RFC 6675, section 4; Linux sysctl tcp_recovery")]
         #[when(recovery = "rack")]
         pub loss_detection: LossDetection = "time";

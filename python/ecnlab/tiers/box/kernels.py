@@ -38,6 +38,8 @@ class Kernel:
         Its queueing disciplines that not every kernel has.
     accurate_ecn : bool
         Whether its hosts can agree on Accurate ECN (RFC 9768).
+    counts_losses : bool
+        Whether its hosts can tell losses by counting, in place of RACK.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Kernel:
     where: str = ""
     queues: tuple[str, ...] = ()
     accurate_ecn: bool = False
+    counts_losses: bool = True
 
 
 KERNELS = {
@@ -69,6 +72,7 @@ KERNELS = {
             where="Debian's trixie-backports and unstable",
             queues=("dualpi2",),
             accurate_ecn=True,
+            counts_losses=False,
         ),
     )
 }

@@ -213,12 +213,12 @@ impl Board {
         true
     }
 
-    /// What has fewer than all but `below` of the sacked segments under it is lost, if it was not.
-    pub fn lose_above(&mut self, below: u64) {
+    /// What has at most so many sacked segments below it is lost, if it was not.
+    pub fn lose_below_sacked(&mut self, most: u64) {
         let (mut count, mut at) = (0, self.base);
         while let Some(&Record { sacked, lost, .. }) = self.get(at) {
             count += u64::from(sacked);
-            if count > below {
+            if count > most {
                 break;
             }
             if !lost {

@@ -25,7 +25,7 @@ impl Rack {
     #[inline(never)]
     pub(super) fn mark_by_count(&mut self, tcb: &Tcb, enters: bool) {
         match self.board.sacked.checked_sub(self.reordering.degree) {
-            Some(below) => self.board.lose_above(below),
+            Some(most) => self.board.lose_below_sacked(most),
             None if enters => self.board.lose_first(tcb.una()),
             None => {}
         }

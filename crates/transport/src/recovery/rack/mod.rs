@@ -1,4 +1,4 @@
-//! Recovery by time: RACK-TLP (RFC 8985) in five states, with proportional rate reduction, undo and F-RTO.
+//! Recovery by time, or by counting: RACK-TLP (RFC 8985) in five states, with proportional rate reduction, undo and F-RTO.
 //!
 //! ```text
 //!             something is sacked               echo of a mark, where it reduces the window over a round trip

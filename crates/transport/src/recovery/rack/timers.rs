@@ -212,7 +212,7 @@ impl Rack {
         self.frto = self.rules.frto && (first || self.timeouts > 0);
     }
 
-    /// All is lost that was not sent within the last round trip, where that counts.
+    /// All is lost that was not sent within the last round trip, and where losses are told by counting, all.
     fn lose_all(&mut self, tcb: &Tcb, now: Time) {
         if !self.rules.sack {
             self.forget_duplicates();
