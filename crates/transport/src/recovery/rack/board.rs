@@ -350,6 +350,20 @@ mod tests {
     }
 
     #[test]
+    fn what_has_enough_sacked_above_it_is_lost_and_nothing_else() {
+        // RFC 6675, section 4: three of those that are sacked have to be above.
+        let mut board = board();
+        let mut lost_with = |sacked: u64| {
+            board.sack(sacked);
+            if let Some(most) = board.sacked.checked_sub(3) {
+                board.lose_below_sacked(most);
+            }
+            (5..15).filter(|&seq| board.get(seq).unwrap().lost).collect::<Vec<u64>>()
+        };
+        assert_eq!([vec![], vec![], vec![5], vec![5, 7], vec![5, 7]], [6, 8, 9, 10, 14].map(&mut lost_with));
+    }
+
+    #[test]
     fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
         let mut board = board();
         assert_eq!(10, in_flight(&board));
