@@ -126,7 +126,7 @@ impl Flow {
         let mut sink = Sink::new(&Transport::Tcp(settings.clone()), self.phases[1]);
         sink.leave_closing();
         let clock = HostClock::new(&settings, self.phases[0]);
-        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt)), sink, now);
+        self.replace(Endpoint::Tcp(Sender::answering(settings, demand, clock, opening.rtt, now)), sink, now);
     }
 
     /// The same where the ends are outside.

@@ -43,9 +43,9 @@ impl Sender {
 
     /// A sender in the other direction of a connection that is open: there is no handshake, ECN is used if that was agreed upon, and the
     /// round-trip time is known if the handshake has shown it.
-    pub fn answering(settings: Arc<Settings>, demand: &Demand, clock: HostClock, rtt: Option<Span>) -> Sender {
+    pub fn answering(settings: Arc<Settings>, demand: &Demand, clock: HostClock, rtt: Option<Span>, now: Time) -> Sender {
         let mut sender = Sender::new(settings, demand, clock);
-        sender.tcb.take_over(rtt);
+        sender.tcb.take_over(rtt, now);
         sender
     }
 

@@ -55,7 +55,7 @@ impl Tcb {
             self.initial_window = 1;
         } else {
             self.rtt.sample(ack, now);
-            self.take_handshake_sample(ack.echo, now);
+            self.take_handshake_sample(ack.echo, now, now);
         }
         self.open_window(out);
     }
@@ -80,18 +80,21 @@ impl Tcb {
     }
 
     /// The connection has been opened from the other side; its handshake took `rtt`, if that is known.
-    pub fn take_over(&mut self, rtt: Option<Span>) {
+    pub fn take_over(&mut self, rtt: Option<Span>, now: Time) {
         self.last_cut.open();
         if let Some(rtt) = rtt {
             let shown = Ack { echo: Time::ZERO, ..Ack::plain(0, 0) };
             self.rtt.sample(&shown, Time::ZERO + rtt);
-            self.take_handshake_sample(Time::ZERO, Time::ZERO + rtt);
+            self.take_handshake_sample(Time::ZERO, Time::ZERO + rtt, now);
         }
     }
 
-    fn take_handshake_sample(&mut self, sent: Time, now: Time) {
+    /// Takes the round-trip time of the handshake, measured from `sent` to `answered` and known `now`. The smallest round-trip time is that of all
+    /// samples (RFC 8985, section 6.2, step 1), or a retransmission that is faster than the first flight would not count as delivered.
+    fn take_handshake_sample(&mut self, sent: Time, answered: Time, now: Time) {
         if self.settings.handshake_sample {
-            self.estimator.sample(sent, now, self.point(), &self.settings);
+            self.take_smallest(answered.since(sent).picos() / Span::from_micros(1).picos(), false, now);
+            self.estimator.sample(sent, answered, self.point(), &self.settings);
         }
     }
 

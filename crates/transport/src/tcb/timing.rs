@@ -85,7 +85,7 @@ impl Tcb {
     }
 
     #[inline]
-    fn take_smallest(&mut self, latest: u64, delayed: bool, now: Time) {
+    pub(super) fn take_smallest(&mut self, latest: u64, delayed: bool, now: Time) {
         if delayed && latest > self.min_rtt_micros() {
             return;
         }

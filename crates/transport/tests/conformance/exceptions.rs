@@ -99,6 +99,8 @@ const BACK_OFF: &str = "exponential_back_off";
 const CUT: &str = "one cut, to the share that is kept";
 const AGAIN: &str = "each lost segment is sent once more and nothing else";
 const LATE_AGAIN: &str = "only the late segment is sent again";
+const FASTER: &str = "retransmission_faster_than_the_first_flight";
+const BEFORE_DELIVERED: &str = "what was sent before a delivered retransmission is lost";
 const OFFERS: &str = "the SYN offers ECN with both bits and is not capable itself";
 const ONCE: &str = "a loss and a mark of one window cut once";
 const NOT_CAPABLE: &str = "retransmissions are not capable";
@@ -146,6 +148,20 @@ pub const EXCEPTIONS: &[Exception] = &[
     except(SEVERAL, AGAIN, SOME, vegas, FINE_CLOCK),
     except("lost_retransmission", "the timer repairs it", ALL, rack, "a later segment's arrival shows the loss (RFC 8985, section 3.1)"),
     except("lost_retransmission", "the timer repairs it", ALL, vegas, FINE_CLOCK),
+    except(
+        FASTER,
+        BEFORE_DELIVERED,
+        ALL,
+        |s| !s.handshake_sample,
+        "Linux 2.0 and 2.2 measure no round trip of the handshake (Linux 2.0: the estimate starts when the connection is established)",
+    ),
+    except(
+        FASTER,
+        BEFORE_DELIVERED,
+        ALL,
+        |s| s.loss_detection == LossDetection::Count,
+        "losses are detected by DupThresh (RFC 6675, IsLost)",
+    ),
     except(LATE, LATE_AGAIN, SOME, tahoe, GOES_BACK),
     except(LATE, LATE_AGAIN, SOME, newreno, PARTIAL),
     except(LATE, LATE_AGAIN, SOME, rescues, RESCUE),

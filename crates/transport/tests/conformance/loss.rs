@@ -201,6 +201,37 @@ fn reordering_above_the_threshold() {
 }
 
 #[test]
+fn retransmission_faster_than_the_first_flight() {
+    let scenario = Scenario {
+        name: "retransmission_faster_than_the_first_flight",
+        text: "A segment and the last two are lost on a link of 10 Mbit/s with delayed acknowledgements. The retransmission finds the link idle and is\n\
+               acknowledged at once, sooner than any segment of the first flight, but no sooner than the SYN: it counts as delivered, so what was sent\n\
+               before it and has not arrived is lost (RFC 8985, section 6.2, steps 1, 2 and 5).",
+        members: &[
+            ("recovery", "rack"),
+            ("handshake", "three-way"),
+            ("fin", "true"),
+            ("fin_on_data", "false"),
+            ("delayed_ack", "true"),
+            ("initial_window", "30"),
+            ("max_window", "64"),
+        ],
+        plan: {
+            let path = Path { rate: Rate::from_bps(10_000_000), delay: millis(25), ..Path::clean() };
+            Plan::new(20, path.lose(&[6, 20, 21]))
+        },
+        lines: 26,
+    };
+    conform(
+        &scenario,
+        &[rule("what was sent before a delivered retransmission is lost", "RFC 8985, section 6.2", |_, run| {
+            ensure!(run.timeouts() == 0, "{} timeouts", run.timeouts());
+            only_again(run, &[6, 20, 21])
+        })],
+    );
+}
+
+#[test]
 fn tail_loss() {
     let scenario = Scenario {
         name: "tail_loss",
