@@ -3,8 +3,18 @@
 //! - sack: three segments above it are sacked (RFC 6675, IsLost)
 //! - fack: the highest sacked segment is three above it, or more (Mathis and Mahdavi 1996)
 //!
-//! A loss cuts the window once; then lost segments go first and new ones next, as long as the pipe is below the window, or as proportional
-//! rate reduction lets them (RFC 6937). The retransmission timer makes everything lost and starts slowly.
+//! A loss cuts the window once; then NextSeg sends as long as the pipe is below the window, or as proportional rate reduction lets it (RFC 6937):
+//!
+//! ```text
+//! (1)  the lowest lost segment                                                     sent once
+//! (2)  a new one
+//! (3)  the lowest segment above HighRxt with a sacked one above it                 counts in the pipe twice until it is lost
+//! (4)  the highest segment not sacked, where HighACK > RescueRxt                   once a recovery, not counted in the pipe
+//! ```
+//!
+//! Both ways to tell a loss have all four rules: they differ by IsLost alone. Forward acknowledgement retransmits every hole below the highest
+//! sacked segment (Mathis and Mahdavi 1996), as rule (3) does; rule (4) is RFC 6675's. The retransmission timer makes everything lost and starts
+//! slowly; NextSeg's last two rules are not for the time after it (RFC 6675, section 5.1).
 
 use ecnlab_units::Time;
 
@@ -27,8 +37,18 @@ pub struct Sack {
     ends: u64,
     /// Proportional rate reduction, while it runs.
     prr: Option<Prr>,
-    /// The last segment of this recovery was sent once more to draw an acknowledgement (RFC 6675, NextSeg rule 4).
-    rescued: bool,
+    /// One past the highest segment that this recovery has sent again, but for rule (4) (RFC 6675, HighRxt).
+    high_rxt: u64,
+    /// Rule (4) applies once more than all before this segment is acknowledged (RFC 6675, RescueRxt).
+    rescue_rxt: u64,
+}
+
+/// What NextSeg gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextSeg {
+    Segment(u64),
+    /// Of rule (4): HighRxt and the pipe stay as they are.
+    Rescue(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +69,8 @@ impl Sack {
             phase: Phase::Open,
             ends: 0,
             prr: None,
-            rescued: false,
+            high_rxt: 0,
+            rescue_rxt: 0,
         }
     }
 
@@ -102,7 +123,7 @@ impl Sack {
         tcb.enter_recovery();
         widen_to_two(tcb, out);
         self.phase = Phase::Recovery;
-        self.rescued = false;
+        (self.high_rxt, self.rescue_rxt) = (tcb.una() + 1, tcb.una() + 1);
         self.prr = tcb.settings().prr.then(|| Prr::new(flight, PrrBound::SlowStart));
         tcb.restart_timer(now);
         self.send_again_at_once(tcb, now, out);
@@ -136,6 +157,15 @@ impl Sack {
 
     fn transmit(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
         if seq < tcb.high() {
+            self.high_rxt = self.high_rxt.max(seq + 1);
+        }
+        self.put_out(tcb, seq, now, out);
+        self.board.sent(seq);
+    }
+
+    /// Sends a segment, new or again, of which the scoreboard is not told.
+    fn put_out(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
+        if seq < tcb.high() {
             tcb.stop_timing();
         }
         if seq < tcb.high() && self.phase != Phase::Loss {
@@ -144,26 +174,29 @@ impl Sack {
             tcb.transmit(seq, now, out);
         }
         tcb.go_on_at_high();
-        self.board.sent(seq);
         if let Some(prr) = &mut self.prr {
             prr.sent(1);
         }
     }
 
-    /// The next segment to send (RFC 6675, NextSeg): a lost one, a new one, or once a recovery the last one again.
-    fn next_segment(&mut self, tcb: &Tcb) -> Option<u64> {
+    /// RFC 6675, section 4.
+    fn next_segment(&mut self, tcb: &Tcb) -> Option<NextSeg> {
         if let Some(seq) = self.board.next_lost() {
-            return Some(seq);
+            return Some(NextSeg::Segment(seq));
         }
         if tcb.has_new() {
             let waits = !tcb.settings().limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0;
-            return (!waits).then_some(tcb.high());
+            return (!waits).then_some(NextSeg::Segment(tcb.high()));
         }
-        let rescues = self.phase == Phase::Recovery && !self.rescued;
-        let last = tcb.high().checked_sub(1).filter(|_| rescues)?;
-        let waits = self.board.segment(last).is_some_and(|segment| !segment.sacked && !segment.ever_resent);
-        self.rescued |= waits;
-        waits.then_some(last)
+        if self.phase == Phase::Recovery { self.last_resort(tcb) } else { None }
+    }
+
+    /// Rules (3) and (4).
+    fn last_resort(&self, tcb: &Tcb) -> Option<NextSeg> {
+        if let Some(seq) = self.board.next_hole(self.high_rxt) {
+            return Some(NextSeg::Segment(seq));
+        }
+        if tcb.una() > self.rescue_rxt { self.board.highest_unsacked().map(NextSeg::Rescue) } else { None }
     }
 }
 
@@ -207,8 +240,14 @@ impl Recovery for Sack {
             if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_pace(now) {
                 break;
             }
-            let Some(seq) = self.next_segment(tcb) else { break };
-            self.transmit(tcb, seq, now, out);
+            match self.next_segment(tcb) {
+                Some(NextSeg::Segment(seq)) => self.transmit(tcb, seq, now, out),
+                Some(NextSeg::Rescue(seq)) => {
+                    self.rescue_rxt = self.ends;
+                    self.put_out(tcb, seq, now, out);
+                }
+                None => break,
+            }
         }
     }
 

@@ -16,7 +16,9 @@ pub struct Scoreboard {
     sacked: u64,
     /// Lost and not sacked since, whether sent again or not.
     lost: u64,
-    /// Sent again and neither sacked nor lost since.
+    /// Lost and waiting to be sent again.
+    pending: u64,
+    /// Sent again and neither sacked since nor lost again.
     resent: u64,
     /// One past the highest segment sacked.
     fack: u64,
@@ -35,8 +37,13 @@ pub struct SegmentState {
     pub lost: bool,
     /// Its last transmission is a retransmission that is not known to be lost.
     pub resent: bool,
-    /// It was sent more than once.
-    pub ever_resent: bool,
+}
+
+impl SegmentState {
+    /// Lost and waiting to be sent again.
+    fn is_pending(&self) -> bool {
+        self.lost && !self.resent
+    }
 }
 
 impl Scoreboard {
@@ -67,19 +74,15 @@ impl Scoreboard {
         self.fack
     }
 
-    pub fn segment(&self, seq: u64) -> Option<&SegmentState> {
-        self.segments.get(seq.checked_sub(self.base)? as usize)
-    }
-
-    /// A segment was sent, the next one or one on the board again.
+    /// A segment was sent, the next one or one on the board again. One that is not lost is in the pipe twice then (RFC 6675, SetPipe).
     pub fn sent(&mut self, seq: u64) {
         if seq == self.end() {
-            self.segments.push_back(SegmentState { sacked: false, lost: false, resent: false, ever_resent: false });
+            self.segments.push_back(SegmentState { sacked: false, lost: false, resent: false });
             return;
         }
         let segment = &mut self.segments[(seq - self.base) as usize];
-        segment.ever_resent = true;
-        if !segment.resent && !segment.sacked && segment.lost {
+        if !segment.resent && !segment.sacked {
+            self.pending -= u64::from(segment.lost);
             segment.resent = true;
             self.resent += 1;
         }
@@ -125,7 +128,7 @@ impl Scoreboard {
                 continue;
             }
             self.forget(&segment);
-            self.segments[(seq - self.base) as usize] = SegmentState { sacked: true, lost: false, resent: false, ..segment };
+            self.segments[(seq - self.base) as usize] = SegmentState { sacked: true, lost: false, resent: false };
             self.sacked += 1;
             count += 1;
         }
@@ -139,6 +142,7 @@ impl Scoreboard {
     fn forget(&mut self, segment: &SegmentState) {
         self.sacked -= u64::from(segment.sacked);
         self.lost -= u64::from(segment.lost);
+        self.pending -= u64::from(segment.is_pending());
         self.resent -= u64::from(segment.resent);
     }
 
@@ -148,16 +152,24 @@ impl Scoreboard {
         debug_assert!(!segment.sacked);
         self.resent -= u64::from(segment.resent);
         self.lost += u64::from(!segment.lost);
+        self.pending += u64::from(!segment.is_pending());
         (segment.lost, segment.resent) = (true, false);
         self.hint = self.hint.min(seq);
     }
 
-    /// Every segment below `seq` that is not sacked is lost, if that was not already decided about it.
+    /// Every segment below `seq` that is not sacked is lost, if that was not already decided about it. What was sent again before that stays in
+    /// the pipe by its retransmission.
     pub fn lose_below(&mut self, seq: u64) {
         for seq in self.decided..seq.min(self.end()) {
-            let segment = &self.segments[(seq - self.base) as usize];
-            if !segment.sacked && !segment.lost {
-                self.lose(seq);
+            let segment = &mut self.segments[(seq - self.base) as usize];
+            if segment.sacked || segment.lost {
+                continue;
+            }
+            segment.lost = true;
+            self.lost += 1;
+            if !segment.resent {
+                self.pending += 1;
+                self.hint = self.hint.min(seq);
             }
         }
         self.decided = self.decided.max(seq.min(self.end()));
@@ -190,17 +202,30 @@ impl Scoreboard {
 
     /// The lowest segment that is lost and waits to be sent again (RFC 6675, NextSeg rule 1).
     pub fn next_lost(&mut self) -> Option<u64> {
-        if self.lost == self.resent {
+        if self.pending == 0 {
             return None;
         }
         while self.hint < self.end() {
-            let segment = &self.segments[(self.hint - self.base) as usize];
-            if segment.lost && !segment.resent {
+            if self.segments[(self.hint - self.base) as usize].is_pending() {
                 return Some(self.hint);
             }
             self.hint += 1;
         }
         None
+    }
+
+    /// The lowest segment from `from` on that is not sacked while a higher one is, and was not sent again (RFC 6675, NextSeg rule 3). What was
+    /// decided about is lost, and rule 1's.
+    pub fn next_hole(&self, from: u64) -> Option<u64> {
+        (from.max(self.decided)..self.fack).find(|seq| {
+            let segment = &self.segments[(seq - self.base) as usize];
+            !segment.sacked && !segment.resent
+        })
+    }
+
+    /// The highest segment that is not sacked (RFC 6675, NextSeg rule 4).
+    pub fn highest_unsacked(&self) -> Option<u64> {
+        self.segments.iter().rposition(|segment| !segment.sacked).map(|place| self.base + place as u64)
     }
 }
 
@@ -233,6 +258,29 @@ mod tests {
         assert_eq!((4, Some(1)), (board.pipe(), board.next_lost()));
         board.lose(0);
         assert_eq!((3, Some(0)), (board.pipe(), board.next_lost()));
+    }
+
+    #[test]
+    fn a_segment_sent_again_before_it_is_lost_is_in_the_pipe_twice_until_then() {
+        let mut board = board(10);
+        board.sack(&blocks(&[(5, 6)]));
+        assert_eq!((9, Some(0)), (board.pipe(), board.next_hole(0)));
+        board.sent(0);
+        assert_eq!((10, Some(1), None), (board.pipe(), board.next_hole(0), board.next_hole(5)));
+        board.lose_below(1);
+        assert_eq!((9, None), (board.pipe(), board.next_lost()), "its retransmission is on its way");
+        board.lose_below(2);
+        assert_eq!((8, Some(1)), (board.pipe(), board.next_lost()));
+        board.lose_all();
+        assert_eq!((0, Some(0)), (board.pipe(), board.next_lost()));
+    }
+
+    #[test]
+    fn the_highest_unsacked_segment_may_lie_between_sacked_ones() {
+        let mut board = board(10);
+        assert_eq!(Some(9), board.highest_unsacked());
+        board.sack(&blocks(&[(7, 10), (3, 6)]));
+        assert_eq!(Some(6), board.highest_unsacked());
     }
 
     #[test]

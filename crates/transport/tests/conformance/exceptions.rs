@@ -91,7 +91,6 @@ const STILL_ON: &str =
     "an echo that is still on as recovery ends cuts: nothing but recovery itself keeps it from that (Linux tcp_fastretrans_alert)";
 const ONE_SYN: &str =
     "one SYN sent again leaves the initial window, as it may only have been late (RFC 6928, section 2; Linux tcp_init_transfer)";
-const RESCUE: &str = "a rescue retransmission of the highest segment when the receiver's window is full (RFC 6675, NextSeg rule 4)";
 
 const LATE: &str = "reordering_above_the_threshold";
 const SEVERAL: &str = "several_losses";
@@ -164,7 +163,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     ),
     except(LATE, LATE_AGAIN, SOME, tahoe, GOES_BACK),
     except(LATE, LATE_AGAIN, SOME, newreno, PARTIAL),
-    except(LATE, LATE_AGAIN, SOME, rescues, RESCUE),
     except(LATE, LATE_AGAIN, SOME, vegas, FINE_CLOCK),
     except(LATE, CUT, ALL, vegas, VEGAS_CUT),
     except("tail_loss", "after a timeout slow start begins at one segment", ALL, vegas, VEGAS_TWO),

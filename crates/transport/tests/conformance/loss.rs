@@ -36,7 +36,7 @@ pub fn is_cut_to(run: &Run, step: &Step, keep: f64) -> Verdict {
     Ok(())
 }
 
-const NO_TIMEOUT: Rule = rule("no timeout", "RFC 5681, section 3.2", |_, run| {
+pub const NO_TIMEOUT: Rule = rule("no timeout", "RFC 5681, section 3.2", |_, run| {
     ensure!(run.timeouts() == 0, "{} timeouts", run.timeouts());
     Ok(())
 });

@@ -13,6 +13,7 @@ mod ecn;
 mod exceptions;
 mod handshake;
 mod loss;
+mod next_seg;
 mod rule;
 mod timer;
 mod window;
