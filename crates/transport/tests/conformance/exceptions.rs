@@ -165,6 +165,13 @@ pub const EXCEPTIONS: &[Exception] = &[
     except(LATE, LATE_AGAIN, SOME, newreno, PARTIAL),
     except(LATE, LATE_AGAIN, SOME, vegas, FINE_CLOCK),
     except(LATE, CUT, ALL, vegas, VEGAS_CUT),
+    except(
+        "timeout_while_an_echo_is_on",
+        "slow start repairs what a timeout has shown",
+        ALL,
+        vegas,
+        "Vegas' slow start grows in every second round trip (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)",
+    ),
     except("tail_loss", "after a timeout slow start begins at one segment", ALL, vegas, VEGAS_TWO),
     except("dead_path", "one segment for each timeout", ALL, vegas, VEGAS_TWO),
     except(BACK_OFF, "one segment for each timeout", ALL, vegas, VEGAS_TWO),
