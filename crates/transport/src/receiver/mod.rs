@@ -365,6 +365,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::profile;
+    use crate::settings::{EchoStyle, ReceiveWindow};
     use ecnlab_units::{Ecn, Span};
 
     fn receiver_of(settings: &Settings) -> Receiver {
@@ -452,6 +453,33 @@ mod tests {
             [0, 1, 2, 2].map(|seq| receiver.receive(&segment(seq), Time::ZERO, Time::ZERO).ack.is_some())
         };
         assert_eq!([[true, false, true, false], [true, false, true, true]], [answers(true), answers(false)]);
+    }
+
+    #[test]
+    fn dctcp_s_delayed_acknowledgement_echoes_its_marks_whatever_the_segment_behind_it_says_of_the_window() {
+        // RFC 8257, section 3.2: what waits is acknowledged in the state before the change; CWR has no part in it.
+        for rule in [AckDelayRule::Quick, AckDelayRule::Fixed] {
+            let settings = Settings {
+                ecn: true,
+                ecn_echo: EchoStyle::Dctcp,
+                delayed_ack_rule: rule,
+                quick_acks: 0,
+                receive_window: ReceiveWindow::Any,
+                ..profile::settings("linux")
+            };
+            let mut receiver = receiver_of(&settings);
+            let syn = Segment { role: Role::Syn, ece: true, cwr: true, ..Segment::plain(0, 60) };
+            receiver.receive(&syn, Time::ZERO, Time::ZERO);
+            let stream =
+                [Segment { ecn: Ecn::Ce, ..segment(1) }, Segment { ecn: Ecn::Ce, ..segment(2) }, Segment { cwr: true, ..segment(3) }];
+            let echoes: Vec<(u64, bool)> = stream
+                .iter()
+                .map(|segment| receiver.receive(segment, Time::ZERO, Time::ZERO))
+                .flat_map(|arrival| arrival.held.map(|held| *held).into_iter().chain(arrival.ack))
+                .map(|ack| (ack.next, ack.ece))
+                .collect();
+            assert_eq!(vec![(2, true), (3, true), (4, false)], echoes, "{rule:?}");
+        }
     }
 
     #[test]

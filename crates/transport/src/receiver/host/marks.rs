@@ -46,10 +46,10 @@ impl Marks {
         self.agreed == Some(true)
     }
 
-    /// The sender says that it has reduced its window.
+    /// The sender says that it has reduced its window. DCTCP's state follows CE alone (RFC 8257, section 3.2; Linux dctcp_ece_ack_cwr).
     pub fn take_reduction(&mut self) {
         self.reduced = true;
-        if self.style != EchoStyle::Mecn {
+        if self.style == EchoStyle::Classic {
             self.on = false;
         }
     }
