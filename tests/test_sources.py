@@ -1,4 +1,7 @@
+import importlib
+import os
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 import pytest
 
 import ecnlab
-from ecnlab import scenarios
+from ecnlab import scenarios, sources
 from ecnlab.sources import digest_of, loaded
 from helpers import SMALL
 from own_aqms import QUEUE
@@ -193,3 +196,135 @@ def test_what_a_method_holds_from_outside_is_part_of_the_key() -> None:
 
     digests = {digest_of(made(most, least)) for most, least in [(5, 1), (5, 1), (50, 1), (5, 2)]}
     assert len(digests) == 3
+
+
+def _early_drops(made: ecnlab.Scenario, store: Path) -> float:
+    (result,) = ecnlab.run_all([ecnlab.Request(made, [1])], store=store).whole()
+    return float(result.queues["drops_early"].sum())
+
+
+SCRIPT = """\
+import sys
+import ecnlab as lab
+
+HOT = {hot}
+
+class Mine(lab.Aqm):
+    def on_arrival(self, arrival):
+        return lab.drop() if arrival.backlog.packets in HOT else lab.PASS
+
+made = lab.load(sys.argv[1], {{"link.bottleneck.queue": '{{ aqm = "Mine", limit = 60 }}'}}, aqms=[Mine])
+(result,) = lab.run_all([lab.Request(made, [1])], store=sys.argv[2]).whole()
+print(made.hash, int(result.queues["drops_early"].sum()))
+"""
+
+
+def test_scripts_that_differ_in_a_set_share_no_result_of_a_store(small_file: Path, tmp_path: Path) -> None:
+    def run(hot: str) -> tuple[str, int]:
+        script = tmp_path / "script.py"
+        script.write_text(SCRIPT.format(hot=hot))
+        environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+        command = [sys.executable, str(script), str(small_file), str(tmp_path / "store")]
+        key, drops = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        return key, int(drops)
+
+    hot, cold, again = run("{1, 2}"), run("set()"), run("{2, 1}")
+    assert hot == again
+    assert hot[0] != cold[0]
+    assert hot[1] > 0 == cold[1]
+
+
+LIMITED = """\
+import ecnlab as lab
+
+class Limited(lab.Aqm):
+    LIMIT = 5
+
+    def on_arrival(self, arrival):
+        return lab.drop() if arrival.backlog.packets > self.LIMIT > 0 else lab.PASS
+"""
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[ecnlab.Aqm]:
+    (tmp_path / "limited_aqm.py").write_text(LIMITED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "limited_aqm", raising=False)
+    made = importlib.import_module("limited_aqm").Limited
+    assert isinstance(made, type)
+    return made
+
+
+def _with(aqm: type[ecnlab.Aqm]) -> ecnlab.Scenario:
+    return scenarios.read(SMALL, {QUEUE: f'{{ aqm = "{aqm.__name__}", limit = 60 }}'}, aqms=[aqm])
+
+
+def test_what_a_program_sets_on_a_class_of_a_file_is_part_of_the_key(limited: Any, tmp_path: Path) -> None:
+    drops = []
+    for limit in (5, 0, 5):
+        limited.LIMIT = limit
+        drops.append(_early_drops(_with(limited), tmp_path / "store"))
+    assert drops[0] == drops[2] > 0 == drops[1]
+
+
+def test_what_a_program_sets_in_the_module_of_a_class_is_part_of_the_key(mine: Path) -> None:
+    cls = loaded(f"{mine}:Mine")
+    module: Any = sys.modules[cls.__module__]
+    first = digest_of(cls)
+    module.FACTOR = 3
+    second = digest_of(cls)
+    module.FACTOR = 2
+    assert second != first
+    assert digest_of(cls) == first
+
+
+def test_what_a_program_sets_in_a_module_that_the_class_imports_is_part_of_the_key(tmp_path: Path) -> None:
+    (tmp_path / "tuned_helper.py").write_text("LIMIT = 3\n")
+    (tmp_path / "mine.py").write_text(MINE.replace("FACTOR = 2", "import tuned_helper").replace("FACTOR *", "tuned_helper.LIMIT *"))
+    cls = loaded(f"{tmp_path / 'mine.py'}:Mine")
+    first = digest_of(cls)
+    vars(sys.modules[cls.__module__])["tuned_helper"].LIMIT = 4
+    assert digest_of(cls) != first
+
+
+@pytest.mark.parametrize("into", ["store", "out"])
+def test_a_class_that_has_changed_since_the_scenario_was_read_stores_nothing(limited: Any, tmp_path: Path, into: str) -> None:
+    made = _with(limited)
+    limited.LIMIT = 0
+    request = ecnlab.Request(made, [1], out=tmp_path / "out" if into == "out" else None)
+    with pytest.raises(ecnlab.UsageError, match="the AQM Limited has changed since the scenario was read"):
+        ecnlab.run_all([request], store=tmp_path / "store" if into == "store" else None)
+    assert not (tmp_path / "out").exists()
+    limited.LIMIT = 5
+    assert ecnlab.run_all([request], store=tmp_path / "store").whole()
+
+
+def test_the_key_covers_what_asks_the_class(limited: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Compiled(limited, compiled=True):  # type: ignore[misc]
+        pass
+
+    class Plain(limited):  # type: ignore[misc]
+        pass
+
+    before, compiled = digest_of(limited), digest_of(Compiled)
+    Plain.__qualname__ = Compiled.__qualname__
+    assert digest_of(Plain) != compiled
+    monkeypatch.setattr(sources, "version", lambda package: f"{package} of tomorrow")
+    assert digest_of(limited) == before
+    assert digest_of(Compiled) != compiled
+    monkeypatch.undo()
+    for name, changed in (("aqm.py", {before, compiled}), ("brought.py", {before, compiled}), ("native.py", {compiled})):
+        copies = tmp_path / name.removesuffix(".py")
+        copies.mkdir()
+        for each in ("aqm.py", "brought.py", "native.py"):
+            (copies / each).write_bytes((Path(ecnlab.__file__).parent / each).read_bytes() + (b"#" if each == name else b""))
+        monkeypatch.setattr(sources, "_PACKAGE", copies)
+        assert {before, compiled} - {digest_of(limited), digest_of(Compiled)} == changed
+        monkeypatch.undo()
+
+
+def test_a_global_that_cannot_be_part_of_the_key_is_refused_by_the_command(mine: Path, small_file: Path, command: Any) -> None:
+    mine.write_text(MINE.replace("FACTOR = 2", "FACTOR = iter([2])"))
+    done = command("run", small_file, "--aqm", f"{mine}:Mine", "--set", f'{QUEUE}={{ aqm = "Mine", limit = 60 }}')
+    assert done.code == 2
+    assert "Mine: the global FACTOR is a list_iterator, whose value cannot be part of the key; fix: " in done.err

@@ -192,6 +192,7 @@ def run_all(
 def _run(requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool) -> Outcome:
     """Run requests; without patience the first failure that is none of the engine's ends it."""
     _require_possible(requests, workers)
+    _require_unchanged([request.scenario for request in requests if store is not None or request.out is not None])
     shelves: list[_Shelf] = []
     work = _Work([], None, patient)
     try:
@@ -230,6 +231,19 @@ def _require_possible(requests: Sequence[Request], workers: Workers) -> None:
         sources = {scenario.source for scenario in unlike.values()}
         problems = [problem if len(unlike) == 1 else _of(scenario, problem) for scenario, problem in refused]
         raise ScenarioError(dict.fromkeys(problems), sources.pop() if len(sources) == 1 else None)
+
+
+def _require_unchanged(scenarios: Iterable[Scenario]) -> None:
+    """What is kept must be of the classes whose digests are in its key. Raises UsageError if one has changed since a scenario was read."""
+    classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
+    if not classes:
+        return
+    from ecnlab.sources import digest_of
+
+    for aqm, digest in classes:
+        if digest_of(aqm) != digest:
+            what = "has changed since the scenario was read, or something that it reads has"
+            raise UsageError(f"aqms: the AQM {aqm.__name__} {what}; fix: read the scenario after the change, for then its key covers it")
 
 
 def _of(scenario: Scenario, problem: Problem) -> Problem:

@@ -82,6 +82,11 @@ class Scenario:
         """Of each AQM of the user's own that a queue has, by name, the digest of its source."""
         return dict(self._core.brought)
 
+    @property
+    def digests_of_classes(self) -> list[tuple[type[Aqm], str]]:
+        """Each class of the user's own that a queue has, with its digest when the scenario was read."""
+        return [(aqm, digest) for aqm in self.aqms for name, digest in self.aqm_digests.items() if name == (aqm.name or aqm.__name__)]
+
     @cached_property
     def link_names(self) -> list[str]:
         """Names by which a trace chooses links; what ends in `.reverse` is the way back.

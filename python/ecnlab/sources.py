@@ -1,33 +1,33 @@
 """Where a user's AQM comes from: classes read from files, and digests of their sources, which are part of every result's key.
 
-The digest of a class in a file covers that file, and those in its folder that it imports, directly or through each other. A class of a
-script or a notebook has no file of its own: its digest covers what it says itself, and the functions, classes and plain values beside it
-that it names. Values that a method holds from outside, in a closure or as a default, are covered in both.
+The digest covers the class with its bases, attributes and methods, and all that these name, as `digests` says; of a class in a file also
+that file, and those in its folder that it imports, directly or through each other.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import ModuleType
 from weakref import WeakKeyDictionary
 
-from ecnlab.aqm import Aqm, Gauge, Param
+from ecnlab.aqm import Aqm
+from ecnlab.digests import Digest, NotCovered, file_of_module, python, version
 from ecnlab.errors import UnknownName, UsageError
 
 _REMEDY = "give FILE.py:CLASS, as in my_aqm.py:MyAqm"
+_PACKAGE = Path(__file__).parent
 _modules: dict[tuple[Path, str], ModuleType] = {}
-_digests: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 _files_at_birth: WeakKeyDictionary[type, bytes] = WeakKeyDictionary()
-_PLAIN = (int, float, complex, str, bytes, type(None))
+_content_at_birth: WeakKeyDictionary[type, list[bytes]] = WeakKeyDictionary()
 
 
 def loaded(reference: str) -> type[Aqm]:
@@ -50,15 +50,20 @@ def loaded(reference: str) -> type[Aqm]:
 
 
 def digest_of(aqm: type[Aqm]) -> str:
-    """SHA-256 of what the class is made of."""
-    if aqm in _digests:
-        return _digests[aqm]
-    source = _Source()
-    source.add_class(aqm)
-    digest = sha256(b"\0".join(source.parts)).hexdigest()
-    if _file_of(aqm) is not None:  # a file may be changed while its classes are in use
-        _digests[aqm] = digest
-    return digest
+    """SHA-256 of all that its verdicts depend on, taken now, since a script may set what the class reads between two runs.
+
+    Raises UsageError if it reads something that no digest can be taken of.
+    """
+    own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab"}
+    digest = Digest(_content, own)
+    digest.add(python(), *_of_ecnlab(aqm.compiled))
+    try:
+        digest.add_value(aqm, (None, aqm.__qualname__))
+    except NotCovered as error:
+        raise UsageError(f"{aqm.__qualname__}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{aqm.__qualname__}: a value that it reads is nested too deeply to be part of the key; fix: flatten it") from None
+    return digest.hexdigest()
 
 
 def note_file(aqm: type[Aqm]) -> None:
@@ -66,6 +71,24 @@ def note_file(aqm: type[Aqm]) -> None:
     file = _file_of(aqm)
     if file is not None:
         _files_at_birth[aqm] = _bytes_of(file)
+
+
+def _of_ecnlab(compiled: bool) -> list[bytes]:
+    """What of ecnlab decides how a class is asked: the engine's build is in every key, but does not cover this."""
+    files = ["aqm.py", "brought.py", *(["native.py"] if compiled else [])]
+    versions = [version(package).encode() for package in ("numba", "llvmlite") if compiled]
+    return [*((_PACKAGE / file).read_bytes() for file in files), *versions]
+
+
+def _content(file: Path, one: type | None) -> list[bytes]:
+    """What a file held as the class in it was made, and what those of its folder hold that it imports."""
+    data = None if one is None else _files_at_birth.get(one)
+    if one is None or data is None:
+        data = _bytes_of(file)
+        return [data, *_files_beside(file, data).values()]
+    if one not in _content_at_birth:
+        _content_at_birth[one] = [data, *_files_beside(file, data).values()]
+    return _content_at_birth[one]
 
 
 def _only(file: str, found: Mapping[str, type[Aqm]]) -> type[Aqm]:
@@ -109,23 +132,28 @@ def _files_beside(file: Path, data: bytes) -> dict[Path, bytes]:
 
 
 def _imported(data: bytes, folder: Path) -> Iterator[Path]:
-    """The files of a folder that a source imports. One that cannot be parsed imports nothing; executing it says what is wrong."""
+    """The files of a folder that a source imports."""
+    for module in _imported_modules(data):
+        parts = module.split(".")
+        for depth in range(1, len(parts) + 1):
+            place = folder.joinpath(*parts[:depth])
+            yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if parts[0] and path.is_file())
+
+
+@lru_cache(256)
+def _imported_modules(data: bytes) -> list[str]:
+    """The modules that a source imports. One that cannot be parsed imports nothing; executing it says what is wrong."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):
-        return
+        return []
+    modules: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
+            modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            modules = [node.module or "", *(f"{node.module or ''}.{alias.name}".strip(".") for alias in node.names)]
-        else:
-            continue
-        for module in modules:
-            parts = module.split(".")
-            for depth in range(1, len(parts) + 1):
-                place = folder.joinpath(*parts[:depth])
-                yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if parts[0] and path.is_file())
+            modules += [node.module or "", *(f"{node.module or ''}.{alias.name}".strip(".") for alias in node.names)]
+    return modules
 
 
 @contextmanager
@@ -168,127 +196,15 @@ def _executed(file: str, path: Path, data: bytes, name: str) -> ModuleType:
 
 def told(error: BaseException) -> str:
     """An exception with its traceback, but for the frames of ecnlab itself."""
-    inside = str(Path(__file__).parent)
+    inside = str(_PACKAGE)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(inside)]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
     return "".join([*lines, *traceback.format_exception_only(error)]).rstrip()
 
 
-class _Source:
-    """Gathers what a class is made of, each part once."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self._seen: set[object] = set()
-
-    def add_class(self, one: type) -> None:
-        """The class and those that it is derived from."""
-        for base in one.__mro__:
-            if base in (object, Aqm) or not self._is_first(base):
-                continue
-            self._add(base.__qualname__)
-            file = _file_of(base)
-            if file is not None:
-                self._add_file(file, _files_at_birth.get(base))
-                for function in filter(None, (_function_of(value) for value in vars(base).values())):
-                    self._add_held(function)
-                continue
-            for name, value in sorted(vars(base).items()):
-                self._add_value(name, value)
-
-    def _add_file(self, file: Path, data: bytes | None = None) -> None:
-        """The file, and those in its folder that it imports."""
-        if self._is_first(file):
-            data = _bytes_of(file) if data is None else data
-            self.parts.extend([data, *_files_beside(file, data).values()])
-
-    def _add_value(self, name: str, value: object) -> None:
-        """Something that has no file: a member of a class, or what a function names."""
-        if name in ("__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__", "__static_attributes__"):
-            return
-        self._add(name)
-        function = _function_of(value)
-        if function is not None:
-            self._add_function(function)
-        elif isinstance(value, type):
-            if _file_of(value) is None and value.__module__ != "builtins":
-                self.add_class(value)
-        elif isinstance(value, (Param, Gauge, *_PLAIN)):
-            self._add(repr(value))
-        elif isinstance(value, (tuple, list, dict)) and self._is_first(id(value)):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            for key, item in items:
-                self._add_value(str(key), item)
-        elif callable(in_bytes := getattr(value, "tobytes", None)):  # an array
-            self.parts.append(in_bytes())
-
-    def _add_function(self, function: FunctionType) -> None:
-        if not self._is_first(function):
-            return
-        try:
-            self._add(inspect.getsource(function))
-        except (OSError, TypeError):  # typed at a prompt: only its instructions are there
-            self._add_code(function.__code__)
-        self._add_held(function)
-        if _file_of_module(sys.modules.get(function.__module__)) is None:
-            for name in sorted(_names_in(function.__code__)):
-                if name in function.__globals__:
-                    self._add_value(name, function.__globals__[name])
-
-    def _add_held(self, function: FunctionType) -> None:
-        """What a function holds from where it was defined: values of a closure, and defaults."""
-        if not self._is_first(("held", function)):
-            return
-        held = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
-        for value in (*held, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._add_value(function.__name__, value)
-
-    def _add_code(self, code: CodeType) -> None:
-        self.parts.append(code.co_code)
-        self._add(repr((code.co_names, code.co_varnames)))
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                self._add_code(constant)
-            else:
-                self._add(repr(constant))
-
-    def _add(self, text: str) -> None:
-        self.parts.append(text.encode("utf-8", "surrogatepass"))
-
-    def _is_first(self, one: object) -> bool:
-        first = one not in self._seen
-        self._seen.add(one)
-        return first
-
-
-def _function_of(value: object) -> FunctionType | None:
-    value = getattr(value, "__func__", value)
-    return value if isinstance(value, FunctionType) else None
-
-
-def _is_empty(cell: CellType) -> bool:
-    try:
-        return cell.cell_contents is cell
-    except ValueError:
-        return True
-
-
-def _names_in(code: CodeType) -> set[str]:
-    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))
-
-
 def _file_of(one: type) -> Path | None:
     """The file of a class's module; none of a script or a notebook, which holds more than the class."""
-    return _file_of_module(sys.modules.get(one.__module__))
-
-
-def _file_of_module(module: ModuleType | None) -> Path | None:
-    file = getattr(module, "__file__", None)
-    if file is None or getattr(module, "__name__", "__main__") == "__main__":
-        return None
-    path = Path(file)
-    return path.resolve() if path.is_file() and path.suffix == ".py" else None
+    return file_of_module(sys.modules.get(one.__module__))
 
 
 def _bytes_of(file: Path) -> bytes:

@@ -101,6 +101,9 @@ class Live:
             raise outcome
         if isinstance(outcome, Failure):
             raise FailedElsewhere(outcome)
+        if outcome.key != scenario.hash:
+            say = "an AQM of your own has other values in the process of its run, which reads its class from the file"
+            raise TierError(f"on {self.name}: {say}; fix: set there, and not by the program that runs it, what the class reads")
         record = outcome.record
         return Ran(record.fingerprint, record.events, record.packet_hops, record.cpu_s, outcome.tables, record.about)
 
