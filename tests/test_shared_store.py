@@ -356,7 +356,7 @@ def test_a_run_that_a_store_lacks_and_cannot_take_is_refused_before_it_is_run(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr("ecnlab.store.under_way", refuse)
     with pytest.raises(ecnlab.ResultsError, match=r"cannot write to .*: Read-only file system"):
         ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
     assert ran == []

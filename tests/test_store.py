@@ -290,12 +290,14 @@ def test_what_dead_processes_of_this_host_left_is_removed_and_nothing_else(small
     dead, other = f".batch-{gone.pid}-01234567-1-{atomic.host()}.partial", f".batch-{gone.pid}-01234567-1-another-host.partial"
     of_our_number = f".batch-{os.getpid()}-01234567-1-{atomic.host()}.partial"
     living = f".batch-{atomic.writer()}.partial"
-    for name in (dead, of_our_number, other, living):
+    for name in (dead, of_our_number, other):
         (tmp_path / "r" / name).mkdir()
     (tmp_path / "r" / f".summary.json.{gone.pid}-01234567-2-{atomic.host()}.partial").write_text("half")
     (tmp_path / "r" / ".mine.partial").write_text("mine")
-    ecnlab.run(small, 1, out=tmp_path / "r")
-    assert {entry.name for entry in (tmp_path / "r").glob(".*")} == {other, living, ".mine.partial"}
+    with atomic.under_way(tmp_path / "r" / living, folder=True):
+        ecnlab.run(small, 1, out=tmp_path / "r")
+        assert {entry.name for entry in (tmp_path / "r").glob(".*")} == {other, living, ".mine.partial"}
+    assert not (tmp_path / "r" / living).exists()
 
 
 def test_a_killed_process_of_our_own_number_stops_no_batch(small: ecnlab.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

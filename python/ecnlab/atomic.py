@@ -1,42 +1,72 @@
 """Files that are whole or not there, whatever kills the process, and what killed processes left half done.
 
 What is half done is hidden, and called after what it is to be and after its writer: process, a word drawn by it, number, host.
+Its writer holds an exclusive lock on it (flock), which the kernel releases when the process ends, however it does. The number of a process
+would not tell that it lives: another PID namespace has other numbers. On a file system without such locks nothing half done is removed.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Thread
 
-_PARTIAL = re.compile(r"\.(?:batch-|.+\.)(\d+)-([0-9a-f]{8})-\d+-([A-Za-z0-9-]+)\.partial")
+_PARTIAL = re.compile(r"\.(?:batch-|.+\.)\d+-[0-9a-f]{8}-\d+-([A-Za-z0-9-]+)\.partial")
 _WORD = os.urandom(4).hex()
 _NUMBERS = count(1)
 _AT_ONCE = 16
 
 
+class _Lock:
+    """An open file or folder that this process has locked, and no process that it forks."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle: int | None = handle
+        _LOCKS.add(self)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that has locked it."""
+        return self._handle is not None
+
+    def release(self) -> None:
+        """Close it; the lock goes with the last process that has it open."""
+        handle, self._handle = self._handle, None
+        _LOCKS.discard(self)
+        if handle is not None:
+            os.close(handle)
+
+
+_LOCKS: set[_Lock] = set()
+
+
+def _release_all() -> None:
+    for lock in list(_LOCKS):
+        lock.release()
+
+
+# A forked process that outlives this one would keep the lock of what nobody writes any more. One that executes a program has it closed.
+os.register_at_fork(after_in_child=_release_all)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole: temporary file, flush to the disk, rename. Raises OSError, leaving no trace."""
-    partial = partial_path(path)
-    try:
+    with under_way(partial_path(path)) as partial:
         put(partial, data)
         flush([partial])
         partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def write_first(path: Path, data: bytes) -> None:
     """Put `data` at `path` whole, unless another process has put something there. Raises OSError, leaving no trace."""
-    partial = partial_path(path)
-    try:
+    with under_way(partial_path(path)) as partial:
         put(partial, data)
         flush([partial])
         try:
@@ -45,8 +75,18 @@ def write_first(path: Path, data: bytes) -> None:
             return
         except OSError:  # a file system without hard links
             partial.replace(path)
+
+
+@contextmanager
+def under_way(partial: Path, *, folder: bool = False, mode: int = 0o777) -> Iterator[Path]:
+    """Make a hidden file or folder, and lock it while it is written; unless it was renamed, it is removed at the end. Raises OSError."""
+    lock = _made_and_locked(partial, folder, mode)
+    try:
+        yield partial
     finally:
-        partial.unlink(missing_ok=True)
+        if lock.is_ours:
+            _unlink(partial, folder)
+        lock.release()
 
 
 def writer() -> str:
@@ -64,12 +104,68 @@ def sweep(path: Path, name: str = "*") -> None:
 
     `name` is a pattern of the files that were under way.
     """
-    for entry in _of_the_dead(path, name):
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
+    for entry in path.glob(f".{name}.partial"):
+        match = _PARTIAL.fullmatch(entry.name)
+        if match is not None and match[1] == host():
             with suppress(OSError):
-                entry.unlink()
+                _remove_unless_locked(entry)
+
+
+def _remove_unless_locked(entry: Path) -> None:
+    """Remove what no process holds. Raises OSError if one does, or the file system cannot tell."""
+    folder = entry.is_dir() and not entry.is_symlink()
+    handle = os.open(entry, (os.O_RDONLY | os.O_DIRECTORY if folder else os.O_RDWR | os.O_NONBLOCK) | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(handle, entry):
+            _unlink(entry, folder)
+    finally:
+        os.close(handle)
+
+
+def _made_and_locked(partial: Path, folder: bool, mode: int) -> _Lock:
+    """Make a file or a folder and lock it. One that was removed in between, before it had a lock, is made again. Raises OSError."""
+    while True:
+        handle = _made(partial, folder, mode)
+        if handle is None:
+            continue
+        lock = _Lock(handle)
+        try:
+            with suppress(OSError):  # the file system has no locks, so nobody removes it either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_at(handle, partial):
+                return lock
+        except BaseException:
+            lock.release()
+            raise
+        lock.release()
+
+
+def _made(partial: Path, folder: bool, mode: int) -> int | None:
+    """A new file or folder, opened; None if it is gone already. Raises OSError."""
+    if not folder:
+        return os.open(partial, os.O_RDWR | os.O_CREAT, mode & 0o666)
+    partial.mkdir(mode)
+    try:
+        return os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether what is open is what has this name now."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _unlink(path: Path, folder: bool) -> None:
+    if folder:
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def remove(folder: Path) -> None:
@@ -111,23 +207,3 @@ def _flush(path: Path) -> None:
 def host() -> str:
     """This host's name, in letters that a file's name may have."""
     return re.sub(r"[^A-Za-z0-9-]", "-", os.uname().nodename)
-
-
-def _of_the_dead(path: Path, name: str) -> Iterator[Path]:
-    for entry in path.glob(f".{name}.partial"):
-        match = _PARTIAL.fullmatch(entry.name)
-        if match is not None and match[3] == host() and not _alive(int(match[1]), match[2]):
-            yield entry
-
-
-def _alive(pid: int, word: str) -> bool:
-    """Whether the process lives that drew this word; in a container an earlier one often had our own number."""
-    if pid == os.getpid():
-        return word == _WORD
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.atomic import flush, flush_names, put, remove, writer
+from ecnlab.atomic import flush, flush_names, put, remove, under_way, writer
 from ecnlab.errors import Problem, ResultsError
 from ecnlab.jobs import Finished
 from ecnlab.seeds import listed_seeds
@@ -289,16 +288,12 @@ class Batches:
     def _put(self, parts: Sequence[_NewPart], scenarios: Mapping[str, Any], merged: Sequence[str]) -> None:
         """Write a batch. Raises OSError, leaving no trace."""
         name = f"batch-{writer()}"
-        partial = self.path / f".{name}.partial"
-        try:
-            partial.mkdir()
+        with under_way(self.path / f".{name}.partial", folder=True) as partial:
             _fill(partial, parts, scenarios, merged)
             flush(sorted(partial.iterdir()))
             flush_names(partial)
             partial.rename(self.path / name)
             flush_names(self.path)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
 
 
 class _NewPart:

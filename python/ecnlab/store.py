@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ecnlab import _core, tiers
-from ecnlab.atomic import partial_path, sweep, write_atomically, write_first
+from ecnlab.atomic import partial_path, sweep, under_way, write_atomically, write_first
 from ecnlab.batches import Batches, as_json, read_json, remedy
 from ecnlab.errors import Problem, ResultsError, UsageError
 from ecnlab.scenarios import Scenario
@@ -141,16 +141,12 @@ class Store:
 
         Raises ResultsError if it cannot be written.
         """
-        mark = partial_path(self.batches.path / _PRESENCE)
-        try:
-            mark.touch()
-        except OSError as error:
-            raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
-        try:
+        with ExitStack() as stack:
+            try:
+                mark = stack.enter_context(under_way(partial_path(self.batches.path / _PRESENCE)))
+            except OSError as error:
+                raise ResultsError(f"cannot write to {self.path}: {error.strerror or error}") from None
             yield self._before(mark)
-        finally:
-            with suppress(OSError):
-                mark.unlink()
 
     def _before(self, mark: Path) -> int:
         began = {}

@@ -14,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from errno import EISDIR
 from functools import cached_property
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, catalog
-from ecnlab.atomic import partial_path
+from ecnlab.atomic import partial_path, under_way
 from ecnlab.errors import Interrupted, Problem, TraceError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -145,24 +145,21 @@ class Trace:
         """
         path = Path(folder)
         names = ["summary.json", *(f"{table.name}.parquet" for table in catalog.trace_tables())]
-        partial = {name: partial_path(path / name) for name in names}
         try:
             path.mkdir(parents=True, exist_ok=True)
             for name in names:
                 if (path / name).is_dir():
                     raise IsADirectoryError(EISDIR, f"{name} is a folder")
-            for table in catalog.trace_tables():
-                partial[f"{table.name}.parquet"].write_bytes(self._parquet(table.name))
-            text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
-            partial["summary.json"].write_text(text + "\n", encoding="utf-8")
-            for name in names:
-                partial[name].replace(path / name)
+            with ExitStack() as stack:
+                partial = {name: stack.enter_context(under_way(partial_path(path / name))) for name in names}
+                for table in catalog.trace_tables():
+                    partial[f"{table.name}.parquet"].write_bytes(self._parquet(table.name))
+                text = json.dumps(_plain(self.summary_json()), indent=2, allow_nan=False)
+                partial["summary.json"].write_text(text + "\n", encoding="utf-8")
+                for name in names:
+                    partial[name].replace(path / name)
         except OSError as error:
             raise TraceError(f"cannot write to {folder}: {error.strerror or error}; nothing in it was changed") from None
-        finally:
-            for written in partial.values():
-                with suppress(OSError):
-                    written.unlink(missing_ok=True)
         return names
 
     def _parquet(self, name: str) -> bytes:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ecnlab.atomic import partial_path, sweep
+from ecnlab.atomic import partial_path, sweep, under_way
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.scenarios import Scenario
 
@@ -78,11 +79,13 @@ class Tracing:
     ip: int
     several: bool
 
-    def file(self, seed: int) -> TraceFile:
-        """Where a seed's trace goes, after what killed runs left half done of it is removed."""
+    @contextmanager
+    def file(self, seed: int) -> Iterator[TraceFile]:
+        """Where a seed's trace goes, after what killed runs left half done of it is removed. Within, it is under way. Raises OSError."""
         path = self.path_of(seed)
         sweep(path.parent, f"{glob.escape(path.name)}.*")
-        return TraceFile(path, partial_path(path), self.form, self.compression, self.links, self.keep, self.ip)
+        with under_way(partial_path(path), folder=self.form == CASES) as partial:
+            yield TraceFile(path, partial, self.form, self.compression, self.links, self.keep, self.ip)
 
     def path_of(self, seed: int) -> Path:
         """The name of a seed's trace."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
@@ -139,7 +140,8 @@ class Simulator:
     def run(self, scenario: Scenario, seed: int, watch: Watch | None, tracing: Tracing | None) -> Ran:
         """Simulate it."""
         core = scenario._core
-        run = core.run(seed, watch) if tracing is None else core.run(seed, watch, tracing.file(seed))
+        with nullcontext() if tracing is None else tracing.file(seed) as trace:
+            run = core.run(seed, watch) if trace is None else core.run(seed, watch, trace)
         return Ran(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables)
 
 

@@ -143,24 +143,23 @@ def _column(name: str, kind: str, values: str, names: list[str]) -> tuple[str, s
 def _keep_capture(done: machine.Done, tracing: Tracing, scenario: Scenario, seed: int) -> None:
     """Put the capture of a run where it was asked for, whole, and compressed as was asked. Raises FailedElsewhere."""
     try:
-        _core.put_capture(done.folder / machine.CAPTURE, tracing.file(seed))
+        with tracing.file(seed) as place:
+            _core.put_capture(done.folder / machine.CAPTURE, place)
     except OSError as error:
         raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
 
 
 def _keep_cases(done: machine.Done, tracing: Tracing, scenario: Scenario, seed: int) -> None:
     """Put the cases of a run into a folder where it was asked for, all of them or none. Raises FailedElsewhere."""
-    place = tracing.file(seed)
     try:
-        place.partial.mkdir()
-        with (done.folder / machine.CASES).open(encoding="utf-8") as lines:
-            for line in lines:
-                name = json.loads(line)["name"]
-                (place.partial / f"{file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
-        shutil.rmtree(place.path, ignore_errors=True)
-        place.partial.rename(place.path)
+        with tracing.file(seed) as place:
+            with (done.folder / machine.CASES).open(encoding="utf-8") as lines:
+                for line in lines:
+                    name = json.loads(line)["name"]
+                    (place.partial / f"{file_name(name)}.json.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+            shutil.rmtree(place.path, ignore_errors=True)
+            place.partial.rename(place.path)
     except OSError as error:
-        shutil.rmtree(place.partial, ignore_errors=True)
         raise _failed(scenario, seed, TRACE, tracing.refusal(seed, error)) from error
 
 

@@ -10,6 +10,7 @@ import os
 import runpy
 import select
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import IO, Any
 
@@ -61,9 +62,9 @@ def run_here(tier: Any, scenario: Any, seed: int, watch: Watch | None, tracing: 
     from ecnlab import _core
     from ecnlab.errors import TierError
 
-    trace = None if tracing is None else tracing.file(seed)
     try:
-        run, about = _core.run_live(scenario._core, seed, watch, trace, tier.lateness_budget_s, tier.ip)
+        with nullcontext() if tracing is None else tracing.file(seed) as trace:
+            run, about = _core.run_live(scenario._core, seed, watch, trace, tier.lateness_budget_s, tier.ip)
     except _core.SystemRefusal as refusal:
         raise TierError(f"live cannot be used here: {refusal}; `ecnlab doctor` says what would do") from None
     return Ran(run.fingerprint, run.events, run.packet_hops, run.cpu_s, run.tables, json.loads(about))

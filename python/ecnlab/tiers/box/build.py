@@ -12,6 +12,7 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from time import time
@@ -67,19 +68,17 @@ def build(kernel: Kernel, from_source: Path | None = None, jobs: int | None = No
         packages = " ".join(dict.fromkeys(lacking.values()))
         raise TierError(f"building a kernel needs {', '.join(lacking)}, which this machine has not: `apt-get install {packages}` as root")
     home = kernels.home()
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        atomic.sweep(home)
-        room = atomic.partial_path(home / "build")
-        room.mkdir()
-    except OSError as error:
-        raise TierError(f"{home} cannot be written ({error.strerror}): ECNLAB_CACHE names another folder for built kernels") from error
-    try:
-        return _built(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
-    except OSError as error:
-        raise TierError(f"the kernel could not be built in {room}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            atomic.sweep(home)
+            room = stack.enter_context(atomic.under_way(atomic.partial_path(home / "build"), folder=True))
+        except OSError as error:
+            raise TierError(f"{home} cannot be written ({error.strerror}): ECNLAB_CACHE names another folder for built kernels") from error
+        try:
+            return _built(kernel, room, from_source, jobs or len(os.sched_getaffinity(0)), watch)
+        except OSError as error:
+            raise TierError(f"the kernel could not be built in {room}: {error.strerror or error}") from error
 
 
 def _built(kernel: Kernel, room: Path, from_source: Path | None, jobs: int, watch: Watch | None) -> Box:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -65,9 +64,5 @@ def folder() -> Iterator[Path]:
     """A folder for a job, which goes with it; those of processes that were killed go as well."""
     place = home()
     atomic.sweep(place)
-    made = atomic.partial_path(place / "job")
-    made.mkdir(mode=0o700)
-    try:
+    with atomic.under_way(atomic.partial_path(place / "job"), folder=True, mode=0o700) as made:
         yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
