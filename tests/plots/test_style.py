@@ -74,6 +74,32 @@ def test_the_legend_covers_neither_title_nor_axes_and_nothing_leaves_the_figure(
         assert box.y1 <= figure.bbox.y1
 
 
+@pytest.mark.parametrize("label", ["codel, flows {}", "a scheme with a rather long name of its own, flows {}"], ids=["short", "long"])
+@pytest.mark.parametrize("count", [1, 3, 9, 20])
+@pytest.mark.parametrize("width", [3.4, 6.4])
+def test_the_legend_of_many_lines_leaves_the_axes_their_width(width: float, count: int, label: str) -> None:
+    chosen = Style(width_in=width, titles=False)
+    with chosen.applied():
+        figure, (axes,) = style.panels(style=chosen)
+        for at in range(count):
+            axes.plot([0, 1], [0, at], label=style.label(axes, label.format(at)))
+        axes.set_xlabel("rtt (ms)")
+        axes.set_ylabel("goodput (Mbit/s)")
+        axes.set_yticks([0, 20])  # other ticks would have labels of other widths
+        figure.draw_without_rendering()
+        bare = axes.get_window_extent().width
+        style.legend_above(axes, "scheme, flows")
+        figure.draw_without_rendering()
+    legend, drawn = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert figure.bbox.x0 <= legend.x0
+    assert legend.x1 <= figure.bbox.x1
+    assert drawn.y1 <= legend.y0 + 1
+    assert legend.y1 <= figure.bbox.y1 + 1
+    assert drawn.width >= (0.75 if width == 3.4 else 0.85) * figure.bbox.width
+    assert drawn.width == pytest.approx(bare, rel=0.01)
+    assert drawn.height >= 0.36 * figure.get_figwidth() * figure.dpi
+
+
 def test_a_width_or_size_that_no_figure_has_is_refused_all_at_once() -> None:
     with pytest.raises(
         ecnlab.UsageError, match=r"width of a figure must be between 1\.5 and 40 in \(3\.81 and 101\.6 cm\), not 0\n.*font size.*not nan"

@@ -6,7 +6,7 @@ import pytest
 
 import ecnlab
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.plots.style import LINES, MARKERS
+from ecnlab.plots.style import COLOURS, LINES, MARKERS
 from helpers import SMALL
 
 MAX_P = "link.bottleneck.queue.max_p"
@@ -43,10 +43,87 @@ def test_the_first_number_is_along_the_axis_and_there_is_a_line_for_each_value_o
     assert ys == pytest.approx([mean / 1e6 for mean in rows["mean"]])
 
 
-def test_lines_are_told_apart_by_marker_and_dash(swept: ecnlab.Sweep) -> None:
-    (axes,) = swept.plot("goodput_bps").axes
-    looks = [(bars[0].get_marker(), bars[0].get_linestyle()) for bars in _curves(axes).values()]
-    assert looks == list(zip(MARKERS[:4], LINES, strict=True))
+def test_lines_of_one_parameter_are_told_apart_by_colour_marker_and_dash(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("goodput_bps", by="max_p", where={"scheme": "ECN"}).axes
+    looks = [(bars[0].get_color(), bars[0].get_marker(), bars[0].get_linestyle()) for bars in _curves(axes).values()]
+    assert looks == list(zip(COLOURS[:2], MARKERS[:2], LINES[:2], strict=True))
+    assert axes.get_legend().get_title().get_text() == "max_p"
+
+
+def test_of_two_parameters_one_is_the_colour_and_the_other_the_marker_and_the_dash(swept: ecnlab.Sweep) -> None:
+    for by in (["scheme", "count"], ["count", "scheme"]):
+        (axes,) = swept.plot("goodput_bps", x="max_p", by=by).axes
+        bars = [container[0] for container in axes.containers]
+        first = [label.split(", ")[0] for label in _curves(axes)]
+        second = [label.split(", ")[1] for label in _curves(axes)]
+        assert len(bars) == 6
+        assert _is_one_to_one(first, [line.get_color() for line in bars])
+        assert _is_one_to_one(second, [(line.get_marker(), line.get_linestyle()) for line in bars])
+        shown = [text.get_text() for text in axes.get_legend().get_texts() if text.get_text()]
+        assert sorted(shown) == sorted([*by, "RED", "ECN", "1", "2", "4"]), "an entry for each value, under its parameter"
+
+
+def test_panels_have_a_value_each_and_the_same_axes_looks_and_data(swept: ecnlab.Sweep) -> None:
+    figure = swept.plot("goodput_bps", x="max_p", by="scheme", panels="count")
+    assert [axes.get_title() for axes in figure.axes] == ["count 1", "count 2", "count 4"]
+    assert len({axes.get_ylim() for axes in figure.axes}) == len({axes.get_xlim() for axes in figure.axes}) == 1
+    for axes, count in zip(figure.axes, (1, 2, 4), strict=True):
+        (alone,) = swept.plot("goodput_bps", x="max_p", by="scheme", where={"count": count}).axes
+        assert {name: _points(bars) for name, bars in _curves(axes).items()} == {
+            name: _points(bars) for name, bars in _curves(alone).items()
+        }
+    assert len(figure.legends) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["RED", "ECN"]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("max_p", "goodput (Mbit/s)")
+
+
+def test_what_has_panels_has_no_lines_as_well_unless_named(swept: ecnlab.Sweep) -> None:
+    figure = swept.plot("goodput_bps", panels="scheme")
+    assert [axes.get_title() for axes in figure.axes] == ["scheme RED", "scheme ECN"]
+    assert [list(_curves(axes)) for axes in figure.axes] == [["0.1", "0.5"]] * 2
+    of_groups = swept.plot("goodput_bps", panels="group", where={"max_p": 0.5}, by="scheme")
+    assert [axes.get_title() for axes in of_groups.axes] == ["group far", "group near"]
+
+
+@pytest.mark.parametrize("width", [3.4, 6.4])
+@pytest.mark.parametrize("asked", [{"by": ["scheme", "count"], "x": "max_p"}, {"panels": "count", "x": "max_p"}], ids=["lines", "panels"])
+def test_nothing_of_a_figure_of_a_sweep_leaves_it(swept: ecnlab.Sweep, width: float, asked: dict[str, Any]) -> None:
+    figure = swept.plot.styled(width_in=width, titles=False)("goodput_bps", **asked)
+    with figure.style.applied():
+        figure.draw_without_rendering()
+    legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    assert len(legends) == 1
+    for box in (legends[0].get_window_extent(), *(axes.get_tightbbox() for axes in figure.axes)):
+        assert figure.bbox.x0 - 1 <= box.x0
+        assert box.x1 <= figure.bbox.x1 + 1
+        assert box.y1 <= figure.bbox.y1 + 1
+    assert max(axes.get_window_extent().y1 for axes in figure.axes) <= legends[0].get_window_extent().y0 + 1
+    columns = len({round(axes.get_window_extent().x0) for axes in figure.axes})
+    assert min(axes.get_window_extent().width for axes in figure.axes) >= 0.72 * figure.bbox.width / columns
+
+
+def test_axes_are_logarithmic_where_that_is_asked_for_and_can_be(swept: ecnlab.Sweep) -> None:
+    (axes,) = swept.plot("goodput_bps", x="count", by="scheme", where={"max_p": 0.5}, log=["x", "y"]).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
+    with pytest.raises(UsageError, match="marks is 0 at some point"):
+        swept.plot("marks", log="y")
+    with pytest.raises(UsageError, match="scheme is 0 or no number"):
+        swept.plot("goodput_bps", x="scheme", log="x")
+    with pytest.raises(UsageError, match="'z' is no axis"):
+        swept.plot("goodput_bps", log="z")
+
+
+def test_the_axis_of_a_measure_does_not_go_below_zero(swept: ecnlab.Sweep) -> None:
+    total = swept.summary().filter(pl.col("table") == "total")
+    below = total.filter(pl.col("mean") - pl.col("half_width") < 0)
+    assert below.height, "a measure whose interval reaches below 0"
+    (axes,) = swept.plot(below["quantity"][0], x="count").axes
+    assert axes.get_ylim()[0] == 0
+
+
+def _is_one_to_one(values: list[Any], looks: list[Any]) -> bool:
+    return len(set(values)) == len(set(looks)) == len(set(zip(values, looks, strict=True)))
 
 
 def test_groups_and_queues_and_places_are_chosen(swept: ecnlab.Sweep) -> None:

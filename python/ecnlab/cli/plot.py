@@ -28,8 +28,11 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
     "--by",
     metavar="PARAMETER",
     multiple=True,
-    help="Of a sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others); repeatable.",
+    help="Of a sweep: a line for each value; also group, queue, band, impairment, size or flow (default: all others). Twice: the first is "
+    "the colour, the second marker and dash.",
 )
+@click.option("--panels", metavar="PARAMETER", help="Of a sweep: a panel for each value, all with the same axes; takes what --by takes.")
+@click.option("--log", type=click.Choice(["x", "y"]), multiple=True, help="Of a sweep: make this axis logarithmic; repeatable.")
 @click.option("--group", metavar="NAME", help="Of a sweep: the quantity of this group.")
 @click.option("--queue", metavar="NAME", help="Of a sweep: the quantity of this queue.")
 @click.option("--band", metavar="QUEUE.BAND", help="Of a sweep: the quantity of this band.")
@@ -92,6 +95,8 @@ def _draw_sweep(
             asked["x"],
             asked["by"] or None,
             formats=formats,
+            panels=asked["panels"],
+            log=asked["log"],
             where=options.pairs("--where", asked["where"], "max_p=0.5"),
             progress=bar.show_of,
             **rows,

@@ -6,12 +6,13 @@ are nothing but letters there. A legend stands above the axes in as many columns
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 from ecnlab.errors import UsageError
 from ecnlab.names import printable
@@ -37,6 +38,8 @@ _SMALLEST_POINTS, _LARGEST_POINTS = 4.0, 40.0
 # Of the figure's width: what a title, a legend, a label beside its line or marker, and the legend of several panels may take.
 _TITLE_SHARE, _LEGEND_SHARE, _LABEL_SHARE, _PANELS_SHARE = 0.86, 0.86, 0.7, 0.98
 _FEWEST_LETTERS = 8
+# Of the width of the axes, which become a little narrower when their height changes and other ticks, with longer labels, are chosen.
+_SHARE_FOR_LEGEND = 0.97
 # In font sizes: a letter of middle width, a line of a title, a legend of one line, and the gap below a title.
 _LETTER_WIDTH, _TITLE_LINE, _LEGEND_LINE, _TITLE_GAP = 0.6, 1.4, 2.0, 0.7
 
@@ -145,6 +148,25 @@ class Palette:
 
 BY_POSITION = Palette()
 
+_BLANK: tuple[str, Any] = ("", None)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of a legend: each a label and the artist that it is for, under a heading if there are several such groups."""
+
+    entries: Sequence[tuple[str, Any]]
+    heading: str = ""
+
+    def rows(self, across: int) -> list[list[tuple[str, Any]]]:
+        """The entries in rows of so many; the heading, if there is one, stands in front of the first."""
+        found = []
+        for begin in range(0, len(self.entries), across):
+            row = list(self.entries[begin : begin + across])
+            front = [(self.heading if begin == 0 else "", None)] if self.heading else []
+            found.append([*front, *row, *[_BLANK] * (across - len(row))])
+        return found
+
 
 def panels(rows: int = 1, columns: int = 1, *, shape: float = 0.61, style: Style = PLAIN, **options: Any) -> tuple[Drawn, list[Axes]]:
     """A new figure and its axes, row by row. `shape` is the height of the whole figure over its width."""
@@ -187,18 +209,139 @@ def _letters(axes: Axes, share: float) -> int:
 def legend_above(axes: Axes, note: str | None = None) -> None:
     """A legend above the axes, clear of the data, in as many columns as fit; the title stands above it, a note on its first line.
 
-    What the legend needs beyond one line is added to the figure's height.
+    The legend is never wider than the axes, which so keep their width; a label that is too long even alone is wrapped. The height that the
+    legend needs beyond one line is added to the figure's.
     """
-    columns = len(axes.get_legend_handles_labels()[1])
-    note = None if note is None else escaped(note, _letters(axes, _LEGEND_SHARE))
-    legend = _legend(axes, columns, note)
-    while columns > 1 and _too_wide(legend, _LEGEND_SHARE):
-        columns -= 1
-        legend = _legend(axes, columns, note)
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    _place_above(axes, [Entries(tuple(zip(labels, handles, strict=True)))], note)
+
+
+def legend_of_groups(axes: Axes, groups: Sequence[Entries]) -> None:
+    """A legend above the axes with several groups of entries, each under its heading: what a colour means, and what a marker means."""
+    _place_above(axes, groups, None)
+
+
+def legend_of_figure(figure: Drawn, axes: Axes, groups: Sequence[Entries] | None, title: str | None, note: str) -> None:
+    """The legend of panels that are alike, above all of them, from the entries of one; a title stands on its first line.
+
+    Without `groups` it has an entry for each curve of `axes`. The height that it needs is added to the figure's.
+    """
+    if groups is None:
+        handles, labels = axes.get_legend_handles_labels()
+        groups = [Entries(tuple(zip(labels, handles, strict=True)))] if len(labels) > 1 else []
+    shown = escaped(title or note, _letters(axes, _LEGEND_SHARE)) if title or (note and groups) else None
+
+    def draw(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+        return figure.legend(*_handles_and_words(entries), loc="outside upper left", ncols=columns, title=shown, alignment="left")
+
+    if not groups:
+        if shown:
+            _make_room(axes, _TITLE_LINE)
+            draw([], 1)
+        return
+    legend = _fitted(groups, draw, _PANELS_SHARE * figure.bbox.width)
+    _make_room(axes, legend.get_window_extent().height / figure.dpi * _POINTS_PER_INCH / _font_size())
+
+
+def share_labels(figure: Drawn, every: Sequence[Axes], used: int, across: int) -> None:
+    """The labels of panels that share their axes once for all of them; panels that are not used go."""
+    figure.supxlabel(every[0].get_xlabel(), fontsize="medium")
+    figure.supylabel(every[0].get_ylabel(), fontsize="medium")
+    for at, axes in enumerate(every):
+        axes.set_xlabel("")
+        axes.set_ylabel("")
+        if at + across >= used:  # nothing below it
+            axes.tick_params(labelbottom=True)
+        if at >= used:
+            axes.remove()
+
+
+def log_scale(axes: Axes) -> None:
+    """A logarithmic y axis whose ticks are plain numbers, 0.2 rather than a power of ten with a factor."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(Plain())
+    axes.yaxis.set_minor_formatter(Plain(labelOnlyBase=False))
+
+
+def _place_above(axes: Axes, groups: Sequence[Entries], note: str | None) -> None:
+    room = _width_in_layout(axes)
+    shown = None if note is None else escaped(note, _letters(axes, _LEGEND_SHARE))
+
+    def draw(entries: Sequence[tuple[str, Any]], columns: int) -> Legend:
+        place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
+        return axes.legend(*_handles_and_words(entries), ncols=columns, title=shown, alignment="left", **place)
+
+    legend = _fitted(groups, draw, room)
     height = legend.get_window_extent().height / _figure(axes).dpi * _POINTS_PER_INCH / _font_size()
     _make_room(axes, height - _LEGEND_LINE)
     if axes.get_title(loc="left"):
         axes.set_title(axes.get_title(loc="left"), loc="left", pad=(height + _TITLE_GAP) * _font_size())
+
+
+def _fitted(groups: Sequence[Entries], draw: Callable[[Sequence[tuple[str, Any]], int], Legend], room: float) -> Legend:
+    """The lowest legend that is no wider than `room` in dots; where one column is too wide, its labels are wrapped."""
+    arrangements = sorted(_arrangements(groups), key=lambda arranged: (-(-len(arranged[0]) // arranged[1]), arranged[1]))
+    legend = None
+    for entries, columns in arrangements:
+        if legend is not None:
+            legend.remove()
+        legend = draw(entries, columns)
+        if legend.get_window_extent().width <= room:
+            return legend
+    entries, columns = arrangements[-1]
+    letters = max(len(line) for word, _ in entries for line in word.split("\n"))
+    assert legend is not None, "one column is always an arrangement"
+    while legend.get_window_extent().width > room and letters > _FEWEST_LETTERS:
+        letters -= max(1, letters // 8)
+        legend.remove()
+        legend = draw([(_rewrapped(word, letters), handle) for word, handle in entries], columns)
+    return legend
+
+
+def _arrangements(groups: Sequence[Entries]) -> Iterator[tuple[list[tuple[str, Any]], int]]:
+    """The entries column by column, and how many columns they are: groups below each other in rows of so many, or side by side."""
+    longest = max(len(group.entries) for group in groups)
+    for across in range(1, longest + 1):
+        if len(groups) == 1:
+            yield list(groups[0].entries), across
+            continue
+        rows = [row for group in groups for row in group.rows(across)]
+        columns = len(rows[0])
+        yield [rows[at][column] for column in range(columns) for at in range(len(rows))], columns
+    if len(groups) > 1:
+        stacks = [[(group.heading, None), *group.entries] for group in groups]
+        yield [(*stack, *[_BLANK] * longest)[at] for stack in stacks for at in range(longest + 1)], len(stacks)
+
+
+def _handles_and_words(entries: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], linestyle="none") if handle is None else handle for _, handle in entries], [word for word, _ in entries]
+
+
+def _rewrapped(word: str, letters: int) -> str:
+    """A label that `escaped` has made, in lines of at most so many letters."""
+    shown = "\n".join(wrap(word.replace(r"\$", "$"), letters) or [""]).replace("$", r"\$")
+    return f" {shown}" if word.startswith(" ") else shown
+
+
+def _width_in_layout(axes: Axes) -> float:
+    """The width in dots that the layout gives to the axes while they have no legend."""
+    figure = _figure(axes)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with catch_warnings():
+            simplefilter("ignore", UserWarning)  # no room yet: the figure becomes higher when it is written
+            engine.execute(figure)
+    return _SHARE_FOR_LEGEND * float(axes.get_window_extent().width)
 
 
 def legend_of_panels(figure: Drawn, *axes: Axes) -> None:
@@ -215,11 +358,6 @@ def legend_of_panels(figure: Drawn, *axes: Axes) -> None:
         legend = _legend_of_figure(figure, entries, columns)
     lines = -(-len(entries) // columns) if entries else 0
     _make_room(axes[0], _TITLE_LINE * (lines - 1))
-
-
-def _legend(axes: Axes, columns: int, note: str | None) -> Legend:
-    place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-    return axes.legend(ncols=columns, title=note, alignment="left", **place)
 
 
 def _legend_of_figure(figure: Drawn, entries: Mapping[str, Any], columns: int) -> Legend:

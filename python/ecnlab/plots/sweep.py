@@ -43,23 +43,31 @@ _ROWS = {
 _KINDS = tuple(filter(None, _ROWS.values()))
 _FEWEST_ON_LOG, _SPAN_OF_LOG = 4, 16.0
 _GAP = 0.06  # of the axis, between two ticks
+# Panels: how many at most, how narrow, how high for their width (in one column, in several), and the height of a title and ticks.
+_MOST_PANELS, _LEAST_PANEL_IN, _PANEL_SHAPE, _PANEL_TITLE_IN = 12, 1.5, (0.5, 0.8), 0.3
 
 
 @dataclass(frozen=True)
 class View:
-    """What a figure shows of a sweep: a quantity of a table, against `x`, a line for each combination of `by`."""
+    """What a figure shows of a sweep: a quantity of a table, against `x`, a line for each combination of `by`.
+
+    `panels` names what there is a panel for each of, `log` the axes that are logarithmic, "x" and "y".
+    """
 
     quantity: str
     table: str
     x: Parameter
     by: Sequence[str]
     rows: pl.DataFrame
+    parameters: Mapping[str, Parameter]
+    panels: str | None = None
+    log: Sequence[str] = ()
 
     @property
     def stem(self) -> str:
         """What its files are called."""
         names = self.rows["name"].unique()
-        row = [names[0]] if self.table != "total" and len(names) == 1 and _ROWS[self.table] not in self.by else []
+        row = [names[0]] if self.table != "total" and len(names) == 1 and _ROWS[self.table] not in (*self.by, self.panels) else []
         return "-".join(file_name(part) for part in (self.quantity, self.x.name, *row))
 
     @property
@@ -67,7 +75,21 @@ class View:
         """The numbers behind it: the parameters, the row's name, mean, sd, half_width and n, in the quantity's own unit."""
         row = _ROWS[self.table]
         named = self.rows.rename({"name": row}) if row else self.rows.drop("name")
-        return named.drop("point").sort([*self.by, self.x.name], maintain_order=True)
+        return named.drop("point").sort([*self.by, *([self.panels] if self.panels else []), self.x.name], maintain_order=True)
+
+    def column(self, name: str) -> str:
+        """The column of the rows that holds a parameter, or the name of a row."""
+        return "name" if name == _ROWS[self.table] else name
+
+    def words(self, name: str, cell: Any) -> str:
+        """A value of a parameter as a figure shows it, in the unit in which people read it."""
+        if cell is None:
+            return "own"
+        unit = self.parameters[name].unit if name in self.parameters else ""
+        if not unit or isinstance(cell, str):
+            return shown(cell)
+        factor, of = shown_as(unit)
+        return f"{cell * factor:.6g} {of}"
 
 
 class SweepPlots:
@@ -92,10 +114,14 @@ class SweepPlots:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         *,
+        panels: str | None = None,
+        log: str | Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         **row: str | None,
     ) -> Drawn:
         """A quantity against a parameter: means over the seeds and their 95 % intervals.
+
+        With two parameters in `by` the colour stands for the value of the first, the marker and the dashes for that of the second.
 
         Parameters
         ----------
@@ -106,6 +132,10 @@ class SweepPlots:
         by : str or sequence of str, optional
             What there is a line for each of: parameters, and one of "group", "queue", "band" (QUEUE.BAND), "impairment"
             (LINK.PART.KIND), "size" (GROUP.FROM.TO, of transactions) and "flow" (FLOW.GROUP); all other parameters unless named.
+        panels : str, optional
+            What there is a panel for each value of, all with the same axes: what `by` takes.
+        log : str or sequence of str, optional
+            The axes that are logarithmic: "x", "y" or both.
         where : Mapping, optional
             Only the points at which parameters have these values.
         row : str, optional
@@ -118,7 +148,7 @@ class SweepPlots:
         UsageError
             What is asked for cannot be drawn in one figure.
         """
-        return self.drawn(self.view(y, x, by, where=where, **row))
+        return self.drawn(self.view(y, x, by, panels=panels, log=log, where=where, **row))
 
     def view(
         self,
@@ -126,30 +156,56 @@ class SweepPlots:
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         *,
+        panels: str | None = None,
+        log: str | Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         **row: str | None,
     ) -> View:
         """What such a figure shows; arguments and errors as for the figure itself."""
         named = None if by is None else [by] if isinstance(by, str) else list(by)
-        self._require_known(y, x, named or (), where or {}, row)
-        table, name = _table(row, named or (), tables_with(self._sweep, y))
+        split_by = [*(named or ()), *([panels] if panels else [])]
+        self._require_known(y, x, split_by, where or {}, row)
+        table, name = _table(row, split_by, tables_with(self._sweep, y))
         rows = _of_row(_at(estimates(self._sweep, table, y), self._sweep.parameters, where or {}), _ROWS[table], name)
-        along, split = self._axes(rows, x, named, _ROWS[table])
-        return View(y, table, along, split, rows.filter(pl.col(along.name).is_not_null()))
+        along, split = self._axes(rows, x, named, panels, _ROWS[table])
+        kept = rows.filter(pl.col(along.name).is_not_null())
+        parameters = {one.name: one for one in self._sweep.parameters}
+        return _checked_log(View(y, table, along, split, kept, parameters, panels, list(log)))
 
     def drawn(self, view: View) -> Drawn:
-        """The figure of a view."""
-        factor, unit = shown_unit(view.quantity)
-        curves = _curves(view, factor)
+        """The figure of a view. Raises UsageError where it would have too many panels."""
+        looks = _looks(view)
+        n = len(self._sweep.seeds)
+        title = f"{self._sweep.name}: {n} seed{'s' * (n != 1)}" if self._style.titles else None
         with self._style.applied():
+            if view.panels is not None:
+                return self._of_panels(view, looks, title)
             figure, (axes,) = style.panels(style=self._style)
-            if self._style.titles:
-                n = len(self._sweep.seeds)
-                style.title(axes, f"{self._sweep.name}: {n} seed{'s' * (n != 1)}")
-            _draw(axes, view, curves[:MOST_CURVES], _words(view.quantity) + (f" ({unit})" if unit != "1" else ""))
-            if len(curves) > 1:
-                note = f"the first {MOST_CURVES} of {len(curves)} lines" if len(curves) > MOST_CURVES else ", ".join(view.by)
-                style.legend_above(axes, note)
+            if title:
+                style.title(axes, title)
+            _draw(axes, view, _curves(view, view.rows, looks), looks.palette)
+            if looks.groups:
+                style.legend_of_groups(axes, looks.entries(axes))
+            elif len(looks.keys) > 1:
+                style.legend_above(axes, looks.note)
+        return figure
+
+    def _of_panels(self, view: View, looks: _Looks, title: str | None) -> Drawn:
+        """A panel for each value, all with the same axes, and one legend above them."""
+        column = view.column(view.panels or "")
+        cells = _in_order(view, view.panels or "", view.rows[column])
+        if len(cells) > _MOST_PANELS:
+            raise UsageError(f"{view.panels}: has {len(cells)} values, and a figure has at most {_MOST_PANELS} panels: choose another")
+        width = self._style.width_in
+        across = min(len(cells), max(1, int(width / _LEAST_PANEL_IN)))
+        down = -(-len(cells) // across)
+        shape = down * (_PANEL_SHAPE[across > 1] * width / across + _PANEL_TITLE_IN) / width
+        figure, every = style.panels(down, across, shape=shape, style=self._style, sharex=True, sharey=True)
+        for axes, cell in zip(every, cells, strict=False):
+            _draw(axes, view, _curves(view, view.rows.filter(pl.col(column) == cell), looks), looks.palette)
+            axes.set_title(style.label(axes, f"{view.panels} {view.words(view.panels or '', cell)}", across))
+        style.share_labels(figure, every, len(cells), across)
+        style.legend_of_figure(figure, every[0], looks.entries(every[0]) if looks.groups else None, title, looks.note)
         return figure
 
     def save_all(
@@ -165,14 +221,15 @@ class SweepPlots:
     ) -> list[str]:
         """Write figures into `folder`, each with its data as CSV beside it: of the quantities named, else of the usual ones.
 
-        `rows` are `where` and a row, as for a figure. Returns the names of what was written.
+        `rows` are `panels`, `log`, `where` and a row, as for a figure. Returns the names of what was written.
         Raises what a figure raises, and ResultsError if the disk refuses.
         """
         from ecnlab.plots.drawn import checked_formats, write
 
         checked_formats(formats)
-        row = {kind: name for kind, name in rows.items() if kind != "where"}
-        all_at_once(partial(self._require_known, y, x, by or (), rows.get("where") or {}, row) for y in quantities)
+        row = {kind: name for kind, name in rows.items() if kind not in ("where", "panels", "log")}
+        split_by = [*(by or ()), *([rows["panels"]] if rows.get("panels") else [])]
+        all_at_once(partial(self._require_known, y, x, split_by, rows.get("where") or {}, row) for y in quantities)
         views = [self.view(quantity, x, by, **rows) for quantity in quantities or self._usual(**rows)]
         for done, view in enumerate(views):
             if progress is not None:
@@ -195,19 +252,24 @@ class SweepPlots:
         tables = [table for table, row in _ROWS.items() if rows.get(row or "") is not None] or ["total"]
         return [quantity for quantity in QUANTITIES if set(tables) & set(tables_with(self._sweep, quantity))]
 
-    def _axes(self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, row: str | None) -> tuple[Parameter, Sequence[str]]:
+    def _axes(
+        self, rows: pl.DataFrame, x: str | None, by: Sequence[str] | None, panels: str | None, row: str | None
+    ) -> tuple[Parameter, Sequence[str]]:
         """The parameter along the axis, and what there is a line for each of."""
         parameters = {one.name: one for one in self._sweep.parameters}
         varied = [name for name in parameters if rows[name].n_unique() > 1] or list(parameters)
-        numbers = [name for name in varied if parameters[name].kind in ("whole", "real")]
-        along = (numbers or varied)[0] if x is None else x
+        numbers = [name for name in varied if parameters[name].kind in ("whole", "real") and name != panels]
+        along = (numbers or [name for name in varied if name != panels] or varied)[0] if x is None else x
         rest = [name for name in varied if name != along]
         several = [row] if row and rows["name"].n_unique() > 1 else []
-        split = [*rest, *several] if by is None else list(by)
-        for name in (along, *split):
+        split = [name for name in (*rest, *several) if name != panels] if by is None else list(by)
+        given = [*split, *([panels] if panels else [])]
+        for name in (along, *given):
             if name not in parameters and (name not in several or name == along):
                 raise UnknownName("parameter of the sweep", name, [*parameters, *several])
-        left = [name for name in (*rest, *several) if name not in split]
+        if panels is not None and panels in (along, *split):
+            raise UsageError(f"{panels}: is along the axis or has its lines already: choose another for the panels")
+        left = [name for name in (*rest, *several) if name not in given]
         if left:
             told = ", ".join(left)
             raise UsageError(
@@ -216,19 +278,106 @@ class SweepPlots:
         return parameters[along], split
 
 
-def _draw(axes: Axes, view: View, curves: Sequence[lines.Curve], y_label: str) -> None:
+@dataclass(frozen=True)
+class _Looks:
+    """How the lines of a figure look, and what its legend says: `keys` are the values of `by` for which there is one, in order.
+
+    `groups` are the headings of the legend, each with its words and how they look, where the colour stands for one parameter and marker and
+    dashes for another; empty where each line has its own entry.
+    """
+
+    keys: Sequence[tuple[Any, ...]]
+    labels: Mapping[tuple[Any, ...], str]
+    palette: Palette
+    note: str
+    groups: Sequence[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]] = ()
+
+    def entries(self, axes: Axes) -> list[style.Entries]:
+        """The legend in its groups."""
+        from matplotlib.lines import Line2D
+
+        return [
+            style.Entries([(style.label(axes, word), Line2D([], [], **look)) for word, look in words], style.label(axes, heading))
+            for heading, words in self.groups
+        ]
+
+
+def _looks(view: View) -> _Looks:
+    """One parameter in `by` has colour, marker and dashes by the place of its value; of several the first has the colour alone."""
+    columns = [view.column(name) for name in view.by]
+    keys = list(dict.fromkeys(view.rows.select(columns).iter_rows())) if columns else [()]
+    labels = {key: _label(view, key) for key in keys}
+    if len(view.by) < 2:
+        note = f"the first {MOST_CURVES} of {len(keys)} lines" if len(keys) > MOST_CURVES else ", ".join(view.by)
+        dashes = {labels[key]: style.LINES[at % len(style.LINES)] for at, key in enumerate(keys)}
+        return _Looks(keys[:MOST_CURVES], labels, Palette(dashes=dashes), note)
+    firsts = _in_order(view, view.by[0], [key[0] for key in keys])
+    others = list(dict.fromkeys(key[1:] for key in keys))
+    colours = dict(zip(firsts, style.COLOURS, strict=False))
+    shapes = {
+        other: (marker, style.LINES[at % len(style.LINES)]) for at, (other, marker) in enumerate(zip(others, style.MARKERS, strict=False))
+    }
+    order = {first: at for at, first in enumerate(firsts)}
+    kept = sorted((key for key in keys if key[0] in colours and key[1:] in shapes), key=lambda key: order[key[0]])
+    palette = Palette(
+        {labels[key]: colours[key[0]] for key in kept},
+        {labels[key]: shapes[key[1:]][0] for key in kept},
+        {labels[key]: shapes[key[1:]][1] for key in kept},
+    )
+    of_first = [(view.words(view.by[0], first), {"color": colour, "linewidth": 3.0}) for first, colour in colours.items()]
+    rest = view.by[1:]
+    of_others = [
+        (_label(view, other, rest), {"color": "black", "marker": marker, "linestyle": "none" if _is_of_words(view) else dash})
+        for other, (marker, dash) in shapes.items()
+    ]
+    headings = [_heading(view.by[0], len(colours), len(firsts)), _heading(", ".join(rest), len(shapes), len(others))]
+    return _Looks(kept, labels, palette, "", list(zip(headings, (of_first, of_others), strict=True)))
+
+
+def _heading(name: str, kept: int, there: int) -> str:
+    return name if kept == there else f"{name} (the first {kept} of {there})"
+
+
+def _in_order(view: View, name: str, cells: Iterable[Any]) -> list[Any]:
+    """The values of a parameter in the order in which they were given, those of a row in theirs."""
+    there = dict.fromkeys(cells)
+    if name not in view.parameters:
+        return list(there)
+    one = view.parameters[name]
+    return list(dict.fromkeys([cell for cell in map(one.cell, one.values) if cell in there] + list(there)))
+
+
+def _draw(axes: Axes, view: View, curves: Sequence[lines.Curve], palette: Palette) -> None:
     """Curves against a number; over words, which have no order, markers that no line joins."""
+    unit = shown_unit(view.quantity)[1]
+    y_label = _words(view.quantity) + (f" ({unit})" if unit != "1" else "")
     x_unit = shown_as(view.x.unit)[1]
     x_label = style.label(axes, view.x.name + (f" ({x_unit})" if x_unit else ""))
     if _is_of_words(view):
         names = [shown(one) for one in _places(view)]
-        lines.draw_over_names(axes, names, curves, y_label=y_label, palette=_palette(curves))
+        lines.draw_over_names(axes, names, curves, y_label=y_label, palette=palette)
         axes.set_xticks(range(len(names)), [style.label(axes, name, len(names)) for name in names])
         axes.set_xlabel(x_label)
-        return
-    lines.draw(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks(view), palette=_palette(curves))
-    if _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
-        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+    else:
+        lines.draw(axes, curves, x_label=x_label, y_label=y_label, ticks=_ticks(view), palette=palette)
+        if _stand_apart(xs := _xs(view)) and axes.get_xscale() == "linear":
+            axes.set_xticks(xs, [f"{x:g}" for x in xs])
+    if "y" in view.log:
+        style.log_scale(axes)
+    elif axes.get_ylim()[0] < 0:
+        axes.set_ylim(bottom=0)  # no measure is negative, though the interval of a mean near 0 may be
+
+
+def _checked_log(view: View) -> View:
+    """The view. Raises UsageError where a logarithmic axis cannot show it."""
+    for axis in view.log:
+        if axis not in ("x", "y"):
+            raise UsageError(f"log: {axis!r} is no axis: give x, y or both")
+    if "x" in view.log and (_is_of_words(view) or _xs(view)[0] <= 0):
+        raise UsageError(f"log: {view.x.name} is 0 or no number somewhere, which has no place on a logarithmic axis")
+    if "y" in view.log and (low := view.rows["mean"].min()) is not None and float(low) <= 0:  # type: ignore[arg-type]
+        raise UsageError(f"log: {view.quantity} is 0 at some point, which has no place on a logarithmic axis: leave points out (where)")
+    return view
 
 
 def _is_of_words(view: View) -> bool:
@@ -290,30 +439,28 @@ def _of_row(rows: pl.DataFrame, kind: str | None, name: str | None) -> pl.DataFr
     return rows.filter(pl.col("name") == name)
 
 
-def _curves(view: View, factor: float) -> list[lines.Curve]:
-    columns = ["name" if name == _ROWS[view.table] else name for name in view.by]
+def _curves(view: View, rows: pl.DataFrame, looks: _Looks) -> list[lines.Curve]:
+    """The curves of these rows, in the order of the legend."""
+    factor = shown_unit(view.quantity)[0]
+    columns = [view.column(name) for name in view.by]
     points: dict[tuple[Any, ...], list[tuple[float, Estimate]]] = {}
-    for row in view.rows.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         place = points.setdefault(tuple(row[column] for column in columns), [])
         place.append((_x(view, row[view.x.name]), Estimate(row["mean"], row["sd"], row["half_width"], row["n"]).scaled(factor)))
     curves = []
-    for key, place in points.items():
-        place.sort(key=lambda pair: pair[0])
-        curves.append(lines.Curve(_label(view, key), [x for x, _ in place], [estimate for _, estimate in place]))
+    for key in looks.keys:
+        place = sorted(points.get(key, ()), key=lambda pair: pair[0])
+        curves.append(lines.Curve(looks.labels[key], [x for x, _ in place], [estimate for _, estimate in place]))
     return curves
 
 
-def _palette(curves: Sequence[lines.Curve]) -> Palette:
-    """Dashes by position, as colours and markers are: no two of 28 lines look alike without colour."""
-    return Palette(dashes={curve.label: style.LINES[position % len(style.LINES)] for position, curve in enumerate(curves)})
-
-
-def _label(view: View, key: Sequence[Any]) -> str:
+def _label(view: View, key: Sequence[Any], by: Sequence[str] | None = None) -> str:
     """What a line is called: a name stands for itself, a number with its parameter where there are several."""
-    words = ["own" if one is None else shown(one) for one in key]
+    names = view.by if by is None else by
+    words = [view.words(name, one) for name, one in zip(names, key, strict=True)]
     if len(words) == 1:
         return words[0]
-    return ", ".join(word if isinstance(one, str) else f"{name} {word}" for name, one, word in zip(view.by, key, words, strict=True))
+    return ", ".join(word if isinstance(one, str) else f"{name} {word}" for name, one, word in zip(names, key, words, strict=True))
 
 
 def _x(view: View, cell: Any) -> float:
@@ -333,6 +480,8 @@ def _ticks(view: View) -> Sequence[float]:
     if _is_of_words(view):
         return ()
     xs = _xs(view)
+    if "x" in view.log:
+        return xs
     return xs if len(xs) >= _FEWEST_ON_LOG and xs[0] > 0 and xs[-1] / xs[0] >= _SPAN_OF_LOG else ()
 
 
