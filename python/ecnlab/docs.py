@@ -3,7 +3,7 @@
 docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
-In docs/scenario.md the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and
+In docs/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and
 docs/traces.md the columns of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/traces.md the rules of a
 check between `<!-- rules -->` and `<!-- end of rules -->`, in docs/queues the parameters and gauges of an AQM or a
 discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing; so in docs/traffic.md
@@ -34,6 +34,7 @@ TRAFFIC_PAGE = PAGE.with_name("traffic.md")
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
+_UNITS = re.compile(r"(<!-- units -->\n).*?(<!-- end of units -->)", re.DOTALL)
 _COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
 _RULES = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
 _PARAMETERS = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
@@ -84,8 +85,9 @@ def page() -> str:
 
 
 def scenario_page(text: str) -> str:
-    """The page of scenario files with the tables of keys as they are declared."""
+    """The page of scenario files with the units and the tables of keys as they are declared."""
     sections = {section.name: section for section in catalog.entries("section")}
+    text = _UNITS.sub(lambda part: f"{part[1]}\n{_units()}\n{part[2]}", text)
     return _KEYS.sub(lambda part: f"{part[1]}\n{_keys(sections[part[2]])}\n{part[3]}", text)
 
 
@@ -210,6 +212,18 @@ def _says(column: Column) -> str:
     """What a column says, with the words that stand in it."""
     words = ", ".join(map(_code, column.words))
     return f"{column.doc} ({words})" if words else column.doc
+
+
+def _units() -> str:
+    """All spellings of each unit, a row for each."""
+    declared = json.loads(_core.units())
+    kinds = {"s": "time", "bit/s": "rate", "bytes": "size, amount of buffer", "packets": "amount of buffer"}
+    rows = (
+        [kind, f"{unit['factor']:g} {name}", ", ".join(map(_code, unit["spellings"]))]
+        for name, kind in kinds.items()
+        for unit in declared[name]
+    )
+    return _table(("kind", "unit", "spellings"), rows)
 
 
 def _keys(section: Entry) -> str:

@@ -96,3 +96,12 @@ def test_a_unit_is_what_the_engine_takes_it_for(unit: str) -> None:
     assert ours is not None
     assert in_force is not None
     assert in_force == (pytest.approx(ours[0]), ours[1])
+
+
+def test_rates_and_times_are_read_in_all_spellings() -> None:
+    same = {"10 Mbps": 1e7, "10 Mbit/s": 1e7, "10mbit": 1e7, "9600 bit/s": 9600.0, "0.5 gbit": 5e8}
+    assert {text: quantity(text) for text in same} == {text: (rate, "bit/s") for text, rate in same.items()}
+    assert quantity("2 days") == (172800.0, "s")
+    assert quantity("20 \u03bcs") == quantity("20 \u00b5s") == (pytest.approx(20e-6), "s")
+    assert quantity("10 mbps") is None, "bytes to some tools, bits to others"
+    assert listed("5..15 step 5 Mbit/s") == ["5 Mbit/s", "10 Mbit/s", "15 Mbit/s"]

@@ -52,6 +52,12 @@ fn columns_text() -> String {
     registry::columns().to_string()
 }
 
+#[pyfunction]
+#[pyo3(name = "units")]
+fn units_text() -> String {
+    registry::units().to_string()
+}
+
 /// Judges one of ns-2's packet-exact cases; JSON with `name`, `ok`, `events` and `difference`.
 #[pyfunction]
 #[pyo3(name = "packet_exact")]
@@ -103,6 +109,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(columns_text, module)?)?;
+    module.add_function(wrap_pyfunction!(units_text, module)?)?;
     module.add_function(wrap_pyfunction!(packet_exact_case, module)?)?;
     module.add_function(wrap_pyfunction!(kernel::kernel_case, module)?)?;
     module.add_function(wrap_pyfunction!(tracing::put_capture, module)?)?;

@@ -9,8 +9,8 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Names that a message lists at most, and that are searched for a likely one.
-const LISTED: usize = 20;
+/// Names that a message lists at most, and that are searched for a likely one. No list of algorithms or keys is as long.
+const LISTED: usize = 100;
 const SEARCHED: usize = 1_000;
 
 impl Problem {
@@ -19,6 +19,9 @@ impl Problem {
     }
 }
 
+/// Keys under the names that other tools and papers give them.
+const OTHER_NAMES: &[(&str, &str)] = &[("mss", "packet_size"), ("cc", "congestion"), ("bandwidth", "rate"), ("latency", "delay")];
+
 /// `: did you mean "x"?`, or the names there are, each once.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = Vec::new();
@@ -26,6 +29,9 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
         if !names.contains(&name) {
             names.push(name);
         }
+    }
+    if let Some((_, name)) = OTHER_NAMES.iter().find(|(other, name)| *other == word && names.contains(name)) {
+        return format!(": did you mean \"{name}\"?");
     }
     let near = names.iter().map(|name| (strsim::jaro_winkler(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match near {
@@ -38,4 +44,22 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
 pub fn listed(names: &[&str]) -> String {
     let first = names[..names.len().min(LISTED)].join(", ");
     if names.len() > LISTED { format!("{first} and others") } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_other_tools_is_led_to_ours() {
+        assert_eq!(": did you mean \"packet_size\"?", suggestion("mss", ["profile", "packet_size", "max_cwnd"].into_iter()));
+        assert_eq!(": use one of profile, ecn", suggestion("mss", ["profile", "ecn"].into_iter()), "only where it is known");
+    }
+
+    #[test]
+    fn all_names_are_listed() {
+        let names: Vec<String> = (0..60).map(|n| format!("name{n}")).collect();
+        let said = suggestion("zzzz", names.iter().map(String::as_str));
+        assert!(names.iter().all(|name| said.contains(name.as_str())), "{said}");
+    }
 }

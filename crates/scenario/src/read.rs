@@ -2,7 +2,7 @@
 
 use ecnlab_queue::Registry;
 use ecnlab_units::parameter::{Condition, Typed};
-use ecnlab_units::{Kind, Parameter, Value, Values};
+use ecnlab_units::{Kind, Parameter, Value, Values, quantity};
 
 use crate::Files;
 use crate::problem::{Problem, listed, suggestion};
@@ -198,6 +198,9 @@ fn read_one(parameter: &Parameter, scalar: &Scalar) -> Result<Value, String> {
     let Scalar { text, form } = scalar;
     match (parameter.kind, form) {
         (Kind::Flag, Form::Text) if parameter.read(text).is_ok() => Err(format!("must be {text} without quotes")),
+        (Kind::Number { .. } | Kind::Count { .. }, Form::Text) if quantity::is_number(text) => {
+            Err(format!("must be a number without quotes, as in {} = {text}", parameter.name))
+        }
         (Kind::Text, Form::Number | Form::Flag | Form::Other) => Err(format!("must be a text in quotes, as in \"{text}\"")),
         _ => parameter.read(text),
     }

@@ -7,6 +7,7 @@ use ecnlab_sim::measures::table::{ColumnText, TableText};
 use ecnlab_transport::application::APPLICATIONS;
 use ecnlab_transport::{Settings, profile};
 use ecnlab_units::distribution::Measure;
+use ecnlab_units::quantity::{PACKET_UNITS, RATE_UNITS, SIZE_UNITS, TIME_UNITS, Unit};
 use ecnlab_units::{Kind, Parameter};
 use serde_json::{Map, Value as Json, json};
 
@@ -30,6 +31,12 @@ pub fn registry(known: &Registry) -> Json {
 /// that stand in it where they are known beforehand.
 pub fn columns() -> Json {
     columns_of(&ecnlab_sim::tables())
+}
+
+/// The units that quantities may be written in, by the unit that results have: all spellings of each, and its factor.
+pub fn units() -> Json {
+    let of = |units: &[Unit]| -> Json { units.iter().map(|unit| json!({ "spellings": unit.spellings, "factor": unit.factor })).collect() };
+    json!({ "s": of(TIME_UNITS), "bit/s": of(RATE_UNITS), "bytes": of(SIZE_UNITS), "packets": of(PACKET_UNITS) })
 }
 
 /// Tables as they are declared.

@@ -9,33 +9,76 @@ pub enum Amount {
     Bytes(f64),
 }
 
+/// A unit, all its spellings, and its size in the unit that results have: seconds, bits per second, bytes or packets.
+pub struct Unit {
+    /// The first is the one that messages and pages show.
+    pub spellings: &'static [&'static str],
+    pub factor: f64,
+}
+
+const fn unit(factor: f64, spellings: &'static [&'static str]) -> Unit {
+    Unit { spellings, factor }
+}
+
+/// The units of a time. `m` is left out: it is a minute to some readers and a metre, or a thousandth, to others.
+pub const TIME_UNITS: &[Unit] = &[
+    unit(1.0, &["s", "sec", "secs", "second", "seconds"]),
+    unit(1e-3, &["ms", "msec", "msecs", "millisecond", "milliseconds"]),
+    // The micro sign and the Greek letter look alike, and keyboards have either.
+    unit(1e-6, &["us", "\u{b5}s", "\u{3bc}s", "usec", "usecs", "microsecond", "microseconds"]),
+    unit(1e-9, &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
+    unit(60.0, &["min", "mins", "minute", "minutes"]),
+    unit(3600.0, &["h", "hr", "hrs", "hour", "hours"]),
+    unit(86_400.0, &["d", "day", "days"]),
+];
+
+/// The units of a rate, those of `tc` that count bits among them.
+///
+/// [`MAY_COUNT_BYTES`] are left out, and all that has a `B`.
+pub const RATE_UNITS: &[Unit] = &[
+    unit(1.0, &["bps", "bit/s", "b/s", "bit"]),
+    unit(1e3, &["kbps", "Kbps", "kbit/s", "Kbit/s", "kb/s", "Kb/s", "kbit", "Kbit"]),
+    unit(1e6, &["Mbps", "Mbit/s", "mbit/s", "Mb/s", "Mbit", "mbit"]),
+    unit(1e9, &["Gbps", "Gbit/s", "gbit/s", "Gb/s", "Gbit", "gbit"]),
+    unit(1e12, &["Tbps", "Tbit/s", "tbit/s", "Tb/s", "Tbit", "tbit"]),
+];
+
+/// They are bytes per second to `tc`, and bits per second to most others.
+const MAY_COUNT_BYTES: &[&str] = &["mbps", "gbps", "tbps"];
+
+/// The units of a size in bytes. `kb` and `mb` are left out: they may be bits.
+pub const SIZE_UNITS: &[Unit] = &[
+    unit(1.0, &["B", "byte", "bytes"]),
+    unit(1e3, &["KB", "kB"]),
+    unit(1e6, &["MB"]),
+    unit(1e9, &["GB"]),
+    unit(1024.0, &["KiB"]),
+    unit(1024.0 * 1024.0, &["MiB"]),
+    unit(1024.0 * 1024.0 * 1024.0, &["GiB"]),
+];
+
+/// The units of an amount of packets.
+pub const PACKET_UNITS: &[Unit] = &[unit(1.0, &["packets", "packet"])];
+
+const TIMES: &str = "s, ms, us, ns, min, h or d, as in \"5 ms\"";
+const RATES: &str = "bps, kbps, Mbps, Gbps or Tbps, as in \"10 Mbps\"";
+const AMOUNTS: &str = "packets, B, KB, MB, GB, KiB, MiB or GiB, as in \"120 packets\" or \"64 KB\"";
+
 /// Reads a length of time. The error says what is wrong and what would do.
 pub fn span(text: &str) -> Result<Span, String> {
-    let (number, unit) = split(text)?;
-    let seconds = match unit {
-        "s" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
-        "ns" => 1e-9,
-        "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(unit_error(text, unit, "s, ms, us, ns, min or h, as in \"5 ms\"")),
-    };
-    Span::from_secs_f64(number * seconds).ok_or_else(|| format!("\"{text}\" must be between 0 and 213 days"))
+    let (number, unit) = split(text, "a time", "\"5 ms\"")?;
+    let factor = factor(TIME_UNITS, unit).ok_or_else(|| unit_error(text, unit, TIMES))?;
+    Span::from_secs_f64(number * factor).ok_or_else(|| format!("\"{text}\" must be between 0 and 213 days"))
 }
 
 /// Reads a rate in bits per second.
 pub fn rate(text: &str) -> Result<Rate, String> {
-    let (number, unit) = split(text)?;
-    let bps = match unit {
-        "bps" => 1.0,
-        "kbps" | "Kbps" => 1e3,
-        "Mbps" => 1e6,
-        "Gbps" => 1e9,
-        "Tbps" => 1e12,
-        _ => return Err(unit_error(text, unit, "bps, kbps, Mbps, Gbps or Tbps, as in \"10 Mbps\"")),
-    };
-    let bps = number * bps;
+    let (number, unit) = split(text, "a rate", "\"10 Mbps\"")?;
+    if MAY_COUNT_BYTES.contains(&unit) || unit.contains('B') {
+        return Err(format!("\"{text}\": \"{unit}\" is bytes per second to some tools and bits per second to others: use {RATES}"));
+    }
+    let factor = factor(RATE_UNITS, unit).ok_or_else(|| unit_error(text, unit, RATES))?;
+    let bps = number * factor;
     if bps < 0.5 {
         return Err(format!("\"{text}\" must be above 0: nothing would ever be sent"));
     }
@@ -47,38 +90,43 @@ pub fn rate(text: &str) -> Result<Rate, String> {
 
 /// Reads an amount of packets or bytes; a bare number means packets.
 pub fn amount(text: &str) -> Result<Amount, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "an amount", "\"120 packets\" or \"64 KB\"")?;
     if number < 0.0 {
         return Err(format!("\"{text}\" must not be negative"));
     }
-    match unit {
-        "" | "packets" | "packet" => Ok(Amount::Packets(number)),
-        "B" | "bytes" => Ok(Amount::Bytes(number)),
-        "KB" | "kB" => Ok(Amount::Bytes(number * 1e3)),
-        "MB" => Ok(Amount::Bytes(number * 1e6)),
-        "GB" => Ok(Amount::Bytes(number * 1e9)),
-        "KiB" => Ok(Amount::Bytes(number * 1024.0)),
-        "MiB" => Ok(Amount::Bytes(number * 1024.0 * 1024.0)),
-        _ => Err(unit_error(text, unit, "packets, B, KB, MB, GB, KiB or MiB, as in \"120 packets\" or \"64 KB\"")),
+    if unit.is_empty() {
+        return Ok(Amount::Packets(number));
     }
+    let packets = factor(PACKET_UNITS, unit).map(|factor| Amount::Packets(number * factor));
+    packets.or_else(|| factor(SIZE_UNITS, unit).map(|factor| Amount::Bytes(number * factor))).ok_or_else(|| unit_error(text, unit, AMOUNTS))
 }
 
 /// Reads a bare finite number.
 pub fn number(text: &str) -> Result<f64, String> {
-    match split(text)? {
+    match split(text, "a number", "0.5")? {
         (number, "") => Ok(number),
         (_, unit) => Err(format!("\"{text}\" must be a bare number, without \"{unit}\"")),
     }
 }
 
-fn split(text: &str) -> Result<(f64, &str), String> {
+/// Whether a text is a bare number, and nothing but that.
+pub fn is_number(text: &str) -> bool {
+    number(text).is_ok()
+}
+
+fn factor(units: &[Unit], written: &str) -> Option<f64> {
+    units.iter().find(|unit| unit.spellings.contains(&written)).map(|unit| unit.factor)
+}
+
+/// The number at the beginning of a text, and its unit. `wanted` is the thing that the text stands for.
+fn split<'t>(text: &'t str, wanted: &str, example: &str) -> Result<(f64, &'t str), String> {
     let text = text.trim();
     let end = text
         .char_indices()
         .find(|&(at, c)| !(c.is_ascii_digit() || "+-._".contains(c) || exponent(text, at)))
         .map_or(text.len(), |(at, _)| at);
-    let number: f64 = text[..end].replace('_', "").parse().map_err(|_| format!("\"{text}\" is not a number with a unit"))?;
-    if !number.is_finite() {
+    let number = text[..end].replace('_', "").parse().map_err(|_| format!("\"{text}\" is not {wanted}, as in {example}"))?;
+    if !f64::is_finite(number) {
         return Err(format!("\"{text}\" is too large"));
     }
     Ok((number, text[end..].trim()))
@@ -115,6 +163,57 @@ mod tests {
         assert_eq!(Ok(Amount::Packets(120.0)), amount("120"));
         assert_eq!(Ok(Amount::Bytes(64_000.0)), amount("64 KB"));
         assert_eq!(Ok(0.002), number("2e-3"));
+    }
+
+    #[test]
+    fn a_rate_may_be_written_as_tables_tc_and_papers_write_it() {
+        for unit in ["Mbps", "Mbit/s", "Mb/s", "Mbit", "mbit", "mbit/s"] {
+            for text in [format!("10 {unit}"), format!("10{unit}"), format!("1e1{unit}")] {
+                assert_eq!(Ok(Rate::from_bps(10_000_000).unwrap()), rate(&text), "{text}");
+            }
+        }
+        let bps = |text| rate(text).map(Rate::bps);
+        assert_eq!((Ok(512_000), Ok(512_000)), (bps("512kbit"), bps("512 kb/s")));
+        assert_eq!((Ok(2_500_000_000), Ok(1_000_000_000_000)), (bps("2.5gbit"), bps("1 Tbit/s")));
+        assert_eq!(Ok(9_600), bps("9600 bit/s"));
+    }
+
+    #[test]
+    fn a_rate_that_may_be_in_bytes_is_refused_with_the_reason() {
+        for text in ["10 mbps", "10 MBps", "10 MB/s", "10 kB/s", "1 gbps", "10 MB"] {
+            let why = rate(text).unwrap_err();
+            assert!(why.contains("bytes per second to some tools") && why.contains("as in \"10 Mbps\""), "{text}: {why}");
+        }
+        for text in ["10 mb", "10 Mb", "10 M", "10"] {
+            assert!(rate(text).unwrap_err().contains("unit"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_may_be_written_as_people_write_it() {
+        for text in ["2 d", "2 days", "2 day", "48 h", "48 hours", "2880 minutes", "172800 sec", "172800 seconds"] {
+            assert_eq!(Ok(Span::from_secs(172_800)), span(text), "{text}");
+        }
+        for text in ["20 us", "20 \u{b5}s", "20 \u{3bc}s", "20usec", "0.02 msec", "20000 nsecs"] {
+            assert_eq!(Ok(Span::from_micros(20)), span(text), "{text}");
+        }
+        assert!(span("5 m").unwrap_err().contains("unknown unit \"m\""), "a minute, or a thousandth");
+    }
+
+    #[test]
+    fn no_spelling_belongs_to_two_units() {
+        let all: Vec<_> =
+            [TIME_UNITS, RATE_UNITS, SIZE_UNITS, PACKET_UNITS].into_iter().flatten().flat_map(|unit| unit.spellings).collect();
+        for (at, spelling) in all.iter().enumerate() {
+            assert!(!all[..at].contains(spelling), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_number_is_refused_by_its_kind() {
+        assert_eq!(Err("\"fast\" is not a rate, as in \"10 Mbps\"".to_owned()), rate("fast"));
+        assert_eq!(Err("\"soon\" is not a time, as in \"5 ms\"".to_owned()), span("soon"));
+        assert_eq!(Err("\"inf\" is not a number, as in 0.5".to_owned()), number("inf"));
     }
 
     #[test]

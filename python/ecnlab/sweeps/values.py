@@ -16,24 +16,22 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from ecnlab import _core
 from ecnlab.errors import UsageError
 
-# What each unit of a scenario is of the unit that columns have.
+# The factor of each unit of a scenario, as the engine declares it, and the unit of columns that it leads to.
 UNITS: dict[str, tuple[float, str]] = {
-    unit: (factor, name)
-    for name, units in {
-        "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
-        "bit/s": {"bps": 1.0, "kbps": 1e3, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12},
-        "bytes": {"B": 1.0, "bytes": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2},
-        "packets": {"packets": 1.0, "packet": 1.0},
-    }.items()
-    for unit, factor in units.items()
+    spelling: (unit["factor"], name)
+    for name, units in json.loads(_core.units()).items()
+    for unit in units
+    for spelling in unit["spellings"]
 }
 
 _MOST = 100_000
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
-_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµ]*)\s*")
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})(?:\s+step\s+({_NUMBER}))?\s*([A-Za-zµ]*)\s*")
+_UNIT = r"([^\W\d_]*(?:/s)?)"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*{_UNIT}\s*")
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})(?:\s+step\s+({_NUMBER}))?\s*{_UNIT}\s*")
 
 
 def listed(text: str) -> list[Any]:

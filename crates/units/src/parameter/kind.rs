@@ -120,7 +120,7 @@ const fn seconds(secs: f64) -> Span {
 }
 
 fn number_within(text: &str, min: f64, max: f64) -> Result<f64, String> {
-    let number = quantity::number(text)?;
+    let number = quantity::number(text).map_err(|why| if is_bare_word(text) { not_a_number(text, &bounds_text(min, max)) } else { why })?;
     if number >= min && number <= max { Ok(number) } else { Err(format!("{} must be {}", shown(number), bounds_text(min, max))) }
 }
 
@@ -134,9 +134,21 @@ fn shown(number: f64) -> String {
     if plain.len() > 12 && short.len() < plain.len() { short } else { plain }
 }
 
+/// Whether a text holds no number at all, such as `inf` and `true`.
+fn is_bare_word(text: &str) -> bool {
+    !text.contains(|c: char| c.is_ascii_digit())
+}
+
+fn not_a_number(text: &str, wanted: &str) -> String {
+    format!("{text} is not a number: it must be {wanted}")
+}
+
 /// A whole number, bare or in the parameter's own unit.
 fn whole(text: &str, min: u64, max: u64, unit: &str) -> Result<u64, String> {
     let bare = !text.contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'));
+    if is_bare_word(text) {
+        return Err(not_a_number(text, &format!("a whole number, {min} .. {max}")));
+    }
     let (number, fits) = match quantity::amount(text)? {
         Amount::Packets(number) => (number, bare || unit == "packets"),
         Amount::Bytes(number) => (number, unit == "bytes"),
@@ -240,6 +252,25 @@ mod tests {
     fn a_number_far_out_of_bounds_is_shown_short() {
         let kind = Kind::Number { min: 0.0, max: 1e9, unit: "" };
         assert_eq!(Err("1e308 must be 0 .. 1000000000".to_owned()), kind.read("1e308"));
+    }
+
+    #[test]
+    fn a_word_for_a_number_is_refused_with_the_bounds_and_no_unit() {
+        let share = Kind::Number { min: 0.0, max: 1.0, unit: "" };
+        for word in ["inf", "nan", "true", "-inf", "half"] {
+            assert_eq!(Err(format!("{word} is not a number: it must be 0 .. 1")), share.read(word));
+            let count = Kind::Count { min: 1, max: 50, unit: "packets" };
+            assert_eq!(Err(format!("{word} is not a number: it must be a whole number, 1 .. 50")), count.read(word));
+        }
+        assert!(share.read("50 %").unwrap_err().contains("without \"%\""));
+    }
+
+    #[test]
+    fn bounds_in_days_are_read_in_days() {
+        let kind = Kind::Span { min: Span::ZERO, max: Span::from_secs(100 * 24 * 3600) };
+        assert_eq!("0 s .. 100 days", kind.bounds());
+        assert_eq!(Ok(Value::Span(Span::from_secs(100 * 24 * 3600))), kind.read("100 days"));
+        assert_eq!(Err("\"101 days\" must be 0 s .. 100 days".to_owned()), kind.read("101 days"));
     }
 
     #[test]
