@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ecnlab.results import Result
     from ecnlab.runner import Outcome
 
+# Failures and names that a message lists at most; no list of algorithms, quantities or options is as long as that of names.
 _LISTED = 40
+_LISTED_NAMES = 200
 
 
 class EcnlabError(Exception):
@@ -200,5 +202,5 @@ def _remedy(name: str, names: list[str]) -> str:
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
     if nearest:
         return f"did you mean {nearest[0]!r}?"
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"known are {', '.join(names[:_LISTED])}{more}"
+    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+    return f"known are {', '.join(names[:_LISTED_NAMES])}{more}"

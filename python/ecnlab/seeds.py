@@ -32,16 +32,16 @@ def chosen_seeds(seeds: int | Iterable[int] | None = None, seed: int | None = No
     Raises UsageError if both are given, or one is no seed.
     """
     if seeds is not None and seed is not None:
-        raise UsageError("seed and seeds exclude each other: seed=7 is the one, seeds=20 are 1 .. 20")
+        raise UsageError(f"seed={seed!r} and seeds={seeds!r} exclude each other; fix: give one of the two")
     if seeds is None:
         return checked_seeds([1 if seed is None else _whole("seed", seed)])
     if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
         return checked_seeds(seeds)
     if isinstance(seeds, bool) or not hasattr(seeds, "__index__"):
-        raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; seed=7 is the one")
+        raise UsageError(f"seeds: {seeds!r} must be a whole number N (the seeds 1 .. N) or a list of seeds; one seed is seed=N")
     last = _whole("seeds", seeds)
     if not 1 <= last <= _MOST:
-        raise UsageError(f"seeds: {last} stands for the seeds 1 .. {last} and must be from 1 to {_MOST}; seed={last} is the one")
+        raise UsageError(f"seeds: {last} must be from 1 to {_MOST}, for it runs the seeds 1 .. N; fix: seed={last} for that one seed")
     return list(range(1, last + 1))
 
 

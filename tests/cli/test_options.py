@@ -1,7 +1,8 @@
 import pytest
 
 from ecnlab.cli import options
-from ecnlab.errors import UsageError
+from ecnlab.errors import ScenarioError, UsageError
+from ecnlab.shell.links import Path
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,18 @@ def test_every_change_without_a_value_is_named() -> None:
     assert options.overrides(["a.b=1", " c = x=y "]) == {"a.b": "1", "c": "x=y"}
     with pytest.raises(UsageError, match=r"'novalue'.*\n.*'=3'"):
         options.overrides(["novalue", "a=1", "=3"])
+
+
+def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() -> None:
+    with pytest.raises(UsageError, match=r"--seed 3 runs the seed 3 alone, --seeds 4 runs the seeds 1\.\.4; fix: give one"):
+        options.chosen_seeds("3", "4", "1..2")
+
+
+def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:
+    with pytest.raises(UsageError, match="--aqm 'nosuch': there is no AQM of this name; fix: use one of droptail,.*, or FILE:CLASS"):
+        Path("10Mbps", aqm="nosuch").scenario({})
+    with pytest.raises(ScenarioError) as refused:
+        Path("10 mbps", "soon", aqm="ecn", queue={"limit": "0", "max_tj": "3"}).scenario({})
+    assert [problem.place for problem in refused.value.problems] == ["--rate", "--delay", "--queue max_tj", "--limit"]
+    with pytest.raises(ScenarioError, match=r"link\.path\.queue\.max_p: 7 must be 0 \.\. 1"):
+        Path("10Mbps", aqm="ecn").scenario({"link.path.queue.max_p": "7"})

@@ -97,10 +97,15 @@ def seeds(default: str) -> Decorator[Any]:
 
 def chosen_seeds(one: str | None, several: str | None, default: str) -> list[int]:
     """The seeds that `--seed` and `--seeds` ask for; `default` is read as the value of `--seeds`. Raises UsageError."""
-    from ecnlab.seeds import parse_seed, parse_seeds
+    from ecnlab.seeds import listed_seeds, parse_seed, parse_seeds
 
     if one is not None and several is not None:
-        raise UsageError("--seed and --seeds exclude each other: --seed 7 is the one, --seeds 20 are 1 to 20")
+        parse_seed(one)
+        runs = listed_seeds(parse_seeds(several))
+        raise UsageError(
+            f"--seed and --seeds exclude each other: --seed {one} runs the seed {one} alone, --seeds {several} runs the seeds {runs}; "
+            "fix: give one of the two"
+        )
     return parse_seeds(default if several is None else several) if one is None else parse_seed(one)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ecnlab import scenarios
-from ecnlab.errors import UsageError
+from ecnlab import catalog, scenarios
+from ecnlab.errors import Problem, ScenarioError, UsageError
 from ecnlab.scenarios import Scenario
+
+# The options that set keys of the link.
+_OPTIONS = {"rate": "--rate", "reverse.rate": "--up-rate", "delay": "--delay", "queue.limit": "--limit", "queue.aqm": "--aqm"}
 
 LINK = "path"
 LIMIT = "250"
@@ -51,7 +54,10 @@ class Path:
             "link": [link | {"queue": dict(queue), "reverse": {"queue": dict(queue)}}],
             "flows": [{"name": "programs", "from": "outside", "to": "inside", "tcp": {"profile": "linux"}}],
         }
-        return scenarios.scenario(tree, {**both, **rates, **overrides}, aqms=brought)
+        try:
+            return scenarios.scenario(tree, {**both, **rates, **overrides}, aqms=brought)
+        except ScenarioError as error:
+            raise ScenarioError(_by_option(error.problems, overrides)) from None
 
     def title(self, aqm: str) -> str:
         """What it is in a few words, as a prompt shows it."""
@@ -62,6 +68,9 @@ class Path:
 def _named(aqm: str) -> tuple[Sequence[str], str]:
     """The AQMs that the user brings, and the name of the one that is meant."""
     if ":" not in aqm:
+        known = [entry.name for entry in catalog.entries("aqm")]
+        if aqm not in known:
+            raise UsageError(f"--aqm {aqm!r}: there is no AQM of this name; fix: use one of {', '.join(known)}, or FILE:CLASS for your own")
         return (), aqm
     from ecnlab import brought
 
@@ -69,3 +78,16 @@ def _named(aqm: str) -> tuple[Sequence[str], str]:
     if not entries:
         raise UsageError(f"{aqm!r}: brings no AQM")
     return [aqm], entries[0].name
+
+
+def _by_option(problems: Iterable[Problem], overrides: Mapping[str, str]) -> list[Problem]:
+    """Problems under the options that set their keys, each once though it is found in both directions; those of `overrides` as they are."""
+    found: dict[Problem, None] = {}
+    for problem in problems:
+        key = problem.place.removeprefix(f"link.{LINK}.")
+        other_way = key.removeprefix("reverse.")
+        queue_key = other_way.removeprefix("queue.")
+        option = _OPTIONS.get(key) or _OPTIONS.get(other_way) or (f"--queue {queue_key}" if queue_key != other_way else None)
+        place = problem.place if problem.place in overrides or option is None else option
+        found[replace(problem, place=place)] = None
+    return list(found)
