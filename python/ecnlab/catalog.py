@@ -7,7 +7,7 @@ for entry in catalog.entries("aqm"):
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -150,6 +150,8 @@ class Table:
     columns: tuple[Column, ...]
 
 
+_USUAL_RESPONSE = "halve"
+
 KINDS = ("section", "aqm", "discipline", "tcp", "variant", "app", "impairment", "shape")
 
 
@@ -177,6 +179,17 @@ def of_file(reference: str) -> Entry:
     entry = brought.entry_of(sources.loaded(reference))
     told = json.loads(_core.registry([entry]))["aqm"]
     return next(_entry("aqm", one) for one in told if one["name"] == entry.name)
+
+
+def congestion_control(tcp: Mapping[str, Any]) -> str:
+    """The name that people have for the congestion control of TCP parameters in force: "dctcp" for Reno's growth with DCTCP's response.
+
+    A response that no such name covers stands behind the algorithm that grows the window, as in "cubic with abe".
+    """
+    congestion, response = str(tcp["congestion"]), str(tcp.get("response", _USUAL_RESPONSE))
+    if response == _USUAL_RESPONSE:
+        return congestion
+    return response if (congestion, response) == ("reno", "dctcp") else f"{congestion} with {response}"
 
 
 @cache

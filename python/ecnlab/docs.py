@@ -3,11 +3,11 @@
 docs/queues/duties.md is written from runs: what the conformance suite measures of every AQM and discipline.
 
 `python -m ecnlab.docs` writes the pages, `python -m ecnlab.docs --check` compares them and exits with 1 if one is stale.
-In docs/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between `<!-- keys of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and
-docs/traces.md the columns of tables between `<!-- columns of NAME ... -->` and `<!-- end of columns -->`, in docs/traces.md the rules of a
-check between `<!-- rules -->` and `<!-- end of rules -->`, in docs/queues the parameters and gauges of an AQM or a
-discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which is put in where it is missing; so in docs/traffic.md
-those of an application.
+In docs/scenario.md the units stand between `<!-- units -->` and `<!-- end of units -->`, the keys of a section stand between `<!-- keys
+of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and docs/traces.md the columns of tables between `<!-- columns of NAME ...
+-->` and `<!-- end of columns -->`, in docs/traces.md the rules of a check between `<!-- rules -->` and `<!-- end of rules -->`, in
+docs/queues the parameters and gauges of an AQM or a discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which
+is put in where it is missing; so in docs/traffic.md those of an application.
 """
 
 from __future__ import annotations

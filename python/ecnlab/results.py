@@ -96,6 +96,9 @@ class Series:
         """All that came to each queue and all that the queue did, in order."""
         return self["arrivals"]
 
+    def __repr__(self) -> str:
+        return f"<Series of {self._result.name!r}: {', '.join(name for name in _ASKED_BY if name in self) or 'none recorded'}>"
+
     def __getitem__(self, name: str) -> pl.DataFrame:
         """The series of that name. Raises UnknownName, ResultsError."""
         if name not in self:
@@ -131,6 +134,14 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result {self.name!r} {self.hash[:12]}, {len(self.seeds)} seeds>"
+
+    def _repr_html_(self) -> str:
+        """The tables that `ecnlab run` prints, for a notebook."""
+        from ecnlab import notebook, summary
+
+        title = f"{self.name}: {self.hash[:12]}" + ("" if self._homes else ", no seed finished")
+        notes = [f"warning: {warning.told(None)}" for warning in self.warnings]
+        return notebook.page(title, summary.tables(self) if self._homes else (), notes)
 
     @property
     def name(self) -> str:
@@ -315,6 +326,23 @@ class Result:
         if name not in found:
             raise UnknownName(_KEYS[table][-1], name, found)
         return list(found[name])
+
+    def jain(self, quantity: str, groups: Sequence[str] | None = None) -> list[float]:
+        """Jain's index of a column of `flows` over the flows of these groups, or of all, one a seed in the order of `seeds`.
+
+        (sum x)^2 / (n sum x^2), after Jain, Chiu and Hawe 1984; NaN where no flow has any. Raises UnknownName.
+        """
+        flows = self._plain("flows")
+        if quantity not in flows.names:
+            raise UnknownName("quantity of the table 'flows'", quantity, flows.names)
+        for group in groups or ():
+            if group not in self.group_names:
+                raise UnknownName("group", group, self.group_names)
+        sums = {seed: [0.0, 0.0, 0.0] for seed in self.seeds}
+        for seed, group, value in zip(flows["seed"], flows["group"], flows[quantity], strict=True):
+            if groups is None or group in groups:
+                sums[seed] = [sum(pair) for pair in zip(sums[seed], (1.0, value, value * value), strict=True)]
+        return [total**2 / (n * squares) if squares > 0 else math.nan for n, total, squares in sums.values()]
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""

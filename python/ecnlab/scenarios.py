@@ -137,6 +137,20 @@ class Scenario:
         where = "" if self.tier == SIMULATOR else f" on {self.tier.name}"
         return f"<Scenario {self.name!r} {self.hash[:12]}{where}>"
 
+    def __str__(self) -> str:
+        """The scenario as it was written, overrides behind it; `resolved` has every parameter in force."""
+        changes = [f"# changed: {key} = {value}" for key, value in self.overrides.items()]
+        text = self.text if self.form == "toml" else json.dumps(json.loads(self.text), indent=2, ensure_ascii=False)
+        return "\n".join([repr(self), text.rstrip("\n"), *changes])
+
+    def _repr_html_(self) -> str:
+        """The main parameters in force, for a notebook."""
+        from ecnlab import notebook
+        from ecnlab.summary import scenario_tables
+
+        notes = [f"warning: {warning.told(self.source)}" for warning in self.warnings]
+        return notebook.page(repr(self), scenario_tables(self.resolved, self.duration_s, self.measure_from_s), notes)
+
 
 def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:
     """Read a scenario file.

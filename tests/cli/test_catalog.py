@@ -126,3 +126,23 @@ def test_show_tells_of_an_aqm_of_ones_own_what_it_tells_of_ours(command: Command
     assert shown.code == 0
     for told in ("RedByHand (aqm): RED, written by hand", "min_th", "0 .. 1", "Weight of the newest queue length"):
         assert told in shown.out
+
+
+def test_list_as_json_has_name_and_title_by_kind(command: Command) -> None:
+    everything = json.loads(command("list", "--json").out)
+    assert list(everything) == ["section", *REGISTRY, "study"]
+    for kind, entries in REGISTRY.items():
+        assert everything[kind].items() >= {entry["name"]: entry["title"] for entry in entries}.items()
+    assert json.loads(command("list", "aqm", "--json").out) == {"aqm": everything["aqm"]}
+    assert command("list", "aqms", "--json").code == 2
+
+
+def test_show_as_json_has_every_parameter_as_it_is_declared(command: Command) -> None:
+    (shown,) = json.loads(command("show", "red", "--json").out)
+    (declared,) = (entry for entry in REGISTRY["aqm"] if entry["name"] == "red")
+    assert (shown["kind"], shown["name"], shown["title"]) == ("aqm", "red", declared["title"])
+    keys = ("name", "kind", "unit", "default", "bounds", "doc", "source")
+    assert [[one[key] for key in keys] for one in shown["parameters"]] == [[one[key] for key in keys] for one in declared["parameters"]]
+    assert [gauge["name"] for gauge in shown["gauges"]] == [gauge["name"] for gauge in declared["gauges"]]
+    (study,) = json.loads(command("show", "aecn", "--json").out)[1:]
+    assert study == {"kind": "study", "name": "aecn", "title": studies.TITLES["aecn"]}

@@ -125,3 +125,20 @@ def test_one_scenario_twice_differs_in_nothing(command: Command, small_file: Pat
     done = command("compare", small_file, small_file, "--seeds", "2")
     assert "note: the two are one scenario: nothing can differ but by chance" in done.out
     assert "0 of " in done.out.splitlines()[-1]
+
+
+def test_a_warning_names_the_file_and_stands_once(command: Command, small_file: Path) -> None:
+    text = SMALL.replace('aqm = "ecn"', 'aqm = "red"')
+    small_file.write_text(text)
+    line = 1 + next(at for at, line in enumerate(text.splitlines()) if "ecn = true" in line)
+    done = command("compare", small_file, "--set", "link.bottleneck.queue.max_p=0.1", "--seeds", "2")
+    warnings = [line for line in done.err.splitlines() if line.startswith("warning:")]
+    assert warnings[0].startswith(f"warning: {small_file}:{line}: flows."), warnings
+    assert len(warnings) == len(set(warnings))
+
+
+def test_dctcp_differs_by_its_name(command: Command, small_file: Path) -> None:
+    change = ["--set", "flows.far.tcp.variant=dctcp", "--seeds", "2"]
+    done = command("compare", small_file, *change)
+    rows = [re.split(r"\s*│\s*", line)[1:4] for line in done.out.splitlines() if "tcp." in line]
+    assert rows[0] == ["flows.far.tcp.variant", "reno", "dctcp"]

@@ -40,7 +40,7 @@ def test_two_options_for_seeds_are_refused_with_the_numbers_that_were_given() ->
 
 
 def test_what_is_wrong_with_a_shell_s_link_is_told_by_its_options() -> None:
-    with pytest.raises(UsageError, match="--aqm 'nosuch': there is no AQM of this name; fix: use one of droptail,.*, or FILE:CLASS"):
+    with pytest.raises(UsageError, match=r"--aqm 'nosuch': there is no AQM of this name; fix: use one of droptail,.*, or FILE:CLASS"):
         Path("10Mbps", aqm="nosuch").scenario({})
     with pytest.raises(ScenarioError) as refused:
         Path("10 mbps", "soon", aqm="ecn", queue={"limit": "0", "max_tj": "3"}).scenario({})

@@ -187,3 +187,14 @@ def test_queues_are_told_by_discipline_aqm_and_buffer() -> None:
     assert queue({"discipline": "dualpi2", "limit": "64000 B"}) == "dualpi2, 64 KB"
     inner = {"aqm": "ecn", "limit": "50 packets"}
     assert queue({"discipline": "cbq", "rate": "1500000 bps", "queue": inner}) == "cbq to 1.5 Mbps: ecn, 50 packets"
+
+
+def test_a_group_is_labelled_with_its_congestion_control_and_codepoint() -> None:
+    tcp = {"profile": "linux", "variant": "dctcp", "codepoint": "ect1"}
+    flows = [
+        _flows("low", tcp=tcp, **{"from": "a", "to": "b"}),
+        _flows("usual", tcp={"profile": "linux", "ecn": True}, **{"from": "a", "to": "b"}),
+    ]
+    texts = _texts(_drawn(_tree([_link("l", "a", "b", queue={"aqm": "step", "limit": 50, "threshold": 10}, limit=50) | {}], flows)))
+    assert "low: TCP linux-6.1 dctcp, ECN, ECT(1); bulk; over l" in texts
+    assert "usual: TCP linux-6.1 cubic, ECN; bulk; over l" in texts

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from ecnlab.cli import options
 from ecnlab.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -77,13 +79,17 @@ def _studies_of(context: click.Context) -> list[Study]:
 
 @click.command("list")
 @click.argument("kind", required=False, shell_complete=complete_kind)
-def list_(kind: str | None) -> None:
+@options.as_json
+def list_(kind: str | None, as_json: bool) -> None:
     """List what there is.
 
     KIND is section, aqm, discipline, tcp, variant, app, impairment, shape or study; without it all kinds are listed.
     """
     from ecnlab.cli import output
 
+    if as_json:
+        output.say_json({each: _titles(each) for each in ([_checked_kind(kind)] if kind is not None else _KINDS)})
+        return
     if kind is not None:
         list_kind(kind)
         return
@@ -96,15 +102,21 @@ def list_kind(kind: str, indent: str = "") -> None:
     """Print name and title of each entry of a kind. Raises UnknownName if there is no such kind."""
     from ecnlab.cli import output
 
+    for name, title in _titles(_checked_kind(kind)).items():
+        output.say(f"{indent}{name:<14} {title}")
+
+
+def _checked_kind(kind: str) -> str:
+    """The kind as it is. Raises UnknownName if there is none of this name."""
     if kind not in _KINDS:
         raise UnknownName("kind", kind, _KINDS)
-    for name, title in _titles(kind).items():
-        output.say(f"{indent}{name:<14} {title}")
+    return kind
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_name)
-def show(name: str) -> None:
+@options.as_json
+def show(name: str, as_json: bool) -> None:
     """Show what something is, with every parameter that it takes.
 
     NAME is that of an AQM, a queueing discipline, a TCP profile or variant, an application, an impairment, a shape of networks, a study,
@@ -117,6 +129,10 @@ def show(name: str) -> None:
     if not found and name not in studies.TITLES:
         known = {name for kind in _KINDS for name in _titles(kind)}
         raise UnknownName("AQM, discipline, TCP profile or variant, application, impairment, shape, study or section", name, known)
+    if as_json:
+        study = [{"kind": "study", "name": name, "title": studies.TITLES[name]}] if name in studies.TITLES else []
+        output.say_json([*map(asdict, found), *study])
+        return
     for entry in found:
         _show_entry(entry)
     if name in studies.TITLES:

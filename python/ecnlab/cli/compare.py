@@ -74,7 +74,8 @@ def compare(
         )
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {store}, and the same command goes on from there", error.result) from None
-    for name, warning in found.warnings:
+    files = dict(zip(found.names, (a, a if b is None else b), strict=True))
+    for name, warning in dict.fromkeys((files[name], warning) for name, warning in found.warnings):  # once of a file that is both sides
         output.warn([warning], name)
     if as_json:
         output.say_json(found.json())

@@ -13,8 +13,8 @@ from ecnlab.cli.text import fold
 from ecnlab.names import printable
 
 if TYPE_CHECKING:
-    from ecnlab.cli.table import Table
     from ecnlab.errors import Problem
+    from ecnlab.summary import Cells
 
 
 def say(text: str) -> None:
@@ -40,10 +40,12 @@ def warn(warnings: Iterable[Problem], source: str | None) -> None:
         tell(f"warning: {warning.told(source)}")
 
 
-def say_tables(tables: Iterable[Table]) -> None:
+def say_tables(tables: Iterable[Cells]) -> None:
     """Print tables one below the other."""
+    from ecnlab.cli.table import Table
+
     for table in tables:
-        for line in table.lines():
+        for line in Table(**vars(table)).lines():
             say(line)
 
 

@@ -153,7 +153,8 @@ def _default_folder(file: str, scenario: Scenario) -> Path:
 
 
 def _report(result: Result, folder: Path) -> None:
-    from ecnlab.cli import output, summary
+    from ecnlab import summary
+    from ecnlab.cli import output
 
     output.say_tables(summary.tables(result))
     output.say(f"results in {folder}")

@@ -211,8 +211,8 @@ def _rows(ended: Ended) -> list[dict[str, Any]]:
 def _tables(ended: Ended) -> list[Table]:
     import math
 
-    from ecnlab.cli.summary import name_of
     from ecnlab.cli.table import Table
+    from ecnlab.summary import name_of
     from ecnlab.units import shown_unit
 
     rows = _rows(ended)

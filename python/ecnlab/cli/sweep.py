@@ -141,14 +141,15 @@ def _counted(count: int, what: str) -> str:
 
 
 def _report(done: Sweep, made: Plan, folder: Path, *, as_json: bool, quiet: bool) -> None:
-    from ecnlab.cli import output, sweep_summary
+    from ecnlab.cli import output
+    from ecnlab.sweeps import summary
 
     source = made.base.source
     output.warn([warning for warning in done.warnings if warning not in made.warnings], source)
     if as_json:
-        output.say_json(sweep_summary.json_of(done))
+        output.say_json(summary.json_of(done))
     elif not quiet:
-        output.say_tables(sweep_summary.tables(done))
+        output.say_tables(summary.tables(done))
         output.say(f"sweep in {folder}: {', '.join(done.tables)}, summary")
     for failure in done.failures:
         output.tell(f"failed: point {failure.point} ({made.points[failure.point - 1].title}), seed {failure.seed}: {failure.message}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile, zip_longest
 
 from ecnlab.cli.text import fold, pad, width
 from ecnlab.names import printable
+from ecnlab.summary import Cells
 
 _ROOM = 120  # columns where the output is no terminal
 _LEAST = 8  # columns that a folded cell keeps at least
@@ -23,17 +23,11 @@ _HEADING = 20  # columns beyond which a number's heading is folded
 _DRAWN = {"top": "┏━┳┓", "head": "┃ ┃┃", "below": "┡━╇┩", "row": "│ ││", "end": "└─┴┘"}
 _TYPED = {"top": "+-++", "head": "| ||", "below": "+=++", "row": "| ||", "end": "+-++"}
 
-Cells = Sequence[str]
+Row = Sequence[str]
 
 
-@dataclass(frozen=True)
-class Table:
-    """A title, a header and rows; `words` names the columns that hold words, the first alone unless given."""
-
-    title: str
-    header: Cells
-    rows: Sequence[Cells]
-    words: Sequence[str] = ()
+class Table(Cells):
+    """Cells that are drawn with lines around them."""
 
     def lines(self, room: int | None = None, encoding: str | None = None) -> Iterator[str]:
         """The table as lines of at most `room` columns, by default those of the terminal."""
@@ -55,7 +49,7 @@ class Table:
 class _Column:
     """A column and the room that it takes."""
 
-    def __init__(self, heading: str, cells: Cells, is_words: bool) -> None:
+    def __init__(self, heading: str, cells: Row, is_words: bool) -> None:
         self.heading = heading
         self.cells = cells
         self.is_words = is_words
@@ -121,13 +115,13 @@ def _lines(columns: Sequence[_Column], marks: dict[str, str]) -> Iterator[str]:
     yield _line(columns, [""] * len(columns), marks["end"])
 
 
-def _row(columns: Sequence[_Column], cells: Cells, marks: str) -> Iterator[str]:
+def _row(columns: Sequence[_Column], cells: Row, marks: str) -> Iterator[str]:
     folded = [fold(cell, column.room) for column, cell in zip(columns, cells, strict=True)]
     for line in zip_longest(*folded, fillvalue=""):
         yield _line(columns, line, marks)
 
 
-def _line(columns: Sequence[_Column], cells: Cells, marks: str) -> str:
+def _line(columns: Sequence[_Column], cells: Row, marks: str) -> str:
     """One line of cells; `marks` are the left end, what fills a cell up, what stands between cells, and the right end."""
     filling = marks[1]
     padded = (pad(cell, column.room, right=not column.is_words) for column, cell in zip(columns, cells, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.compare import Difference
@@ -45,7 +45,7 @@ class Row:
     difference: Difference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What differs between A and B.
 
@@ -70,7 +70,22 @@ class Comparison:
     parameters: list[Changed]
     notes: list[str]
     warnings: list[tuple[str, Problem]]
-    rows: list[Row] = field(repr=False)
+    rows: list[Row]
+
+    def __repr__(self) -> str:
+        a, b = (f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
+        differ = f"{len(self.apart)} of {len(self.rows)} quantities differ by more than their interval"
+        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {differ}>"
+
+    def _repr_html_(self) -> str:
+        """The tables that `ecnlab compare` prints, for a notebook."""
+        from ecnlab import notebook
+        from ecnlab.comparison import summary
+
+        title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
+        tables = [*summary.parameters(self), *summary.in_short(self), *summary.tables(self, self.apart, summary.FEW)]
+        notes = [*self.notes, f"{len(self.apart)} of {len(self.rows)} quantities differ by more than their interval; frame() has all"]
+        return notebook.page(title, tables, notes)
 
     @property
     def apart(self) -> list[Row]:

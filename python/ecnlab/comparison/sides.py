@@ -26,7 +26,7 @@ TABLES: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues
 
 # Sections of a scenario that are lists of members with names, and keys that choose an algorithm.
 _LISTS = ("link.", "flows.")
-_CHOICES = ("aqm", "discipline", "profile", "congestion", "recovery", "response", "kind", "shape", "ecn")
+_CHOICES = ("variant", "aqm", "discipline", "profile", "congestion", "recovery", "response", "kind", "shape", "ecn")
 _THERE = "there"
 
 # What is read from a histogram, and how wide half of its cells are at most: there are 2^8 to an octave.
@@ -234,8 +234,20 @@ def _changed(a: Values, b: Values) -> list[Changed]:
     keys = [key for key in dict.fromkeys([*flat[0], *flat[1]]) if flat[0].get(key) != flat[1].get(key)]
     alone = [_alone(flat[0], flat[1]), _alone(flat[1], flat[0])]
     rows = [Changed(member, _THERE if own is alone[0] else None, None if own is alone[0] else _THERE) for own in alone for member in own]
+    rows += _controls(flat[0], flat[1])
     left = [key for key in keys if not any(key.startswith(f"{member}.") for own in alone for member in own)]
     return _ranked([*rows, *(Changed(key, flat[0].get(key), flat[1].get(key)) for key in left)])
+
+
+def _controls(a: Values, b: Values) -> Iterator[Changed]:
+    """The congestion control of each group by its name, where that says more than the parameter `congestion`, as of DCTCP."""
+    for key in a:
+        if key in b and key.startswith("flows.") and key.endswith(".tcp.congestion"):
+            tcp = key.removesuffix("congestion")
+            trees = [{name: tree[f"{tcp}{name}"] for name in ("congestion", "response") if f"{tcp}{name}" in tree} for tree in (a, b)]
+            names = [catalog.congestion_control(tree) for tree in trees]
+            if names[0] != names[1] and names != [tree["congestion"] for tree in trees]:
+                yield Changed(f"{tcp}variant", *names)
 
 
 def _ranked(rows: list[Changed]) -> list[Changed]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ecnlab.catalog import congestion_control
+
 Tree = Mapping[str, Any]
 
 LONGEST, _LONGEST_QUEUE = 30, 44
@@ -79,8 +81,10 @@ def own_links(tree: Tree) -> list[str]:
 def traffic(group: Tree) -> str:
     """What carries a group's data, and what sends it."""
     tcp = group.get("tcp")
-    ecn = "" if tcp is None or not tcp.get("ecn") else ", ECN"
-    carrier = f"TCP {tcp['profile']} {tcp['congestion']}{ecn}" if tcp is not None else "UDP"
+    if tcp is None:
+        return f"UDP; {group['app']['kind']}"
+    ecn = (", ECN, ECT(1)" if tcp.get("codepoint") == "ect1" else ", ECN") if tcp.get("ecn") else ""
+    carrier = f"TCP {tcp['profile']} {congestion_control(tcp)}{ecn}"
     return f"{carrier}; {group['app']['kind']}"
 
 

@@ -49,6 +49,9 @@ class Plots:
         self._result = result
         self._style = chosen or Style()
 
+    def __repr__(self) -> str:
+        return f"<Plots of {self._result.name!r}: {', '.join(kind.name for kind in self.possible()) or 'nothing to draw was recorded'}>"
+
     def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> Plots:
         """The same figures in another style, e.g. `result.plot.styled(width_in=3.4, titles=False).queue()`.
 

@@ -102,6 +102,9 @@ class SweepPlots:
         self._sweep = sweep
         self._style = chosen or Style()
 
+    def __repr__(self) -> str:
+        return f"<SweepPlots of {self._sweep.name!r}: plot(QUANTITY, x=PARAMETER, by=PARAMETER), e.g. plot({QUANTITIES[0]!r})>"
+
     def styled(self, *, width_in: float | None = None, font_size: float | None = None, titles: bool | None = None) -> SweepPlots:
         """The same figures in another style. Raises UsageError for a width or a size that no figure can have."""
         now = self._style

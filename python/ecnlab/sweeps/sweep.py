@@ -122,6 +122,15 @@ class Sweep:
     def __repr__(self) -> str:
         return f"<Sweep {self.name!r}, {self.about['points']} points, {len(self.seeds)} seeds>"
 
+    def _repr_html_(self) -> str:
+        """The table of the points that `ecnlab sweep` prints, for a notebook."""
+        from ecnlab import notebook
+        from ecnlab.sweeps import summary
+
+        notes = [f"warning: {warning.told(None)}" for warning in self.warnings]
+        notes += [f"{len(self.failures)} runs failed: see failures"] if self.failures else []
+        return notebook.page(f"{self.name}: {self.about['points']} points", summary.tables(self), notes)
+
     @property
     def name(self) -> str:
         """What it is called."""

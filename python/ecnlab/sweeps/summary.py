@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.stats import Estimate
-from ecnlab.cli.summary import name_of, number
-from ecnlab.cli.table import Table
+from ecnlab.summary import Cells, name_of, number
 from ecnlab.sweeps.values import shown
-from ecnlab.units import shown_unit
+from ecnlab.units import shown_as, shown_unit
 
 if TYPE_CHECKING:
     from ecnlab.sweeps.sweep import Sweep
@@ -20,15 +19,20 @@ QUANTITIES = ("goodput_bps", "jain_goodput", "delay_mean_s", "marks", "drops")
 _MOST_ROWS = 60
 
 
-def tables(sweep: Sweep) -> list[Table]:
+def tables(sweep: Sweep) -> list[Cells]:
     """The table of a sweep's points, over all flows."""
     summary = sweep.summary()
     names = [one.name for one in sweep.parameters]
     points: dict[int, dict[str, Any]] = {}
     for row in summary.filter(summary["table"] == "total").iter_rows(named=True) if summary.height else ():
         points.setdefault(row["point"], {name: row[name] for name in names})[row["quantity"]] = _estimate(row)
-    rows = [[*(_cell(point[name]) for name in names), *(_number(point, quantity) for quantity in QUANTITIES)] for point in points.values()]
-    return [Table(_title(sweep, len(rows)), [*names, *map(_heading, QUANTITIES)], rows[:_MOST_ROWS], names)] if rows else []
+    units = {one.name: shown_as(one.unit) for one in sweep.parameters}
+    rows = [
+        [*(_cell(point[name], units[name][0]) for name in names), *(_number(point, quantity) for quantity in QUANTITIES)]
+        for point in points.values()
+    ]
+    headings = [f"{name} ({unit})" if unit else name for name, (_, unit) in units.items()]
+    return [Cells(_title(sweep, len(rows)), [*headings, *map(_heading, QUANTITIES)], rows[:_MOST_ROWS], headings)] if rows else []
 
 
 def json_of(sweep: Sweep) -> dict[str, Any]:
@@ -69,8 +73,11 @@ def _hosts(sweep: Sweep) -> str:
     return f"; on {tiers.titled(sweep.tier)}" + (f", lateness in the worst run {told}" if told else "") if "kernel" in sweep.tier else ""
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else shown(value)
+def _cell(value: Any, factor: float) -> str:
+    """A parameter's value in the unit of its column's heading."""
+    if value is None:
+        return ""
+    return f"{value * factor:.9g}" if factor != 1.0 else shown(value)
 
 
 def _number(point: Mapping[str, Any], quantity: str) -> str:
