@@ -227,6 +227,8 @@ class Finding:
         The rule's name, and its section in RFC 3168.
     is_departure : bool
         Whether it is a known departure of real hosts, or of ns-2, rather than a violation.
+    whose : str
+        Who is known to behave so; "" of a violation.
     found : str
         What was found.
     """
@@ -238,7 +240,28 @@ class Finding:
     rule: str
     section: str
     is_departure: bool
+    whose: str
     found: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """A known departure from a rule of RFC 3168, and how often a check has found it.
+
+    Attributes
+    ----------
+    rule, section : str
+        The rule's name, and its section in RFC 3168.
+    whose : str
+        Who is known to behave so.
+    count : int
+        How often it was found.
+    """
+
+    rule: str
+    section: str
+    whose: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -275,13 +298,16 @@ class Verdict:
         What the file is, and what could not be read.
     rules : tuple of Rule
         The rules against which anything was found.
+    known : tuple of Known
+        The known departures that were found, by the rules' order.
     findings : tuple of Finding
-        What was found, in the file's order; the first 10 000.
+        What was found, in the file's order; of each rule the first 10 000.
     """
 
     source: str
     about: Mapping[str, Any]
     rules: tuple[Rule, ...]
+    known: tuple[Known, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -309,8 +335,9 @@ def check(path: str | os.PathLike[str], *, progress: bool = False) -> Verdict:
     """Check a trace against RFC 3168, packet by packet. Raises TraceError if it cannot be opened or nothing in it can be read."""
     name = os.fspath(path)
     told = json.loads(opened(name, lambda file, watch: _core.check_trace(file, watch=watch), progress=progress))
-    rules, findings = (Rule(**rule) for rule in told["rules"]), (Finding(**finding) for finding in told["findings"])
-    return Verdict(shown_name(name), told["about"], tuple(rules), tuple(findings))
+    rules = tuple(Rule(**rule) for rule in told["rules"])
+    known = tuple(Known(**known) for known in told["known"])
+    return Verdict(shown_name(name), told["about"], rules, known, tuple(Finding(**finding) for finding in told["findings"]))
 
 
 def shown_name(path: str) -> str:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ecnlab_scenario::registry;
-use ecnlab_trace::check::{Finding, Rule, Tally};
+use ecnlab_trace::check::{Finding, Known, Rule, Tally};
 use ecnlab_trace::{Analysis, Check, Options, Told};
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Event, Fault, Format, Reader};
@@ -263,8 +263,9 @@ fn judge(input: &mut Input) -> Result<Json, String> {
     about["connections"] = verdict.connections.into();
     let tallied = Rule::ALL.iter().zip(verdict.tallies).filter(|(_, tally)| *tally != Tally::default());
     let rules: Vec<_> = tallied.map(|(rule, tally)| rule_told(*rule, tally)).collect();
+    let known: Vec<_> = verdict.known.iter().map(|(&(rule, known), &count)| known_told(rule, known, count)).collect();
     let findings: Vec<_> = verdict.findings.iter().map(finding_told).collect();
-    Ok(json!({ "about": about, "rules": rules, "findings": findings }))
+    Ok(json!({ "about": about, "rules": rules, "known": known, "findings": findings }))
 }
 
 fn rule_told(rule: Rule, tally: Tally) -> Json {
@@ -279,6 +280,10 @@ fn rule_told(rule: Rule, tally: Tally) -> Json {
     })
 }
 
+fn known_told(rule: Rule, known: Known, count: u64) -> Json {
+    json!({ "rule": rule.about().name, "section": rule.about().section, "whose": known.whose(), "count": count })
+}
+
 fn finding_told(finding: &Finding) -> Json {
     json!({
         "record": finding.record,
@@ -287,7 +292,8 @@ fn finding_told(finding: &Finding) -> Json {
         "destination": finding.destination.to_string(),
         "rule": finding.rule.about().name,
         "section": finding.rule.about().section,
-        "is_departure": finding.is_departure,
+        "is_departure": finding.known.is_some(),
+        "whose": finding.known.map_or("", Known::whose),
         "found": finding.found,
     })
 }

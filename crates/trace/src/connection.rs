@@ -1,6 +1,6 @@
 //! A connection as a trace shows it: two directions, and what its handshake settled about ECN.
 
-use ecnlab_units::Time;
+use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, What};
 
 use crate::columns::{ACCURATE, CLASSIC, REFUSED, UNKNOWN};
@@ -68,6 +68,10 @@ struct Setup {
     /// what came first.
     has_asked_accurate: bool,
     has_agreed_accurate: bool,
+    /// Anything was seen of the connection.
+    has_begun: bool,
+    /// The first packet was data that offers ECN, of an agent of ns-2 that has no handshake: its side, and the number behind it.
+    offered_in_data: Option<(usize, u64)>,
     /// The side of the SYN, and whether the other side has answered without one.
     opener: usize,
     is_one_way: bool,
@@ -87,6 +91,10 @@ impl Connection {
     /// Takes in what a packet says about the connection itself; returns whether it is closed by it.
     pub fn note(&mut self, packet: &Packet, side: usize) -> bool {
         let flags = packet.tcp.flags;
+        if !std::mem::replace(&mut self.setup.has_begun, true) && is_offer_in_data(packet) {
+            let start = self.halves[side].space.unwrapped(packet.tcp.seq);
+            self.setup.offered_in_data = Some((side, start + u64::from(packet.payload)));
+        }
         if flags.has(Flags::SYN) {
             self.opens(packet, side);
         } else if flags.has(Flags::ACK) && self.setup.offered.is_some() && side != self.setup.opener {
@@ -134,16 +142,38 @@ impl Connection {
         self.setup.offered.is_some() && !self.setup.has_offered
     }
 
-    /// Whether the packets are ns-2's: nodes have sent them, or its one-way agents, whose sink answers without a SYN and whose source offers
-    /// ECN by ECE alone.
+    /// Whether hosts may use ECN after all that was said: they have agreed, or do what Linux does after a SYN was sent again, or nothing is known.
+    pub fn may_use_ecn(&self) -> bool {
+        self.ecn() != REFUSED || self.uses_ecn_after_fallback()
+    }
+
+    /// Whether a SYN that offered ECN was followed by one that did not, and the SYN-ACK agrees to ECN all the same. RFC 3168, section 6.1.1,
+    /// then forbids ECN to the host that sent both; Linux uses it.
+    pub fn uses_ecn_after_fallback(&self) -> bool {
+        let Setup { offered, answered, has_offered, .. } = self.setup;
+        let has_fallen_back = offered.is_some_and(|last| !last.has(Flags::ECE | Flags::CWR)) && has_offered;
+        self.ecn() == REFUSED && has_fallen_back && answered == Some(Flags::ECE)
+    }
+
+    /// Whether the packets are ns-2's: nodes have sent them, or its one-way agents. Those count from 0, as no host does (RFC 9293, section
+    /// 3.4.1), and either no SYN-ACK answers the SYN, or the first packet is data that offers ECN and the sink sends none.
     pub fn is_like_ns2(&self) -> bool {
-        let Setup { offered, answered, is_one_way, .. } = self.setup;
-        self.is_ns2 || (answered.is_none() && (offered == Some(Flags::ECE) || is_one_way))
+        let Setup { offered, answered, is_one_way, offered_in_data, .. } = self.setup;
+        let has_syn = answered.is_none() && self.opened_by == Some(0) && (offered == Some(Flags::ECE) || is_one_way);
+        let has_none =
+            offered.is_none() && answered.is_none() && offered_in_data.is_some_and(|(side, _)| self.halves[1 - side].base.is_none());
+        self.is_ns2 || has_syn || has_none
+    }
+
+    /// Whether this is the first packet, and offers ECN with data, as ns-2's one-way agents do.
+    pub fn opens_with_offer(&self, packet: &Packet) -> bool {
+        self.is_like_ns2() && self.setup.offered_in_data.is_some() && is_offer_in_data(packet)
     }
 
     /// Whether an acknowledgement is that of the first packet of a direction of ns-2's one-way agents, whose ECE agrees to ECN.
     pub fn answers_offer(&self, side: usize, number: u64) -> bool {
-        self.is_like_ns2() && self.halves[side].base.is_none_or(|base| number <= base + 1)
+        let behind_first = self.setup.offered_in_data.map(|(_, behind)| behind).or(self.halves[side].base.map(|base| base + 1));
+        self.is_like_ns2() && behind_first.is_none_or(|behind| number <= behind)
     }
 
     fn opens(&mut self, packet: &Packet, side: usize) {
@@ -320,6 +350,13 @@ impl Half {
             }
         }
     }
+}
+
+/// Whether a packet is the first data of one of ns-2's one-way agents that offers ECN, in a capture: a Not-ECT packet with ECE, and both
+/// sides count from 0.
+fn is_offer_in_data(packet: &Packet) -> bool {
+    let numbers = (packet.tcp.seq, packet.tcp.ack);
+    packet.kind == Kind::Data && numbers == (1, 1) && packet.ecn == Ecn::NotEct && packet.has(Flags::ECE) && !packet.has(Flags::CWR)
 }
 
 /// Whether a packet's number counts packets: of ns-2's one-way agents, whose lines show no header.

@@ -117,7 +117,7 @@ proptest! {
         check.interfaces(interfaces);
         (1..).zip(&events).for_each(|(record, event)| check.take(event, record, event.time));
         let verdict = check.finish();
-        let departures = verdict.findings.iter().filter(|finding| finding.is_departure).count() as u64;
+        let departures = verdict.findings.iter().filter(|finding| finding.known.is_some()).count() as u64;
         prop_assert_eq!(verdict.findings.len() as u64, verdict.total().violations + verdict.total().departures);
         prop_assert_eq!(departures, verdict.total().departures);
     }
@@ -188,5 +188,5 @@ fn very_many_findings_are_settled_one_by_one() {
     }
     let verdict = check.finish();
     assert_eq!((300_000, 10_000), (verdict.total().violations, verdict.findings.len()));
-    assert!(verdict.findings.iter().all(|finding| !finding.is_departure));
+    assert!(verdict.findings.iter().all(|finding| finding.known.is_none()));
 }

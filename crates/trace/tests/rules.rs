@@ -1,7 +1,7 @@
 //! Every rule of the check: a talk that breaks it is found, and one beside it that does not is left alone.
 
 use ecnlab_trace::Check;
-use ecnlab_trace::check::{Rule, Verdict};
+use ecnlab_trace::check::{Known, Rule, Verdict};
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, State, Tcp, What};
 
@@ -86,7 +86,7 @@ fn found(talk: Talk) -> (Vec<Rule>, Vec<Rule>) {
     let verdict = talk.verdict();
     let of = |wanted: bool| {
         let mut rules: Vec<Rule> =
-            verdict.findings.iter().filter(|finding| finding.is_departure == wanted).map(|finding| finding.rule).collect();
+            verdict.findings.iter().filter(|finding| finding.known.is_some() == wanted).map(|finding| finding.rule).collect();
         rules.sort_unstable();
         rules.dedup();
         rules
@@ -286,6 +286,137 @@ fn dctcp_s_echo_is_a_known_departure() {
     assert_eq!((vec![], vec![Rule::EchoStopped]), found(talk));
 }
 
+/// Segments of ten bytes, each acknowledged alone with ECE as DCTCP has it, but where `wrong` says. Marks come in pairs, and CWR one
+/// segment behind each pair.
+fn dctcp_talk(wrong: impl Fn(u32) -> bool) -> Talk {
+    let mut talk = Talk::ecn();
+    for number in 0..60 {
+        let is_marked = number % 6 < 2;
+        let flags = if number % 6 == 3 { CWR } else { NONE };
+        talk.client(10 * number + 1, 10, flags, if is_marked { Ecn::Ce } else { Ecn::Ect0 });
+        talk.ack(10 * number + 11, if is_marked == wrong(number) { NONE } else { ECE });
+    }
+    talk
+}
+
+fn violations(talk: Talk) -> Vec<(Rule, u64)> {
+    talk.verdict().findings.iter().filter(|finding| finding.known.is_none()).map(|finding| (finding.rule, finding.record)).collect()
+}
+
+#[test]
+fn an_acknowledgement_that_dctcp_would_not_send_is_a_violation_alone() {
+    assert_eq!((vec![], vec![Rule::EchoStopped]), found(dctcp_talk(|_| false)));
+    // The 32nd segment is the second of a pair of marks, behind a handshake of three packets and 31 acknowledged segments.
+    assert_eq!(vec![(Rule::EchoStopped, 3 + 2 * 32)], violations(dctcp_talk(|number| number == 31)));
+    // The first of a pair: no echo has begun, and so nothing stops.
+    assert_eq!(vec![(Rule::EchoMissing, 3 + 2 * 31)], violations(dctcp_talk(|number| number == 30)));
+}
+
+/// The segment with CE is acknowledged because the next one comes without CE, which has CWR: the acknowledgement is that of the segment before.
+#[test]
+fn an_echo_that_cwr_takes_back_is_missing_of_dctcp_and_of_nobody_else() {
+    let lost = |talk: &mut Talk| {
+        talk.client(701, 10, NONE, Ecn::Ce);
+        talk.client(711, 10, CWR, Ecn::Ect0);
+        talk.ack(711, NONE);
+        talk.ack(721, NONE);
+    };
+    let mut talk = dctcp_talk(|_| false);
+    lost(&mut talk);
+    assert_eq!(vec![(Rule::EchoMissing, 3 + 120 + 3)], violations(talk));
+    let mut talk = Talk::ecn();
+    talk.data(1);
+    talk.client(11, 10, NONE, Ecn::Ce);
+    (2..5).for_each(|number| {
+        talk.ack(10 * number + 1, ECE);
+        talk.data(10 * number + 1);
+    });
+    talk.client(51, 10, CWR, Ecn::Ect0);
+    talk.ack(61, NONE);
+    talk.client(691, 10, NONE, Ecn::Ect0);
+    lost(&mut talk);
+    assert_eq!((vec![], vec![]), found(talk));
+}
+
+#[test]
+fn an_acknowledgement_that_was_lost_before_this_place_makes_no_violation_of_dctcp_s_echo() {
+    let mut talk = dctcp_talk(|_| false);
+    talk.client(601, 10, NONE, Ecn::Ce);
+    talk.data(611);
+    talk.ack(621, NONE);
+    assert_eq!((vec![], vec![Rule::EchoStopped, Rule::EchoMissing]), sorted(found(talk)));
+}
+
+fn sorted((broken, known): (Vec<Rule>, Vec<Rule>)) -> (Vec<Rule>, Vec<Rule>) {
+    let by_name = |mut rules: Vec<Rule>| {
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.about().name));
+        rules
+    };
+    (by_name(broken), by_name(known))
+}
+
+#[test]
+fn ecn_after_a_syn_that_fell_back_is_known_of_linux_where_the_syn_ack_agrees() {
+    let talk = |repeated: Flags, answer: Flags| {
+        let mut talk = Talk::new();
+        talk.client(0, 0, SYN | ECE | CWR, Ecn::NotEct);
+        talk.client(0, 0, SYN | repeated, Ecn::NotEct);
+        talk.server(0, 1, SYN | answer, Ecn::NotEct);
+        talk.client(1, 10, NONE, Ecn::Ect0);
+        talk.client(11, 10, NONE, Ecn::Ce);
+        talk.ack(21, ECE);
+        talk.client(21, 10, CWR, Ecn::Ect0);
+        talk
+    };
+    let both = vec![Rule::EctWithoutAgreement, Rule::FlagsWithoutAgreement];
+    assert_eq!((vec![], both.clone()), found(talk(NONE, ECE)));
+    assert_eq!((both, vec![]), found(talk(NONE, NONE)));
+    assert_eq!((vec![], vec![]), found(talk(ECE | CWR, ECE)));
+    let verdict = talk(NONE, ECE).verdict();
+    assert_eq!(Some(&3), verdict.known.get(&(Rule::EctWithoutAgreement, Known::Linux)));
+    // ECN is used, and so its other rules hold.
+    let mut talk = talk(NONE, ECE);
+    talk.client(31, 10, NONE, Ecn::Ce);
+    talk.ack(41, NONE);
+    assert_eq!(vec![Rule::EchoMissing], broken(talk));
+}
+
+/// A capture of one of ns-2's one-way agents without a SYN: the numbers count from 0, and the first packet offers ECN with data.
+fn one_way(first: Flags, seq: u32) -> Talk {
+    let mut talk = Talk::new();
+    talk.client(seq, 10, first, Ecn::NotEct);
+    talk.ack(seq + 10, ECE);
+    for number in 1..8 {
+        talk.data(seq + 10 * number);
+        talk.ack(seq + 10 * number + 10, NONE);
+    }
+    talk.client(seq + 20, 10, CWR, Ecn::Ect0);
+    talk
+}
+
+#[test]
+fn what_ns_2_s_senders_do_is_known_of_them_alone() {
+    let known = vec![Rule::EctOnRetransmission, Rule::CwrOnRetransmission, Rule::OfferInData];
+    assert_eq!((vec![], known), found(one_way(ECE, 1)));
+    let wrong = vec![Rule::EctOnRetransmission, Rule::CwrOnRetransmission, Rule::NoCwr];
+    assert_eq!((wrong.clone(), vec![]), found(one_way(NONE, 1)));
+    assert_eq!((wrong, vec![]), found(one_way(ECE, 70_001)));
+    let mut talk = one_way(ECE, 1);
+    talk.packet(false, Tcp { seq: 1, ack: 81, flags: ACK, window: 1000, ..Tcp::default() }, 10, Ecn::Ect0);
+    assert_eq!(vec![Rule::EctOnRetransmission, Rule::CwrOnRetransmission, Rule::OfferInData], broken(talk), "a sink of ns-2's has no data");
+}
+
+/// A capture that lacks the SYN-ACK of a modern host.
+#[test]
+fn a_host_whose_syn_ack_is_not_in_the_file_is_not_ns_2_s() {
+    let mut talk = Talk::new();
+    talk.client(7000, 0, SYN | ECE | CWR, Ecn::NotEct);
+    talk.ack(7001, NONE);
+    talk.data(7001);
+    talk.data(7001);
+    assert_eq!(vec![Rule::EctOnRetransmission], broken(talk));
+}
+
 #[test]
 fn a_router_marks_what_is_capable_only_and_clears_nothing() {
     for (before, after, expected) in [
@@ -385,7 +516,7 @@ fn an_echo_of_no_mark_is_found_where_the_sink_is_seen() {
         line(What::Received, Kind::Ack, number + 1, ACK);
     }
     let verdict = check.finish();
-    let rules: Vec<_> = verdict.findings.iter().map(|finding| (finding.rule, finding.is_departure)).collect();
+    let rules: Vec<_> = verdict.findings.iter().map(|finding| (finding.rule, finding.known.is_some())).collect();
     assert_eq!(
         vec![
             (Rule::OfferInData, true),

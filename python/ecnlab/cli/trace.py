@@ -95,14 +95,14 @@ def read(
 
 @trace.command()
 @click.argument("file")
-@click.option("--all", "every", is_flag=True, help="List every known departure, not only the first of each kind and end.")
+@click.option("--all", "every", is_flag=True, help="List every finding: all violations, not the first 20, and all known departures.")
 @options.as_json
 @options.quiet
 def check(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     """Check a trace against RFC 3168, packet by packet.
 
-    A line says which record it is, when, between whom, which rule with its section, and what was found. Known departures of real hosts
-    and of ns-2 are named as such and fail nobody: the exit code is 0 without a violation and 1 with one.
+    Each violation is a line with its record, its time, its ends, the rule with its section, and what was found. Each known departure of
+    ns-2 and of real hosts is a line with its count. The exit code is 1 with a violation and 0 without.
     """
     from ecnlab import traces
     from ecnlab.cli import output, trace_summary
@@ -112,8 +112,8 @@ def check(file: str, every: bool, as_json: bool, quiet: bool) -> None:
     if as_json:
         output.say_json(asdict(verdict))
     elif not quiet:
-        for finding in trace_summary.listed(verdict, every=every):
-            output.say(trace_summary.finding_line(finding))
+        for line in trace_summary.listed(verdict, every=every):
+            output.say(line)
         output.say(trace_summary.verdict_title(verdict))
         output.say_tables(trace_summary.verdict_tables(verdict))
     if verdict.violations:

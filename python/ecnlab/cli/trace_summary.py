@@ -10,9 +10,10 @@ from ecnlab.cli.table import Table
 from ecnlab.units import shown_unit
 
 if TYPE_CHECKING:
-    from ecnlab.traces import Finding, Rule, Trace, Verdict
+    from ecnlab.traces import Finding, Known, Rule, Trace, Verdict
 
 _MOST_FLOWS, _MOST_LINKS = 100, 10
+_MOST_VIOLATIONS = 20
 
 _ALWAYS = ("throughput_bps", "goodput_bps", "goodput_first_bps", "sent")
 # What is shown if there is any, or if it could be told.
@@ -79,23 +80,29 @@ def title(trace: Trace) -> str:
 
 def finding_line(finding: Finding) -> str:
     """A packet that is not as RFC 3168 asks, as a line."""
-    what = "known departure" if finding.is_departure else "violation"
+    what = f"known departure of {finding.whose} from" if finding.is_departure else "violation of"
     where = f"record {finding.record}, {finding.time_s:.6f} s, {finding.source} > {finding.destination}"
-    return f"{where}: {what} of {finding.rule} (section {finding.section}): {finding.found}"
+    return f"{where}: {what} {finding.rule} (section {finding.section}): {finding.found}"
 
 
-def listed(verdict: Verdict, *, every: bool) -> list[Finding]:
-    """The findings to list: all violations, and of each known departure of each end the first, or `every` one."""
-    seen: set[tuple[str, str]] = set()
+def known_line(known: Known, first: Finding | None) -> str:
+    """A known departure with its count and its first record, as a line."""
+    shown = f", first in record {first.record}, {first.found}" if first else ""
+    rule, count = f"{known.rule} (RFC 3168, section {known.section})", _counted(known.count, "packet")
+    return f"known departure of {known.whose} from {rule}: {count}{shown}"
 
-    def is_listed(finding: Finding) -> bool:
-        what = (finding.rule, finding.source)
-        is_first = what not in seen
-        if finding.is_departure:
-            seen.add(what)
-        return every or is_first or not finding.is_departure
 
-    return [finding for finding in verdict.findings if is_listed(finding)]
+def listed(verdict: Verdict, *, every: bool) -> list[str]:
+    """A check's findings as lines: the first violations with how many more there are, and each known departure once; or `every` finding."""
+    if every:
+        return [finding_line(finding) for finding in verdict.findings]
+    first: dict[tuple[str, str], Finding] = {}
+    for finding in verdict.findings:
+        first.setdefault((finding.rule, finding.whose), finding)
+    violations = [finding for finding in verdict.findings if not finding.is_departure][:_MOST_VIOLATIONS]
+    more = verdict.violations - len(violations)
+    cut = [f"... and {_counted(more, 'more violation')}; --all lists every finding"] if more else []
+    return [*map(finding_line, violations), *cut, *(known_line(known, first.get((known.rule, known.whose))) for known in verdict.known)]
 
 
 def verdict_title(verdict: Verdict) -> str:
@@ -103,7 +110,7 @@ def verdict_title(verdict: Verdict) -> str:
     connections = _counted(verdict.about["connections"], "TCP connection")
     told = f"{_counted(verdict.violations, 'violation')}, {_counted(verdict.departures, 'known departure')}"
     is_cut = verdict.violations + verdict.departures > len(verdict.findings)
-    return f"{verdict.source}: {connections}, {told}" + (f"; only the first {len(verdict.findings)} were kept" if is_cut else "")
+    return f"{verdict.source}: {connections}, {told}" + ("; the first 10000 of each rule were kept" if is_cut else "")
 
 
 def verdict_tables(verdict: Verdict) -> list[Table]:

@@ -39,13 +39,17 @@ pub struct Dialogue {
     /// Data that the sink had already came with CE; it may echo that, but need not (section 6.1.5).
     may_echo: bool,
     marks: VecDeque<Segment>,
+    /// Some marks are not in `marks`, which was full.
+    lacks_marks: bool,
     /// What was acknowledged last.
     compared: u64,
-    /// All that went before a segment was sent again: duplicate acknowledgements may have echoed it as it came, out of order.
+    /// All that went before a segment was sent again or came out of order: duplicate acknowledgements may have echoed it as it came.
     mended: u64,
-    /// An acknowledgement of what came in order echoed something else than just that; one echoed just that.
-    has_differed: bool,
-    has_echoed_each: bool,
+    /// All from here on has not come to the sink.
+    arrived_high: u64,
+    /// Acknowledgements on which RFC 3168 and DCTCP differ: those that agree with RFC 3168, and those that agree with DCTCP.
+    until_cwr: u64,
+    each: u64,
 }
 
 /// An echo, and until when data goes that was sent before the source could answer it: two windows, for it may be far from here, and at
@@ -57,7 +61,25 @@ struct Asked {
     is_second: bool,
 }
 
-/// How an acknowledgement stands to the marks that came before it.
+/// An acknowledgement compared with what RFC 3168 asks, and with what DCTCP does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    pub classic: Echo,
+    pub dctcp: EachEcho,
+}
+
+/// An acknowledgement compared with RFC 8257, section 3.2: ECE is set if and only if the last packet came with CE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EachEcho {
+    /// It agrees, or the file does not show what it should be.
+    Right,
+    /// The last packet that it acknowledges came with CE, and ECE is not set.
+    Missing(Segment),
+    /// The last packet that it acknowledges came without CE, and ECE is set.
+    Unasked,
+}
+
+/// An acknowledgement compared with the marks that came before it, by RFC 3168, section 6.1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
     Right,
@@ -117,6 +139,10 @@ impl Dialogue {
             return;
         }
         self.arrived.arrived(segment.0, segment.1, 0, room);
+        if segment.0 < self.arrived_high {
+            self.mended = self.mended.max(self.arrived_high);
+        }
+        self.arrived_high = self.arrived_high.max(segment.1);
         if has_ce {
             self.owed.get_or_insert(segment);
             if self.cleared.is_some_and(|cwr| cwr.0 <= segment.0) {
@@ -124,17 +150,32 @@ impl Dialogue {
             }
             if self.marks.len() < MOST_MARKS {
                 self.marks.push_back(segment);
+            } else {
+                self.lacks_marks = true;
             }
         }
     }
 
     /// The sink acknowledges all below `number`, with ECE or without. `is_exact` if the file shows what came to it and when: otherwise a
     /// CWR may be on its way until it is acknowledged, and an acknowledgement before that may be either.
-    pub fn echoes(&mut self, number: u64, has_ece: bool, is_exact: bool) -> Echo {
-        self.compare(number, has_ece);
+    pub fn echoes(&mut self, number: u64, has_ece: bool, is_exact: bool) -> Compared {
+        let newest = self.newest(number);
         if self.cleared.is_some_and(|(_, end)| is_exact || end <= number) {
             (self.owed, self.after, self.cleared, self.has_echoed) = (self.after, None, None, false);
         }
+        let is_owed = self.cleared.is_none() && self.owed.is_some_and(|mark| mark.1 <= number);
+        if is_owed && newest == Newest::Unmarked {
+            *(if has_ece { &mut self.until_cwr } else { &mut self.each }) += 1;
+        }
+        let dctcp = match newest {
+            Newest::Marked(mark) if !has_ece => EachEcho::Missing(mark),
+            Newest::Unmarked if has_ece && is_exact => EachEcho::Unasked,
+            _ => EachEcho::Right,
+        };
+        Compared { classic: self.classic_echo(number, has_ece), dctcp }
+    }
+
+    fn classic_echo(&mut self, number: u64, has_ece: bool) -> Echo {
         match self.owed {
             None if has_ece && !self.may_echo => Echo::Unasked,
             Some(_) if self.cleared.is_some() => Echo::Right,
@@ -168,25 +209,35 @@ impl Dialogue {
         self.arrived.clear(room);
     }
 
-    /// Whether the sink echoes each mark once, with what acknowledges it, instead of going on until CWR (DCTCP: RFC 8257, section 3.2).
+    /// Whether the sink sets ECE by the last packet, instead of until CWR (DCTCP: RFC 8257, section 3.2). The two differ on acknowledgements
+    /// that cover no mark while an earlier mark is not answered by CWR; most of these decide.
     pub fn echoes_each(&self) -> bool {
-        self.has_echoed_each && !self.has_differed
+        self.each > self.until_cwr
     }
 
-    /// Compares an acknowledgement of something new with the marks of just that. What came out of order was echoed as it came, and not by
-    /// the acknowledgement that covers it once the gap is filled.
-    fn compare(&mut self, number: u64, has_ece: bool) {
-        let before = self.marks.len();
+    /// The last packet that an acknowledgement newly covers. An acknowledgement that was lost before this place changes nothing about it. Data that came
+    /// out of order was echoed as it came, and not by the acknowledgement that covers it once the gap is filled.
+    fn newest(&mut self, number: u64) -> Newest {
+        let mut last = None;
         while self.marks.front().is_some_and(|mark| mark.1 <= number) {
-            self.marks.pop_front();
+            last = self.marks.pop_front();
         }
-        if number > self.compared.max(self.mended) {
-            let has_marks = self.marks.len() < before;
-            self.has_differed |= has_ece != has_marks;
-            self.has_echoed_each |= has_ece && has_marks;
-        }
+        let is_new = number > self.compared.max(self.mended);
         self.compared = self.compared.max(number);
+        let cuts_mark = self.marks.front().is_some_and(|mark| mark.0 < number);
+        if !is_new || self.lacks_marks || cuts_mark || !self.arrived.holds(number - 1, number) {
+            return Newest::Unknown;
+        }
+        last.filter(|mark| mark.1 == number).map_or(Newest::Unmarked, Newest::Marked)
     }
+}
+
+/// The last packet that an acknowledgement newly covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Newest {
+    Unknown,
+    Marked(Segment),
+    Unmarked,
 }
 
 fn overlaps(one: Segment, other: Segment) -> bool {
@@ -210,21 +261,21 @@ mod tests {
     #[test]
     fn an_echo_begins_with_the_mark_and_ends_with_cwr() {
         let (mut dialogue, mut room) = (marked(&[2]), Room::default());
-        let echoes = [(1, false), (3, true), (4, true)].map(|(number, echo)| dialogue.echoes(number, echo, false));
+        let echoes = [(1, false), (3, true), (4, true)].map(|(number, echo)| dialogue.echoes(number, echo, false).classic);
         assert_eq!([Echo::Right; 3], echoes);
         dialogue.sends((10, 11), false, &mut room);
         dialogue.arrives((10, 11), false, true, &mut room);
-        assert_eq!(Echo::Right, dialogue.echoes(10, true, false));
-        assert_eq!(Echo::Right, dialogue.echoes(11, false, false));
-        assert_eq!(Echo::Unasked, dialogue.echoes(12, true, false));
+        assert_eq!(Echo::Right, dialogue.echoes(10, true, false).classic);
+        assert_eq!(Echo::Right, dialogue.echoes(11, false, false).classic);
+        assert_eq!(Echo::Unasked, dialogue.echoes(12, true, false).classic);
     }
 
     #[test]
     fn a_mark_without_an_echo_is_found_and_so_is_an_echo_that_stops_early() {
-        assert_eq!(Echo::Missing((2, 3)), marked(&[2]).echoes(3, false, false));
+        assert_eq!(Echo::Missing((2, 3)), marked(&[2]).echoes(3, false, false).classic);
         let mut dialogue = marked(&[2]);
         dialogue.echoes(3, true, false);
-        assert_eq!(Echo::Stopped((2, 3)), dialogue.echoes(4, false, false));
+        assert_eq!(Echo::Stopped((2, 3)), dialogue.echoes(4, false, false).classic);
     }
 
     #[test]
@@ -232,7 +283,7 @@ mod tests {
         let (mut dialogue, mut room) = (marked(&[2]), Room::default());
         dialogue.echoes(3, true, false);
         dialogue.arrives((10, 11), true, true, &mut room);
-        assert_eq!(Echo::Missing((10, 11)), dialogue.echoes(11, false, false));
+        assert_eq!(Echo::Missing((10, 11)), dialogue.echoes(11, false, false).classic);
     }
 
     #[test]
@@ -243,12 +294,52 @@ mod tests {
             dialogue.echoes(number, has_ece, false);
         }
         dialogue.sends((4, 5), true, &mut room);
-        assert_eq!(Echo::Stopped((1, 2)), dialogue.echoes(10, false, false));
+        assert_eq!(Echo::Stopped((1, 2)), dialogue.echoes(10, false, false).classic);
         assert!(dialogue.echoes_each());
         dialogue.sends((10, 11), false, &mut room);
         dialogue.arrives((10, 11), true, false, &mut room);
-        dialogue.echoes(11, false, false);
+        assert_eq!(EachEcho::Missing((10, 11)), dialogue.echoes(11, false, false).dctcp);
+        assert!(dialogue.echoes_each(), "one wrong acknowledgement decides nothing");
+    }
+
+    /// Every acknowledgement covers two segments of one kind and has ECE by that kind, as DCTCP's do; the sender answers no mark.
+    #[test]
+    fn most_acknowledgements_decide_how_a_sink_echoes() {
+        let (mut dialogue, mut room) = (Dialogue::default(), Room::default());
+        for pair in 0..100 {
+            let is_marked = pair % 3 == 0;
+            for start in [2 * pair, 2 * pair + 1] {
+                dialogue.sends((start, start + 1), false, &mut room);
+                dialogue.arrives((start, start + 1), is_marked, false, &mut room);
+            }
+            let is_wrong = pair % 10 == 9;
+            let compared = dialogue.echoes(2 * pair + 2, is_marked != is_wrong, false);
+            let expected = if is_wrong && is_marked { EachEcho::Missing((2 * pair + 1, 2 * pair + 2)) } else { EachEcho::Right };
+            assert_eq!(expected, compared.dctcp, "{pair}");
+        }
+        assert!(dialogue.echoes_each());
+    }
+
+    #[test]
+    fn a_sink_that_echoes_until_cwr_is_not_taken_for_dctcp_s_after_one_wrong_acknowledgement() {
+        let (mut dialogue, mut room) = (marked(&[2]), Room::default());
+        for number in 3..10 {
+            dialogue.echoes(number, true, false);
+        }
+        dialogue.sends((10, 11), false, &mut room);
+        dialogue.arrives((10, 11), false, false, &mut room);
+        assert_eq!(Echo::Stopped((2, 3)), dialogue.echoes(11, false, false).classic);
         assert!(!dialogue.echoes_each());
+    }
+
+    #[test]
+    fn data_that_came_out_of_order_is_not_compared_with_the_acknowledgement_that_covers_it() {
+        let (mut dialogue, mut room) = (Dialogue::default(), Room::default());
+        (0..3).for_each(|start| dialogue.sends((start, start + 1), false, &mut room));
+        for (start, has_ce) in [(0, false), (2, true), (1, false)] {
+            dialogue.arrives((start, start + 1), has_ce, false, &mut room);
+        }
+        assert_eq!(EachEcho::Right, dialogue.echoes(3, false, false).dctcp);
     }
 
     #[test]
@@ -260,7 +351,7 @@ mod tests {
             dialogue.arrives((10, 11), false, true, &mut room);
             dialogue.sends((10, 11), true, &mut room);
             dialogue.arrives((10, 11), false, false, &mut room);
-            assert_eq!(Echo::Right, dialogue.echoes(11, false, is_exact));
+            assert_eq!(Echo::Right, dialogue.echoes(11, false, is_exact).classic);
         }
     }
 

@@ -8,6 +8,8 @@
 mod dialogue;
 mod rules;
 
+use std::collections::BTreeMap;
+
 use ecnlab_units::{Ecn, Time};
 use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, State};
 
@@ -17,10 +19,10 @@ use crate::connections::{Connections, Key};
 use crate::flow::Numbers;
 use crate::links::Links;
 use crate::room::Room;
-use dialogue::{Dialogue, Echo};
-pub use rules::{About, Rule};
+use dialogue::{Compared, Dialogue, EachEcho, Echo};
+pub use rules::{About, Known, Rule};
 
-/// Findings that are told one by one; all are counted.
+/// Findings of a rule that are told one by one; all are counted. Each rule has as many, so that frequent departures hide no violation.
 const MOST: usize = 10_000;
 
 /// Something that is not as RFC 3168 asks.
@@ -32,8 +34,8 @@ pub struct Finding {
     pub source: End,
     pub destination: End,
     pub rule: Rule,
-    /// A known departure rather than a violation.
-    pub is_departure: bool,
+    /// Who is known to behave so; none of a violation.
+    pub known: Option<Known>,
     pub found: String,
 }
 
@@ -47,10 +49,12 @@ pub struct Tally {
 /// The outcome.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// In the order of the file, [`MOST`] at most.
+    /// In the order of the file, [`MOST`] of each rule at most.
     pub findings: Vec<Finding>,
     /// By the rules' order.
     pub tallies: [Tally; Rule::ALL.len()],
+    /// How often each known departure was found.
+    pub known: BTreeMap<(Rule, Known), u64>,
     pub events: u64,
     pub connections: u64,
 }
@@ -94,17 +98,33 @@ struct Side {
     /// The right edge of the window that it last announced, of the other end's data; where the window is zero.
     closed_at: Option<u64>,
     has_used_ect1: bool,
-    tallies: [u64; Rule::ALL.len()],
+    /// What was found, by [`Weight`] and by the rules' order.
+    tallies: [[u64; Rule::ALL.len()]; 3],
     /// The places of its findings in the book, while it is not known what they are.
-    findings: Vec<usize>,
+    findings: Vec<(usize, Weight)>,
+}
+
+/// When a finding is a violation, which is known at the end of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    /// Unless it is a known departure.
+    UnlessKnown,
+    /// In any case.
+    Always,
+    /// If the receiver sets ECE as DCTCP's do; otherwise nothing is wrong.
+    IfDctcp,
 }
 
 /// Where findings go.
 #[derive(Debug, Default)]
 struct Book {
     room: Room,
-    findings: Vec<Finding>,
+    /// None where nothing was wrong in the end.
+    findings: Vec<Option<Finding>>,
+    /// How many of them each rule has.
+    kept: [usize; Rule::ALL.len()],
     tallies: [Tally; Rule::ALL.len()],
+    known: BTreeMap<(Rule, Known), u64>,
     connections: u64,
 }
 
@@ -153,8 +173,8 @@ impl Check {
         for checked in std::mem::take(&mut self.connections).into_all() {
             self.fold(Some(checked));
         }
-        let Book { findings, tallies, connections, .. } = self.book;
-        Verdict { findings, tallies, events: self.events, connections }
+        let Book { findings, tallies, known, connections, .. } = self.book;
+        Verdict { findings: findings.into_iter().flatten().collect(), tallies, known, events: self.events, connections }
     }
 
     /// Settles what the findings of a connection are that has ended.
@@ -164,44 +184,67 @@ impl Check {
             half.clear(&mut self.book.room);
         }
         for side in 0..2 {
-            let departs = Rule::ALL.map(|rule| gone.departs(rule, side));
-            gone.sides[side].dialogue.clear(&mut self.book.room);
-            self.book.settle(&gone.sides[side], departs);
+            let known = Rule::ALL.map(|rule| gone.known(rule, side));
+            // It is the other end's data that this end echoes.
+            let is_dctcp = gone.sides[1 - side].dialogue.echoes_each();
+            self.book.settle(&gone.sides[side], known, is_dctcp);
+        }
+        for side in &mut gone.sides {
+            side.dialogue.clear(&mut self.book.room);
         }
     }
 }
 
 impl Book {
-    /// Counts the findings about one end, and says of each what it is.
-    fn settle(&mut self, side: &Side, departs: [bool; Rule::ALL.len()]) {
-        for (at, &count) in side.tallies.iter().enumerate() {
+    /// Counts the findings about one end, and notes of each what it is. `is_dctcp` if that end sets ECE as DCTCP's receivers do.
+    fn settle(&mut self, side: &Side, known: [Option<Known>; Rule::ALL.len()], is_dctcp: bool) {
+        for (at, &rule) in Rule::ALL.iter().enumerate() {
+            let [unless_known, always, if_dctcp] = side.tallies.map(|tallies| tallies[at]);
             let tally = &mut self.tallies[at];
-            *(if departs[at] { &mut tally.departures } else { &mut tally.violations }) += count;
+            tally.violations += always + if is_dctcp { if_dctcp } else { 0 };
+            match known[at].filter(|_| unless_known > 0) {
+                Some(known) => {
+                    tally.departures += unless_known;
+                    *self.known.entry((rule, known)).or_default() += unless_known;
+                }
+                None => tally.violations += unless_known,
+            }
         }
-        for &at in &side.findings {
+        for &(at, weight) in &side.findings {
             let finding = &mut self.findings[at];
-            finding.is_departure = departs[finding.rule as usize];
+            match (weight, finding) {
+                (Weight::UnlessKnown, Some(finding)) => finding.known = known[finding.rule as usize],
+                (Weight::IfDctcp, finding) if !is_dctcp => *finding = None,
+                _ => {}
+            }
         }
     }
 }
 
 impl Checked {
-    /// Whether what was found of an end against a rule is a known departure.
-    fn departs(&self, rule: Rule, side: usize) -> bool {
+    /// Who is known to do what was found of an end against a rule, if it is a known departure.
+    fn known(&self, rule: Rule, side: usize) -> Option<Known> {
         let end = &self.sides[side];
+        let when = |known: Known, is_so: bool| is_so.then_some(known);
         let is_always_capable = end.capable_acks > 0 && end.bare_acks == 0;
+        let (ecn, is_ns2) = (self.connection.ecn(), self.connection.is_like_ns2());
+        let ect_on_all = when(Known::EctOnAll, is_always_capable);
         match rule {
-            Rule::Reflected | Rule::Ect1 | Rule::AccurateEcn | Rule::OfferInData => true,
-            Rule::EctOnSynAck => is_always_capable || [CLASSIC, ACCURATE].contains(&self.connection.ecn()),
+            Rule::Reflected => Some(Known::Reflection),
+            Rule::Ect1 => Some(Known::Ect1),
+            Rule::AccurateEcn => Some(Known::AccurateEcn),
+            Rule::HalfOffer | Rule::OfferInData | Rule::CwrOnRetransmission => when(Known::Ns2, is_ns2),
+            Rule::EctOnRetransmission => when(Known::Ns2, is_ns2).or(ect_on_all),
             // Behind the handshake of Accurate ECN all packets are capable, and nothing else of them is looked at.
-            Rule::EctOnSyn if self.connection.ecn() == ACCURATE => true,
-            Rule::EctOnAck => is_always_capable || end.last_acks == end.capable_acks,
-            Rule::EctOnSyn | Rule::EctOnProbe => is_always_capable,
-            Rule::EctOnRetransmission => is_always_capable || self.connection.is_like_ns2(),
-            Rule::HalfOffer | Rule::CwrOnRetransmission => self.connection.is_like_ns2(),
-            // It is the other end's data that this end echoes.
-            Rule::EchoStopped | Rule::EchoMissing | Rule::EchoWithoutMark => self.sides[1 - side].dialogue.echoes_each(),
-            _ => false,
+            Rule::EctOnSyn | Rule::EctOnSynAck if ecn == ACCURATE => Some(Known::AccurateEcn),
+            Rule::EctOnSynAck => ect_on_all.or(when(Known::EctOnSynAck, ecn == CLASSIC)),
+            Rule::EctOnAck => ect_on_all.or(when(Known::Linux, end.last_acks == end.capable_acks)),
+            Rule::EctOnSyn | Rule::EctOnProbe => ect_on_all,
+            Rule::EctWithoutAgreement | Rule::FlagsWithoutAgreement => when(Known::Linux, self.connection.uses_ecn_after_fallback()),
+            Rule::EchoStopped | Rule::EchoMissing | Rule::EchoWithoutMark => {
+                when(Known::Dctcp, self.sides[1 - side].dialogue.echoes_each())
+            }
+            _ => None,
         }
     }
 
@@ -228,7 +271,7 @@ impl Checked {
             self.tell(Rule::Ect1, judged, "this end sends ECT(1)", book);
         }
         if !has(Flags::SYN) {
-            let is_first = self.sides[side].tallies[Rule::AccurateEcn as usize] == 0;
+            let is_first = self.is_first(Rule::AccurateEcn, side);
             if self.connection.ecn() == ACCURATE && is_first {
                 self.tell(Rule::AccurateEcn, judged, "both ends agreed to Accurate ECN", book);
             }
@@ -302,8 +345,8 @@ impl Checked {
             }
             _ => {}
         }
-        if self.connection.is_ns2 && !is_again && packet.has(Flags::ECE) && self.sides[judged.side].tallies[Rule::OfferInData as usize] == 0
-        {
+        let is_offer = self.connection.is_ns2 && !is_again && packet.has(Flags::ECE);
+        if (is_offer || self.connection.opens_with_offer(packet)) && self.is_first(Rule::OfferInData, judged.side) {
             self.tell(Rule::OfferInData, judged, "its first packet has ECE", book);
         }
     }
@@ -339,30 +382,36 @@ impl Checked {
         } else {
             self.sides[judged.side].closed_at = None;
         }
-        if self.connection.ecn() == REFUSED || packet.has(Flags::RST) {
+        if !self.connection.may_use_ecn() || packet.has(Flags::RST) {
             return;
         }
         if has_ece && self.connection.answers_offer(1 - judged.side, number) {
             return;
         }
         let is_whole = self.connection.is_ns2 && self.connection.halves[1 - judged.side].path.is_settled();
-        match self.sides[1 - judged.side].dialogue.echoes(number, has_ece, is_whole) {
-            Echo::Right => {}
-            Echo::Missing(mark) => {
-                self.tell(Rule::EchoMissing, judged, &unechoed(self.counted(1 - judged.side, mark), "was never echoed"), book)
-            }
+        let Compared { classic, dctcp } = self.sides[1 - judged.side].dialogue.echoes(number, has_ece, is_whole);
+        let by_classic = match classic {
+            Echo::Missing(mark) => Some((Rule::EchoMissing, unechoed(self.counted(1 - judged.side, mark), "was never echoed"))),
             Echo::Stopped(mark) => {
-                self.tell(
-                    Rule::EchoStopped,
-                    judged,
-                    &unechoed(self.counted(1 - judged.side, mark), "is echoed no more, and no CWR came"),
-                    book,
-                );
+                Some((Rule::EchoStopped, unechoed(self.counted(1 - judged.side, mark), "is echoed no more, and no CWR came")))
             }
-            Echo::Unasked if is_whole => {
-                self.tell(Rule::EchoWithoutMark, judged, "it has ECE, and no mark has come since the last CWR", book);
+            Echo::Unasked if is_whole => Some((Rule::EchoWithoutMark, "it has ECE, and no mark has come since the last CWR".to_owned())),
+            Echo::Right | Echo::Unasked => None,
+        };
+        let by_dctcp = match dctcp {
+            EachEcho::Missing(mark) => {
+                Some((Rule::EchoMissing, unechoed(self.counted(1 - judged.side, mark), "is not echoed (RFC 8257, section 3.2)")))
             }
-            Echo::Unasked => {}
+            EachEcho::Unasked => {
+                Some((Rule::EchoWithoutMark, "it has ECE, and the last packet came without CE (RFC 8257, section 3.2)".to_owned()))
+            }
+            EachEcho::Right => None,
+        };
+        match (by_classic, by_dctcp) {
+            (Some((rule, found)), None) => self.tell(rule, judged, &found, book),
+            (Some((rule, found)), Some(_)) => self.note(rule, judged, &found, Weight::Always, book),
+            (None, Some((rule, found))) => self.note(rule, judged, &found, Weight::IfDctcp, book),
+            (None, None) => {}
         }
     }
 
@@ -385,7 +434,8 @@ impl Checked {
             let (has_ce, has_cwr) = (packet.ecn == Ecn::Ce, packet.has(Flags::CWR));
             self.sides[judged.side].dialogue.arrives(segment, has_ce, has_cwr, &mut book.room);
         }
-        let is_judged = packet.has(Flags::ACK) && !packet.has(Flags::SYN) && !matches!(self.connection.ecn(), REFUSED | ACCURATE);
+        let is_judged =
+            packet.has(Flags::ACK) && !packet.has(Flags::SYN) && self.connection.may_use_ecn() && self.connection.ecn() != ACCURATE;
         if is_judged {
             let number = self.connection.halves[1 - judged.side].space.unwrapped(packet.tcp.ack);
             let has_ece = packet.has(Flags::ECE) && !self.connection.answers_offer(1 - judged.side, number);
@@ -401,13 +451,24 @@ impl Checked {
         (start.saturating_sub(base), end.saturating_sub(base))
     }
 
+    /// Whether nothing was found of an end against a rule so far.
+    fn is_first(&self, rule: Rule, side: usize) -> bool {
+        self.sides[side].tallies[Weight::UnlessKnown as usize][rule as usize] == 0
+    }
+
     fn tell(&mut self, rule: Rule, judged: Judged, found: &str, book: &mut Book) {
-        self.sides[judged.side].tallies[rule as usize] += 1;
-        if book.findings.len() < MOST {
+        self.note(rule, judged, found, Weight::UnlessKnown, book);
+    }
+
+    fn note(&mut self, rule: Rule, judged: Judged, found: &str, weight: Weight, book: &mut Book) {
+        self.sides[judged.side].tallies[weight as usize][rule as usize] += 1;
+        let kept = &mut book.kept[rule as usize];
+        if *kept < MOST {
+            *kept += 1;
             let Packet { source, destination, .. } = judged.event.packet;
             let Judged { record, time, .. } = judged;
-            self.sides[judged.side].findings.push(book.findings.len());
-            book.findings.push(Finding { record, time, source, destination, rule, is_departure: false, found: found.to_owned() });
+            self.sides[judged.side].findings.push((book.findings.len(), weight));
+            book.findings.push(Some(Finding { record, time, source, destination, rule, known: None, found: found.to_owned() }));
         }
     }
 }

@@ -40,6 +40,35 @@ pub struct About {
     pub departs: &'static str,
 }
 
+/// Why a departure from a rule is no violation: who is known to behave so, and where that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Known {
+    Ns2,
+    Linux,
+    Dctcp,
+    EctOnAll,
+    EctOnSynAck,
+    AccurateEcn,
+    Ect1,
+    Reflection,
+}
+
+impl Known {
+    /// Who it is, as in "known departure of ...".
+    pub const fn whose(self) -> &'static str {
+        match self {
+            Known::Ns2 => "ns-2's senders",
+            Known::Linux => "Linux",
+            Known::Dctcp => "DCTCP's receivers (RFC 8257)",
+            Known::EctOnAll => "hosts with ECT on every packet (ECN++, Linux with DCTCP)",
+            Known::EctOnSynAck => "hosts with ECT on the SYN-ACK (RFC 5562)",
+            Known::AccurateEcn => "Accurate ECN (RFC 9768)",
+            Known::Ect1 => "senders of ECT(1) (RFC 9331, RFC 3540)",
+            Known::Reflection => "hosts that reflect the reserved bits of the SYN",
+        }
+    }
+}
+
 impl Rule {
     pub const ALL: [Rule; 23] = [
         Rule::EctOnSyn,
@@ -107,14 +136,14 @@ static ABOUT: [About; Rule::ALL.len()] = [
     About {
         name: "ect-without-agreement",
         section: "6.1.1",
-        asks: "a host must not set ECT on data unless both hosts have agreed to ECN",
-        departs: "",
+        asks: "a host must not set ECT on data unless both hosts have agreed to ECN, nor after it has sent a SYN without ECE and CWR",
+        departs: "Linux repeats an unanswered SYN without ECE and CWR (`tcp_ecn_fallback`), and uses ECN all the same if the SYN-ACK has ECE",
     },
     About {
         name: "flags-without-agreement",
         section: "6.1",
         asks: "ECE and CWR mean nothing unless both hosts have agreed to ECN",
-        departs: "",
+        departs: "Linux as under `ect-without-agreement`",
     },
     About {
         name: "ect-on-ack",
@@ -127,7 +156,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "ect-on-retransmission",
         section: "6.1.5",
         asks: "a retransmission must be Not-ECT",
-        departs: "the host sets ECT on all that it sends, as ns-2 does and RFC 8311, section 4.3, lets experiments do",
+        departs: "the host sets ECT on all that it sends, as ns-2's senders do and RFC 8311, section 4.3, lets experiments do",
     },
     About {
         name: "ect-on-probe",
@@ -140,7 +169,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "cwr-on-retransmission",
         section: "6.1.2",
         asks: "a retransmission should not have CWR",
-        departs: "ns-2 sets CWR on the next packet, whatever it is",
+        departs: "ns-2's senders set CWR on the next packet, whatever it is",
     },
     About { name: "cwr-without-data", section: "6.1.2", asks: "CWR goes on the first new data packet after a reduction", departs: "" },
     About {
@@ -165,7 +194,7 @@ static ABOUT: [About; Rule::ALL.len()] = [
         name: "echo-stopped",
         section: "6.1.3",
         asks: "ECE is set on all acknowledgements until a packet with CWR comes",
-        departs: "every acknowledgement echoes just the packets that it acknowledges, as DCTCP does (RFC 8257, section 3.2)",
+        departs: "ECE is set if the last packet came with CE, as DCTCP's receivers do (RFC 8257, section 3.2); an acknowledgement that does neither is a violation",
     },
     About {
         name: "echo-without-mark",
