@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ecnlab_queue::discipline::flow_queues::{DRR, FQ, SFQ};
-use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry};
+use ecnlab_queue::registry::{AQMS, AqmEntry, DisciplineEntry, Line};
 use ecnlab_queue::{
-    Aqm, AqmChoice, Arrival, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Glimpse, Inside, Limit, Needs, Queue,
-    Registry, Take, Wish,
+    Aqm, AqmChoice, Arrival, Backlog, Cause, Composition, Deed, Departure, Discipline, Expiry, Fate, Frame, Glimpse, Inside, Limit, Needs,
+    Queue, Registry, Take, Wish,
 };
 use ecnlab_units::rng::scramble;
 use ecnlab_units::{Ecn, Rate, Rng, Span, Time, Values};
@@ -53,11 +53,25 @@ fn hashed(flow: u64) -> usize {
 
 /// A discipline with this AQM inside, and eight queues with a fixed salt unless the settings say otherwise.
 fn made(discipline: &'static DisciplineEntry, settings: &[(&str, &str)], aqm: &'static AqmEntry, limit: Limit) -> Watched {
+    made_with(discipline, settings, aqm, &[], limit)
+}
+
+/// The same with settings of the AQM.
+fn made_with(
+    discipline: &'static DisciplineEntry,
+    settings: &[(&str, &str)],
+    aqm: &'static AqmEntry,
+    aqm_settings: &[(&str, &str)],
+    limit: Limit,
+) -> Watched {
     let mut values = Values::defaults(discipline.parameters);
     for (name, text) in [("flows", "8"), ("salt", "1")].iter().chain(settings) {
         values.read(name, text).unwrap();
     }
-    let aqm = AqmChoice { entry: aqm, values: Values::defaults(aqm.parameters) };
+    let mut aqm = AqmChoice { entry: aqm, values: Values::defaults(aqm.parameters) };
+    for (name, text) in aqm_settings {
+        aqm.values.read(name, text).unwrap();
+    }
     let composition = Composition { discipline, values, inside: Inside::Aqm { aqm, limit } };
     Watched { queue: composition.build(Rate::from_bps(10_000_000).unwrap()), rng: Rng::for_role(1, "flow queues"), numbers: 0 }
 }
@@ -592,6 +606,34 @@ fn another_hash_spreads_flows_anew_and_reorders_none() {
     assert_ne!(perturbed, unperturbed);
 }
 
+/// FRED with an average of 0 drops only packets of flows that have min_th packets waiting.
+#[test]
+fn packets_that_a_change_of_the_hash_moves_count_in_freds_flows_where_they_wait() {
+    let settings = [("perturb", "1 ms"), ("flows", "4"), ("salt", "auto")];
+    let mut queue = made_with(&SFQ, &settings, aqm("fred"), &[("w_q", "0"), ("min_th", "5")], Limit::Packets(1_000));
+    let (mut now, mut waiting, mut moved) = (Time::ZERO, [0; 12], 0);
+    for step in 0..20_000u64 {
+        let flow = scramble(step) % 12;
+        if waiting[flow as usize] < 4 {
+            queue.numbers += 1;
+            let packet = Packet { number: queue.numbers, flow, size: 1000, ecn: Ecn::Ect0 };
+            assert_eq!(Vec::<u64>::new(), queue.offer(packet, now), "flow {flow} has {} packets waiting", waiting[flow as usize]);
+            waiting[flow as usize] += 1;
+        }
+        if step % 3 == 0
+            && let Some((packet, _)) = queue.take(now)
+        {
+            waiting[packet.flow as usize] -= 1;
+        }
+        now += Span::from_micros(300);
+        while queue.queue.deadline().is_some_and(|due| due <= now) {
+            queue.queue.expire(now, &mut queue.rng);
+            moved += usize::from(waiting.iter().sum::<u32>() > 12);
+        }
+    }
+    assert!(moved > 1_000, "{moved} changes of the hash found packets waiting");
+}
+
 #[test]
 fn a_hundred_flows_seldom_collide_in_1024_queues() {
     let mut salts = Rng::for_role(1, "salts");
@@ -627,4 +669,34 @@ fn the_bands_count_new_and_old_queues_apart() {
     assert_eq!([2, 2], bands);
     assert_eq!(bands, [0, 1].map(|band| queue.queue.counters(band).departed.packets));
     assert_eq!(4, queue.queue.total().arrived.packets);
+}
+
+/// Idle spells are told to AQMs that decay by them. A packet that is moved in ends the spell, since the queue is empty no more.
+#[test]
+fn a_packet_that_is_moved_in_ends_the_idle_spell_of_every_aqm_with_an_average() {
+    let line = Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Packets(100) };
+    let at = |millis| Time::ZERO + Span::from_millis(millis);
+    let mut averages = 0;
+    for entry in AQMS {
+        let average_after_a_minute = |moved: bool| {
+            let (mut aqm, mut rng) = ((entry.make)(&Values::defaults(entry.parameters), &line), Rng::for_role(1, "idle"));
+            let groups = vec![Backlog::of(1); aqm.needs().groups];
+            let arrival = |now| Arrival { now, backlog: Backlog::of(3), groups: &groups, ..Arrival::PLAIN };
+            for millis in 0..5_000 {
+                aqm.arrive(&arrival(at(millis)), &mut rng);
+            }
+            let before = aqm.average()?;
+            aqm.idle(at(5_000));
+            if moved {
+                aqm.on_moved_in(&Glimpse::PLAIN, at(5_000));
+            }
+            aqm.arrive(&arrival(at(65_000)), &mut rng);
+            Some(aqm.average().unwrap() / before)
+        };
+        if let (Some(idle), Some(busy)) = (average_after_a_minute(false), average_after_a_minute(true)) {
+            averages += 1;
+            assert!(idle < 0.1 && (busy - 1.0).abs() < 0.1, "{}: {idle} of the average after a minute of rest, {busy} of work", entry.name);
+        }
+    }
+    assert!(averages >= 12, "{averages} AQMs keep an average");
 }

@@ -225,6 +225,10 @@ impl Aqm for Aecn {
         wish
     }
 
+    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+        self.average.end_idle(now);
+    }
+
     fn idle(&mut self, now: Time) {
         self.average.set_idle(now);
     }

@@ -20,7 +20,7 @@ use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters};
 
 use super::law::adaptive::{self, GAUGES};
 use super::mecn::{Mecn, Ramps, check_mid};
-use super::{Aqm, Arrival, Expiry, Wish};
+use super::{Aqm, Arrival, Expiry, Glimpse, Wish};
 use crate::registry::AqmEntry;
 
 /// Adaptive multi-level ECN in the registry.
@@ -154,6 +154,10 @@ impl Amecn {
 impl Aqm for Amecn {
     fn arrive(&mut self, arrival: &Arrival, rng: &mut Rng) -> Wish {
         self.mecn.arrive(arrival, rng)
+    }
+
+    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+        self.mecn.on_moved_in(packet, now);
     }
 
     fn idle(&mut self, now: Time) {

@@ -121,6 +121,12 @@ impl Aqm for Blue {
         self.rise(now);
     }
 
+    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+        if std::mem::take(&mut self.idle) {
+            self.rest(now);
+        }
+    }
+
     fn idle(&mut self, now: Time) {
         self.idle = true;
         if self.may_change(now) {
@@ -144,6 +150,21 @@ mod tests {
         let mut values = Values::defaults(Settings::PARAMETERS);
         settings.iter().for_each(|(name, text)| values.read(name, text).unwrap());
         (Blue::new(Settings::of(&values)), Rng::for_role(1, "blue"))
+    }
+
+    #[test]
+    fn a_packet_that_is_moved_in_ends_the_idle_spell() {
+        let probability_at_3_s = |moved: bool| {
+            let (mut blue, mut rng) = blue(&[("freeze_time", "100 ms"), ("decrement", "0.01")]);
+            blue.probability = 0.5;
+            blue.idle(at(1_000));
+            if moved {
+                blue.on_moved_in(&Glimpse::PLAIN, at(1_000));
+            }
+            blue.arrive(&Arrival { now: at(3_000), ..Arrival::PLAIN }, &mut rng);
+            (blue.probability * 1000.0).round()
+        };
+        assert_eq!([290.0, 490.0], [false, true].map(probability_at_3_s));
     }
 
     fn at(millis: u64) -> Time {

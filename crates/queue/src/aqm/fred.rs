@@ -248,6 +248,16 @@ impl Aqm for Fred {
         self.release(packet);
     }
 
+    fn on_moved_out(&mut self, packet: &Glimpse, _now: Time) {
+        self.release(packet);
+    }
+
+    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+        self.decay(now);
+        self.idle_since = None;
+        self.flows.entry(packet.flow).or_default().waiting += 1;
+    }
+
     fn idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }

@@ -24,7 +24,7 @@ use ecnlab_units::{Level, Rate, Rng, Span, Time, parameters, words};
 
 use super::law::adaptive::GAUGES;
 use super::law::tc_red::{Damping, slope_log, weight_log};
-use super::{Aqm, Arrival, Cause, Expiry, Target, Victim, Wish};
+use super::{Aqm, Arrival, Cause, Expiry, Glimpse, Target, Victim, Wish};
 use crate::discipline::Limit;
 use crate::registry::{AqmEntry, Line};
 
@@ -289,6 +289,11 @@ impl Aqm for LinuxRed {
         wish
     }
 
+    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+        self.average = self.average_at(now);
+        self.idle_since = None;
+    }
+
     fn idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
@@ -325,7 +330,7 @@ mod tests {
     use ecnlab_units::{Ecn, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse};
+    use crate::aqm::Backlog;
 
     const LINE: fn() -> Line = || Line { rate: Rate::from_bps(10_000_000).unwrap(), limit: Limit::Bytes(400_000) };
 

@@ -7,7 +7,7 @@ use ecnlab_units::{Rate, Rng, Time};
 
 use super::law::red::{BUSY, GAUGES, Settings};
 use super::red::{Mode, Red};
-use super::{Aqm, Arrival, Needs, Target, Wish};
+use super::{Aqm, Arrival, Glimpse, Needs, Target, Wish};
 use crate::registry::AqmEntry;
 
 /// Mark-front ECN in the registry.
@@ -45,6 +45,10 @@ impl Aqm for MarkFront {
             Wish::Signal { level, cause, .. } => Wish::Signal { level, target: Target::FrontUnmarked(0), cause },
             wish => wish,
         }
+    }
+
+    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+        self.0.on_moved_in(packet, now);
     }
 
     fn idle(&mut self, now: Time) {

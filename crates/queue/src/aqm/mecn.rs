@@ -14,7 +14,7 @@ use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Level, Rate, Rng, Time, parameters};
 
 use super::law::red::{self, Average, BUSY, Count, GAUGES, Ramp};
-use super::{Aqm, Arrival, Cause, Target, Wish};
+use super::{Aqm, Arrival, Cause, Glimpse, Target, Wish};
 use crate::registry::AqmEntry;
 
 /// Multi-level ECN in the registry.
@@ -161,6 +161,10 @@ impl Aqm for Mecn {
         let wish = if arrival.full { self.drop(Cause::Overflow, arrival, rng) } else { self.wish(arrival, rng) };
         self.average.resume_idle_if_dropped(idle, &wish);
         wish
+    }
+
+    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+        self.average.end_idle(now);
     }
 
     fn idle(&mut self, now: Time) {

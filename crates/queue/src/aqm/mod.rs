@@ -200,6 +200,12 @@ pub trait Aqm: Send {
     /// Told that a packet that was stored has been dropped by the discipline, because the buffer that several queues share is full.
     fn lost(&mut self, _packet: &Glimpse, _now: Time) {}
 
+    /// A stored packet is moved to another buffer of the discipline, whose AQM gets [`Aqm::on_moved_in`]. Nothing is dropped.
+    fn on_moved_out(&mut self, _packet: &Glimpse, _now: Time) {}
+
+    /// A packet is moved into this buffer from another one of the discipline, where it was judged at its arrival. It waits from now on.
+    fn on_moved_in(&mut self, _packet: &Glimpse, _now: Time) {}
+
     /// Told when the link finds nothing to send, once for each idle spell.
     fn idle(&mut self, _now: Time) {}
 

@@ -3,7 +3,7 @@
 use ecnlab_units::{Level, Rate, Rng, Time};
 
 use super::law::red::{Average, BUSY, Count, GAUGES, Ramp, Settings};
-use super::{Aqm, Arrival, Cause, Target, Wish};
+use super::{Aqm, Arrival, Cause, Glimpse, Target, Wish};
 use crate::registry::AqmEntry;
 
 /// RED in the registry.
@@ -142,6 +142,10 @@ impl Aqm for Red {
         self.judge(arrival, idle, rng)
     }
 
+    fn on_moved_in(&mut self, _packet: &Glimpse, now: Time) {
+        self.average.end_idle(now);
+    }
+
     fn idle(&mut self, now: Time) {
         self.average.set_idle(now);
     }
@@ -165,7 +169,7 @@ mod tests {
     use ecnlab_units::{Span, Values};
 
     use super::*;
-    use crate::aqm::{Backlog, Glimpse, Victim};
+    use crate::aqm::{Backlog, Victim};
 
     fn values(settings: &[(&str, &str)]) -> Values {
         let mut values = Values::defaults(Settings::PARAMETERS);

@@ -10,6 +10,7 @@
 //! assert!(report.passed(), "{:?}", report.faults().collect::<Vec<_>>());
 //! ```
 
+mod account;
 mod draw;
 pub mod duties;
 mod ledger;

@@ -14,6 +14,7 @@ words! {
         Empty = "empty",
         Rest = "rest",
         Repeat = "repeat",
+        Reports = "reports",
         Timers = "timers",
         Gauges = "gauges",
         Later = "later",
@@ -37,6 +38,9 @@ impl Rule {
             Rule::Empty => "The first packet to an empty queue passes.",
             Rule::Rest => "After a minute of rest the first packet passes, however busy the queue was before.",
             Rule::Repeat => "The same packets and the same random numbers bring the same deeds.",
+            Rule::Reports => {
+                "A discipline reports to the AQM of each buffer every packet that comes into the buffer and every one that leaves it."
+            }
             Rule::Timers => "Only an expiry changes the deadline, and always to a later time.",
             Rule::Gauges => "The gauges are the declared ones, and they and the average are finite.",
             Rule::Later => "A queue that says when to ask again has a packet to send then.",

@@ -2,6 +2,7 @@
 
 use ecnlab_units::{Rng, Span};
 
+use super::account;
 use super::ledger::Event;
 use super::load::{Operation, storm};
 use super::packet::Packet;
@@ -23,6 +24,7 @@ pub static TRIALS: &[Trial] = &[
     Trial { rules: &[Rule::Empty], run: passes_the_first },
     Trial { rules: &[Rule::Rest], run: comes_to_rest },
     Trial { rules: &[Rule::Repeat], run: repeats },
+    Trial { rules: &[Rule::Reports], run: reports_all },
     Trial { rules: &[Rule::Work], run: work::does_not_grow },
     Trial { rules: &[Rule::Values], run: bears_any_values },
 ];
@@ -121,6 +123,26 @@ fn compare(first: &[Event], second: &[Event]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// An AQM inside that keeps an account, in a discipline with its defaults, when busy, and with any values.
+fn reports_all(subject: &Subject) -> Result<(), Fault> {
+    if subject.aqm.is_none() {
+        return Ok(());
+    }
+    let subject = Subject { aqm: Some(&account::ENTRY), ..*subject };
+    let mut rng = Rng::for_role(5, "values");
+    for number in 0..REPORTS_DRAWS {
+        let limit = if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) };
+        let chosen = match number {
+            0 => subject.values(Setting::Defaults),
+            1 => subject.values(Setting::Busy),
+            _ => subject.draw(limit, &mut rng),
+        };
+        let kept = super::caught(|| Watched::new(&subject, &chosen, limit, number).act_all(&storm(number, 300)));
+        kept.map_err(|fault| Fault::new(Rule::Reports, format!("{limit:?} with {}: {}", chosen.changes(), fault.what)))?;
+    }
+    Ok(())
+}
+
 fn bears_any_values(subject: &Subject) -> Result<(), Fault> {
     let mut rng = Rng::for_role(4, "values");
     for number in 0..DRAWS {
@@ -141,3 +163,5 @@ fn pairs(subject: &Subject) -> impl Iterator<Item = (Setting, Limit)> {
 }
 
 const DRAWS: u64 = 100;
+/// The account does not depend on the AQM, so that the pairs of disciplines and AQMs together draw many.
+const REPORTS_DRAWS: u64 = 20;

@@ -110,6 +110,17 @@ impl<F: Frame> Fifo<F> {
         true
     }
 
+    /// Reports to the AQM that a packet goes from this buffer to another, after [`remove_all`](Self::remove_all).
+    pub(super) fn report_moved_out(&mut self, moved: &Stored<F>, now: Time) {
+        self.aqm.on_moved_out(&moved.frame.glimpse(), now);
+    }
+
+    /// Reports to the AQM that a packet comes from another buffer, to be [restored](Self::restore) here.
+    pub(super) fn report_moved_in(&mut self, moved: &Stored<F>, now: Time) {
+        self.idle = false;
+        self.aqm.on_moved_in(&moved.frame.glimpse(), now);
+    }
+
     /// Takes out all that waits, as if it had never come.
     pub(super) fn remove_all(&mut self) -> Vec<Stored<F>> {
         let removed: Vec<Stored<F>> = std::iter::from_fn(|| self.pop()).collect();
@@ -120,7 +131,7 @@ impl<F: Frame> Fifo<F> {
         removed
     }
 
-    /// Puts a packet in at the end that has been removed from another queue, without asking the AQM.
+    /// Puts a packet in at the end that has been removed from this or another queue, without asking the AQM.
     pub(super) fn restore(&mut self, stored: Stored<F>) {
         self.counters.arrived.add(stored.frame.size());
         self.store(stored, &mut |_| {});

@@ -201,6 +201,12 @@ impl Average {
         self.idle_since = Some(now);
     }
 
+    /// A packet waits that did not arrive: an idle spell ends, and the queue length is not sampled.
+    pub(crate) fn end_idle(&mut self, now: Time) {
+        self.average = self.at(now);
+        self.idle_since = None;
+    }
+
     fn could_have_sent(&self, since: Time, now: Time) -> u64 {
         now.since(since).picos() / self.packet_time.picos().max(1)
     }

@@ -4,7 +4,7 @@ use ecnlab_units::{Rate, Rng, Time};
 
 use super::red::{Ramp, Settings};
 use crate::aqm::red::{Mode, Red};
-use crate::aqm::{Aqm, Arrival, Expiry, Wish};
+use crate::aqm::{Aqm, Arrival, Expiry, Glimpse, Wish};
 
 /// How `max_p` moves. Averages are in packets.
 pub(crate) trait Steering: Send {
@@ -67,6 +67,10 @@ impl<S: Steering> Aqm for Steered<S> {
         let max_p = self.steering.arrived(self.red.average_at(arrival.now), arrival.now, self.max_p);
         self.move_to(max_p);
         self.red.judge(arrival, idle, rng)
+    }
+
+    fn on_moved_in(&mut self, packet: &Glimpse, now: Time) {
+        self.red.on_moved_in(packet, now);
     }
 
     fn idle(&mut self, now: Time) {

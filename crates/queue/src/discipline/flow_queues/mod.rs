@@ -203,17 +203,22 @@ impl<F: Frame> FlowQueues<F> {
         }
     }
 
-    /// Another hash: what waits moves to the queues where it belongs now, in the order of its arrival.
-    fn perturb(&mut self, rng: &mut Rng) {
+    /// Another hash: what waits moves to the queues where it belongs now, in the order of its arrival. The AQMs of both queues get a report of
+    /// each packet that changes its queue.
+    fn perturb(&mut self, now: Time, rng: &mut Rng) {
         self.salt = Some(rng.next_u64());
         let mut waiting = Vec::new();
         for &at in self.lists.iter().flatten() {
-            waiting.extend(self.queues[at as usize].fifo.remove_all());
+            waiting.extend(self.queues[at as usize].fifo.remove_all().into_iter().map(|stored| (at as usize, stored)));
             self.longest.note(at as usize);
         }
-        waiting.sort_by_key(|stored| stored.arrived);
-        for stored in waiting {
+        waiting.sort_by_key(|(_, stored)| stored.arrived);
+        for (from, stored) in waiting {
             let at = self.queue_of(stored.frame.flow(), rng);
+            if at != from {
+                self.queues[from].fifo.report_moved_out(&stored, now);
+                self.queues[at].fifo.report_moved_in(&stored, now);
+            }
             let begins = self.queues[at].fifo.is_empty();
             self.queues[at].fifo.restore(stored);
             self.longest.note(at);
@@ -301,7 +306,7 @@ impl<F: Frame> Discipline<F> for FlowQueues<F> {
             self.aqms_due = earliest(&self.queues);
         }
         if is_due(self.hash_due, now) {
-            self.perturb(rng);
+            self.perturb(now, rng);
             self.hash_due = self.plan.perturb.map(|perturb| now + perturb);
         }
     }
