@@ -9,7 +9,7 @@ BUILT := $(VENV)/.built
 GUEST := python/ecnlab/tiers/box/guest.so
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
-.PHONY: help tools setup demo studies test lint bench build clean
+.PHONY: help tools setup demo studies test lint bench fuzz build clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -63,6 +63,9 @@ lint: $(BUILT) ## formatting, lints and types
 bench: $(BUILT) ## ns per packet-hop on the networks of the budget, and what a packet costs in each queue
 	$(BIN)/python benches/bench.py
 	$(BIN)/python benches/queues.py
+
+fuzz: | tools ## RUNS executions of each fuzz target, or of TARGET alone; needs a C++ compiler
+	@fuzz/run
 
 build: $(BUILT) ## a wheel in dist/
 	$(BIN)/maturin build --release --out dist

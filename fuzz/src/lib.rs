@@ -1,0 +1,95 @@
+//! Fuzz targets: a function for each thing that reads bytes which nobody has checked, and for pairs of ways that must agree.
+//!
+//! A target takes any bytes and panics if something is wrong. `fuzz/run` compiles one at a time with libFuzzer and has it try inputs
+//! that reach new code; `tests/corpus.rs` runs the inputs in `corpus/NAME` through the same functions, without libFuzzer.
+//! An input fails a target by a panic, by holding more memory than the target's bound, or by taking longer than libFuzzer's limit of time.
+
+pub mod input;
+pub mod memory;
+mod targets;
+
+use targets::{engine, guest, kernel, router, scenario, store, trace, wire};
+
+/// What is fuzzed.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub name: &'static str,
+    run: fn(&[u8]),
+    /// Makes what all executions share, which none of them is to be charged for.
+    prepare: fn(),
+    /// Bytes that it may hold at one time: so many, and so many for each byte of the input.
+    bound: (usize, usize),
+    /// The longest input that is tried.
+    pub longest: usize,
+}
+
+const fn target(name: &'static str, run: fn(&[u8]), prepare: fn(), bound: (usize, usize), longest: usize) -> Target {
+    Target { name, run, prepare, bound, longest }
+}
+
+fn nothing() {}
+
+const KB: usize = 1 << 10;
+const MB: usize = 1 << 20;
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    target("scenario_toml", scenario::toml, scenario::prepare, (4 * MB, 4 * KB), 4096),
+    target("scenario_json", scenario::json, scenario::prepare, (4 * MB, 4 * KB), 4096),
+    target("overrides", scenario::overrides, scenario::prepare, (4 * MB, 4 * KB), 1024),
+    target("ns2", wire::ns2, nothing, (600 * KB, 64), 1024),
+    target("pcap", wire::pcap, nothing, (600 * KB, 64), 1024),
+    target("pcapng", wire::pcapng, nothing, (600 * KB, 64), 1024),
+    target("compressed", wire::compressed, nothing, (2 * MB, 64), 1024),
+    target("pcapng_twice", wire::pcapng_twice, nothing, (600 * KB, 64), 1024),
+    target("headers", wire::headers, nothing, (MB, 64), 128),
+    target("trace_file", trace::file, nothing, (2 * MB, 1024), 2048),
+    target("trace_events", trace::events, nothing, (2 * MB, 1024), 1024),
+    target("kernel_case", kernel::case, nothing, (16 * MB, 4 * KB), 8192),
+    target("parquet", store::parquet, store::fault::install, (4 * MB, 1024), 4096),
+    target("router", router::packets, nothing, (512 * KB, 64), 1024),
+    target("guest_job", guest::job, nothing, (4 * MB, 4 * KB), 4096),
+    target("engine", engine::ways, engine::prepare, (32 * MB, 4 * KB), 64),
+];
+
+/// The target of this name.
+///
+/// # Panics
+/// If there is none.
+pub const fn named(name: &str) -> Target {
+    let mut at = 0;
+    while at < TARGETS.len() {
+        if is_same(TARGETS[at].name, name) {
+            return TARGETS[at];
+        }
+        at += 1;
+    }
+    panic!("there is no target of this name")
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+impl Target {
+    /// Once, before the first execution.
+    pub fn prepare(&self) {
+        (self.prepare)();
+    }
+
+    /// Executes the target; returns the most bytes that it held at one time.
+    ///
+    /// # Panics
+    /// If the input fails it.
+    pub fn execute(&self, data: &[u8]) -> usize {
+        let held = memory::peak(|| (self.run)(data));
+        let bound = self.bound.0 + self.bound.1 * data.len();
+        assert!(held <= bound, "{}: an input of {} bytes held {held} bytes, bound {bound}", self.name, data.len());
+        held
+    }
+}

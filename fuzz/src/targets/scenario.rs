@@ -1,0 +1,86 @@
+//! Scenarios as TOML and as JSON, and the overrides of `--set`.
+
+use std::sync::LazyLock;
+
+use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
+pub fn registry() -> &'static Registry {
+    &REGISTRY
+}
+
+pub fn prepare() {
+    LazyLock::force(&REGISTRY);
+}
+
+pub fn toml(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        check(Scenario::from_toml(text, &[], registry(), &no_files));
+    }
+}
+
+pub fn json(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        check(Scenario::from_json(text, &[], registry(), &no_files));
+    }
+}
+
+/// A line each, as `link.slow.delay=20 ms`.
+pub fn overrides(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let one = |line: &str| line.split_once('=').map(|(path, value)| (path.to_owned(), value.to_owned()));
+    let overrides: Vec<(String, String)> = text.lines().filter_map(one).collect();
+    for scenario in [LINKS, SHAPE] {
+        check(Scenario::from_toml(scenario, &overrides, registry(), &no_files));
+    }
+}
+
+const LINKS: &str = r#"
+name = "links"
+duration = "2 s"
+[[link]]
+name = "slow"
+from = "a"
+to = "b"
+rate = "1 Mbps"
+delay = "5 ms"
+queue = { aqm = "ecn", limit = 20, min_th = 2, max_th = 8 }
+[[flows]]
+name = "tcp"
+from = "a"
+to = "b"
+tcp = { profile = "linux" }
+"#;
+
+const SHAPE: &str = r#"
+name = "shape"
+duration = "2 s"
+[network]
+shape = "dumbbell"
+rate = "1 Mbps"
+delay = "5 ms"
+[[flows]]
+name = "tcp"
+"#;
+
+/// Problems come with a reason; a scenario is, by its resolved text, the same scenario again.
+fn check(read: Result<Scenario, Vec<Problem>>) {
+    let scenario = match read {
+        Ok(scenario) => scenario,
+        Err(problems) => {
+            assert!(!problems.is_empty(), "a scenario is refused without a reason");
+            assert!(problems.iter().all(|problem| !problem.message.is_empty()));
+            return;
+        }
+    };
+    let resolved = scenario.resolved.to_string();
+    let again = Scenario::from_json(&resolved, &[], registry(), &no_files);
+    let again = again.unwrap_or_else(|problems| panic!("the resolved scenario is refused: {problems:#?}\n{resolved}"));
+    assert_eq!(scenario.resolved, again.resolved);
+    assert_eq!(scenario.hash(), again.hash());
+    assert_eq!((scenario.duration, scenario.measure_from), (again.duration, again.measure_from));
+    assert_eq!((&scenario.groups, &scenario.queues, &scenario.routes), (&again.groups, &again.queues, &again.routes));
+    let sizes = |scenario: &Scenario| (scenario.network.links.len(), scenario.network.flows.len(), scenario.network.apps.len());
+    assert_eq!(sizes(&scenario), sizes(&again));
+}

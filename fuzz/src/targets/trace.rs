@@ -1,0 +1,140 @@
+//! What is told of traces: files as the command reads them, and events of any kind.
+
+use ecnlab_trace::{Analysis, Check, Options, Told, Verdict};
+use ecnlab_units::table::Column;
+use ecnlab_units::{Ecn, Span, Time};
+use ecnlab_wire::{Address, End, Event, Flags, Kind, Packet, Place, Reader, SackRuns, State, Tcp, Timestamps, What};
+
+use crate::input::Input;
+
+pub fn file(data: &[u8]) {
+    let Ok(mut reader) = Reader::open(data) else { return };
+    let mut analysis = Analysis::new(Options { drawn: vec![0, 1], header: 40, ..Options::default() }, false);
+    let mut check = Check::default();
+    let (mut events, mut known) = (0, 0);
+    while let Some(read) = reader.step() {
+        let Ok(Some(event)) = read else { continue };
+        if reader.interfaces().len() > known {
+            known = reader.interfaces().len();
+            analysis.interfaces(reader.interfaces().iter().map(|interface| interface.name.clone().unwrap_or_default()).collect());
+            check.interfaces(known);
+        }
+        events += 1;
+        analysis.take(&event);
+        check.take(&event, reader.packets(), event.time);
+    }
+    check_analysis(&analysis.finish(), events);
+    check_verdict(&check.finish(), events);
+}
+
+pub fn events(data: &[u8]) {
+    let mut input = Input(data);
+    let interfaces = input.below(4);
+    let [from, to] = [input.u8(), input.u8()].map(|part| (part > 0).then(|| Span::from_millis(u64::from(part) * 20)));
+    let from = from.filter(|from| to.is_none_or(|to| *from < to));
+    let mut analysis = Analysis::new(Options { from, to, drawn: vec![0, 1], header: 40, ..Options::default() }, input.flag());
+    analysis.interfaces((0..interfaces).map(|number| format!("before {number}")).collect());
+    let mut check = Check::default();
+    check.interfaces(interfaces);
+    let (mut count, mut now) = (0, Time::ZERO);
+    while !input.is_empty() {
+        let event = event(&mut input, &mut now);
+        count += 1;
+        analysis.take(&event);
+        check.take(&event, count, event.time);
+    }
+    let told = analysis.finish();
+    if from.is_none() && to.is_none() {
+        check_analysis(&told, count);
+    }
+    check_verdict(&check.finish(), count);
+}
+
+/// Of a few hosts and ports, so that packets belong together.
+fn event(input: &mut Input, now: &mut Time) -> Event {
+    let pause = match input.u8() {
+        0..=250 => Span::from_micros(u64::from(input.u8()) * 1000),
+        _ => Span::from_picos(input.u64() >> 4),
+    };
+    // A trace covers at most 213 days.
+    *now = Time::from_picos(now.picos().saturating_add(pause.picos()));
+    let place = input.u8();
+    let (what, place) = match place >> 4 {
+        what @ 0..=3 => {
+            let what = [What::Enqueued, What::Dequeued, What::Dropped, What::Received][usize::from(what)];
+            (what, Place::Link { from: u32::from(place & 3), to: u32::from(place >> 2 & 3) })
+        }
+        _ => (What::Seen, Place::Interface(u32::from(place & 3))),
+    };
+    Event { time: *now, what, place, packet: packet(input) }
+}
+
+fn packet(input: &mut Input) -> Packet {
+    let [ends, kinds] = input.bytes();
+    let end = |bits: u8| End {
+        address: if ends & 0x80 == 0 { Address::V4([10, 0, 0, bits & 3].into()) } else { Address::Node(u32::from(bits & 3)) },
+        port: u32::from(bits >> 2 & 1),
+    };
+    let kind = [Kind::Data, Kind::Ack, Kind::Data, Kind::Ack, Kind::Datagram, Kind::Other][usize::from(kinds & 7) % 6];
+    let state = [State::Whole, State::Whole, State::Cut, State::Fragment { first: false }][usize::from(kinds >> 3 & 3)];
+    let id = (kinds & 0x80 != 0).then(|| u64::from(input.u8()));
+    let (size, payload) = if kinds & 0x20 != 0 { (1500, 1448) } else { (input.number(), input.number()) };
+    Packet {
+        kind,
+        source: end(ends & 7),
+        destination: end(ends >> 3 & 7),
+        flow: (kinds & 0x40 != 0).then(|| u32::from(input.u8() & 7)),
+        id,
+        size,
+        payload: if kind == Kind::Ack { 0 } else { payload },
+        ecn: Ecn::of_bits(input.u8()),
+        tcp: tcp(input),
+        state,
+    }
+}
+
+fn tcp(input: &mut Input) -> Tcp {
+    let (seq, ack, flags, options) = (input.number(), input.number(), input.u16() & 0x1ff, input.u8());
+    let mut sacks = SackRuns::default();
+    for _ in 0..options & 3 {
+        sacks.push(input.number(), input.number());
+    }
+    Tcp {
+        seq,
+        ack,
+        flags: Flags(flags),
+        window: input.u16(),
+        window_scale: (options & 4 != 0).then(|| input.u8()),
+        timestamps: (options & 8 != 0).then(|| Timestamps { value: input.number(), echo: input.number() }),
+        sack_permitted: options & 16 != 0,
+        mss: (options & 32 != 0).then(|| input.u16()),
+        sacks,
+    }
+}
+
+/// The total is the sum of the flows.
+fn check_analysis(told: &Told, events: u64) {
+    assert_eq!(events, told.counts.events);
+    for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "ce", "lockouts"] {
+        assert_eq!(sum(told, "flows", column), sum(told, "total", column), "{column}");
+    }
+    for (name, table) in &told.tables {
+        assert!(table.columns.iter().all(|(_, column)| column.len() == table.height()), "columns of {name} differ in length");
+    }
+}
+
+fn sum(told: &Told, table: &str, column: &str) -> u64 {
+    let (_, table) = told.tables.iter().find(|(name, _)| *name == table).expect("an analysis gives all tables");
+    match table.column(column) {
+        Column::Count(values) => values.iter().sum(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+/// Each finding is counted.
+fn check_verdict(verdict: &Verdict, events: u64) {
+    let total = verdict.total();
+    assert_eq!(events, verdict.events);
+    assert_eq!(verdict.findings.len() as u64, total.violations + total.departures);
+    assert_eq!(verdict.findings.iter().filter(|finding| finding.is_departure).count() as u64, total.departures);
+}
