@@ -6,6 +6,10 @@ use ecnlab_units::{Dialect, Ecn, Span, Values, words};
 
 pub use parameters::Settings;
 
+/// Bytes in the largest bundle that segmentation offload takes of Linux' TCP (sk_gso_max_size): GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
+/// MAX_TCP_HEADER is 320 in kernels with wireless LAN and tunnels, as Debian's are.
+pub const SK_GSO_MAX_SIZE: u64 = 65_536 - (320 + 1);
+
 words! {
     /// Congestion control.
     pub enum CongestionName { Reno = "reno", Aimd = "aimd", Cubic = "cubic", Vegas = "vegas" }

@@ -512,6 +512,7 @@ impl Tcb {
         if let Some(rtt) = acked.rtt {
             let rtt = rtt.picos() / Span::from_micros(1).picos();
             if self.control.counts(&self.window, rtt, now) {
+                let acked = self.acked_as_estimated(ack, newly, now);
                 self.control.look_for_end(&mut self.window, rtt, &acked);
             }
         }
@@ -564,6 +565,12 @@ impl Tcb {
             una: self.una,
             high: self.high,
         }
+    }
+
+    /// The same with the smoothed round-trip time of the estimate.
+    fn acked_as_estimated(&self, ack: &Ack, newly: u64, now: Time) -> Acked {
+        let acked = self.acked(ack, newly, now);
+        Acked { srtt: self.smoothed().unwrap_or(acked.srtt), ..acked }
     }
 
     fn limit_cwnd(&mut self) {

@@ -106,7 +106,7 @@ impl Tcb {
 
     #[inline(never)]
     fn show_slow_start(&mut self, ack: &Ack, rtt: u64, newly: u64, now: Time, out: &mut impl Output) {
-        let acked = self.acked(ack, newly, now);
+        let acked = self.acked_as_estimated(ack, newly, now);
         let before = self.window;
         self.control.look_for_end(&mut self.window, rtt, &acked);
         if self.window != before {

@@ -6,7 +6,8 @@
 //! looked at from a window of 16 segments on:
 //! train   acknowledgements that come within 2 ms of each other, since the round began, for longer than
 //!         (smallest RTT + A) / 2, or smallest RTT + A where the sender paces, which spreads a train over up to half of a round trip
-//!         A = 1 ms, or less if four large segments of 64 KB take less at the rate of pacing: what segmentation in the network card may add
+//!         A = 1 ms, or less if four of the largest bundles take less at the rate of pacing: what segmentation in the network card may add;
+//!         the rate is what the acknowledgement before left (Linux sk_pacing_rate, of which tcp_update_pacing_rate is called last)
 //! delay   of more than 8 samples of a round the smallest > smallest RTT + smallest RTT / 8, the latter within 4 ms and 16 ms
 //! then    ssthresh = cwnd, and nothing is looked at any more until a timeout, after which all begins anew
 //! ```
@@ -18,7 +19,7 @@ use ecnlab_units::{Span, Time};
 
 use super::{Acked, Window};
 use crate::clock::HostClock;
-use crate::settings::Settings;
+use crate::settings::{SK_GSO_MAX_SIZE, Settings};
 
 /// The smallest window that is looked at.
 const LOW_WINDOW: f64 = 16.0;
@@ -30,9 +31,12 @@ const SAMPLES: u32 = 8;
 const RISE_DIVISOR: u64 = 8;
 const LEAST_RISE: u64 = 4_000;
 const MOST_RISE: u64 = 16_000;
-/// The most that four of the largest segments are taken to delay, and their size in bytes.
-const MOST_CARD_DELAY: f64 = 1_000.0;
-const LARGE_SEGMENTS: f64 = 4.0 * 65_536.0;
+/// The most that four of the largest bundles are taken to delay, and four times their size in bytes and the microseconds of a second.
+const MAX_CARD_DELAY: u64 = 1_000;
+const BUNDLE_BYTES_BY_SECOND: u64 = 4 * SK_GSO_MAX_SIZE * 1_000_000;
+/// In 1/100: what the pacing rate is of cwnd / srtt, below half the threshold and above; and microseconds in eight hundredths of a second.
+const PACING: [u64; 2] = [200, 120];
+const EIGHT_HUNDREDTHS: u64 = 80_000;
 
 /// What every sample reads stands first.
 #[repr(C, align(64))]
@@ -42,7 +46,9 @@ pub struct TrainDelay {
     found: bool,
     paced: bool,
     /// Bytes in a full segment.
-    payload: f64,
+    payload: u64,
+    /// The smoothed round-trip time as the acknowledgement before left it; nothing before the first.
+    srtt: Option<Span>,
     round: Round,
     clock: HostClock,
 }
@@ -67,8 +73,10 @@ impl Round {
 
 impl TrainDelay {
     pub fn new(settings: &Settings, clock: HostClock) -> TrainDelay {
-        let payload = f64::from(settings.payload());
-        TrainDelay { clock, paced: settings.pacing, payload, base: u64::MAX, found: false, round: Round::new(0, 0) }
+        // As congestion control begins, snd_nxt is past the SYN.
+        let round = Round::new(u64::from(settings.syn()), 0);
+        let payload = u64::from(settings.payload());
+        TrainDelay { clock, paced: settings.pacing, payload, srtt: None, base: u64::MAX, found: false, round }
     }
 
     /// Takes a round-trip time in microseconds; returns whether it is to be looked at.
@@ -78,8 +86,9 @@ impl TrainDelay {
         !self.found && window.in_slow_start()
     }
 
-    /// Looks at a round-trip time; may end slow start.
+    /// Looks at a round-trip time; may end slow start. The window is as the acknowledgement before left it.
     pub fn look(&mut self, window: &mut Window, rtt: u64, acked: &Acked) {
+        let srtt = self.srtt.replace(acked.srtt).unwrap_or(acked.srtt);
         let now = self.clock.micros(acked.now);
         if acked.una > self.round.ends {
             self.round = Round::new(acked.high, now);
@@ -87,7 +96,7 @@ impl TrainDelay {
         if window.cwnd < LOW_WINDOW {
             return;
         }
-        let longest = self.longest_train(window, acked.srtt);
+        let longest = self.longest_train(window, srtt);
         self.found = self.round.train_exceeds(longest, now) | self.round.delay_exceeds(self.base, rtt);
         if self.found {
             window.ssthresh = window.cwnd;
@@ -105,11 +114,13 @@ impl TrainDelay {
         if self.paced { whole } else { whole / 2 }
     }
 
-    /// What segmentation in the network card may add, at the rate at which the window would be paced.
+    /// What segmentation in the network card may add, at the rate at which the window would be paced (Linux hystart_ack_delay).
     fn card_delay(&self, window: &Window, srtt: Span) -> u64 {
-        let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let round_trips = LARGE_SEGMENTS / (gain * window.cwnd * self.payload);
-        MOST_CARD_DELAY.min(round_trips * srtt.seconds() * 1e6) as u64
+        let percent = PACING[usize::from(window.cwnd >= window.ssthresh / 2.0)];
+        // Eight smoothed round trips in microseconds are what a host keeps.
+        let eight = (srtt * 8).picos() / Span::from_micros(1).picos();
+        let rate = (self.payload * EIGHT_HUNDREDTHS * percent * window.cwnd as u64).checked_div(eight).unwrap_or(0);
+        BUNDLE_BYTES_BY_SECOND.checked_div(rate).map_or(0, |delay| delay.min(MAX_CARD_DELAY))
     }
 }
 
@@ -182,9 +193,30 @@ mod tests {
 
     #[test]
     fn a_fast_path_adds_less_than_a_millisecond_for_the_card() {
-        // 262144 bytes at two windows of 100 000 segments of 1448 bytes in 40 ms: 36 us.
-        let flow = Flow::new(100_000.0, false);
-        assert_eq!(36, flow.hystart.card_delay(&flow.window, Span::from_millis(40)));
+        // 4 * 65215 bytes at two windows of so many segments of 1448 bytes in so many milliseconds, in whole microseconds.
+        for (cwnd, millis, expected) in [(100_000.0, 40, 36), (500.0, 1, 180), (100.0, 1, 900), (90.0, 1, 1000)] {
+            let flow = Flow::new(cwnd, false);
+            assert_eq!(expected, flow.hystart.card_delay(&flow.window, Span::from_millis(millis)), "{cwnd} segments");
+        }
+    }
+
+    #[test]
+    fn the_allowance_for_the_card_is_of_the_rate_that_the_acknowledgement_before_left() {
+        // A path of 1 ms: (1000 + 180) / 2 us by the smoothed time of the first acknowledgement, and 1000 us by that of the second.
+        let mut flow = Flow::new(500.0, false);
+        assert!(flow.acknowledge(0, 1));
+        assert!(!flow.acknowledge(600, 8));
+    }
+
+    #[test]
+    fn the_first_round_goes_on_while_the_syn_alone_is_acknowledged() {
+        // A SACK without progress brings a sample before the first data is acknowledged (cubic-jitter-overtake, Linux bictcp_hystart_reset).
+        let mut flow = Flow::new(16.0, false);
+        flow.una = 1;
+        flow.acknowledge(5_000, 40);
+        flow.una = 3;
+        assert!(flow.acknowledge(20_000, 40), "the round begins here");
+        assert_eq!(Some(21_000), flow.train(1000));
     }
 
     #[test]

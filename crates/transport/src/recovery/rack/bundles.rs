@@ -1,8 +1,9 @@
 //! Segmentation offload: what goes at once goes as one bundle, and a bundle that would be small waits for the next acknowledgement.
 //!
 //! ```text
-//! bundle    what the pacing rate sends in 1/1024 s, and more on short paths: 64 KiB / 2^(smallest round trip in units of 512 us), at least two
-//!           segments, at most 44; at most half a window at a time                            (Linux tcp_tso_autosize, tcp_cwnd_test)
+//! bundle    what the pacing rate sends in 1/1024 s, and more on short paths: sk_gso_max_size / 2^(smallest round trip in units of 512 us);
+//!           at least two segments, at most what sk_gso_max_size holds, and at most half a window at a time
+//!                                                                                            (Linux tcp_tso_autosize, tcp_cwnd_test)
 //! waits     if something was sent within the last 1 ms, the window does not allow a bundle nor a third of itself, and the next acknowledgement
 //!           is not more than 1 ms, or half a round trip, away                                (Linux tcp_tso_should_defer)
 //! pacing    2 cwnd / srtt below half of ssthresh, else 1.2 cwnd / srtt                       (Linux tcp_update_pacing_rate)
@@ -14,10 +15,9 @@
 use ecnlab_units::{Span, Time};
 
 use super::{Rack, State};
+use crate::settings::SK_GSO_MAX_SIZE;
 use crate::tcb::Tcb;
 
-/// Linux GSO_MAX_SIZE.
-const LARGEST: u64 = 65_536;
 const LEAST_SEGMENTS: u64 = 2;
 /// Linux sysctl tcp_tso_win_divisor.
 const SHARE_OF_WINDOW: u64 = 3;
@@ -39,8 +39,8 @@ impl Rack {
         let percent = PACING[usize::from(window.cwnd >= window.ssthresh / 2.0)];
         // Eight smoothed round trips are what a host keeps.
         let paced = tcb.round_trips_micros(8).map_or(0, |eight| (size * cwnd * percent * EIGHT_HUNDREDTHS / eight) >> SHARE_OF_SECOND);
-        let near = LARGEST.checked_shr((tcb.min_rtt_micros() >> RTT_LOG).min(u64::from(u32::MAX)) as u32).unwrap_or(0);
-        ((paced + near).min(LARGEST) / size).max(LEAST_SEGMENTS)
+        let near = SK_GSO_MAX_SIZE.checked_shr((tcb.min_rtt_micros() >> RTT_LOG).min(u64::from(u32::MAX)) as u32).unwrap_or(0);
+        ((paced + near).min(SK_GSO_MAX_SIZE) / size).max(LEAST_SEGMENTS)
     }
 
     /// How many segments go next at once, or nothing if the bundle waits.
@@ -48,7 +48,7 @@ impl Rack {
         let (cwnd, ready) = (tcb.window().cwnd as u64, tcb.ready());
         let free = cwnd.saturating_sub(self.board.in_flight());
         let most = self.bundle(tcb);
-        let whole = ready.min(LARGEST / u64::from(tcb.plan().full_payload()));
+        let whole = ready.min(SK_GSO_MAX_SIZE / u64::from(tcb.plan().full_payload()));
         if whole > 1 && free > 0 && self.waits_for_more(free, whole, most, tcb, now) {
             return None;
         }
