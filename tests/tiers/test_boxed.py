@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,86 @@ def test_dualpi2_of_the_kernel_keeps_its_queue_short_and_says_why_it_drops() -> 
     assert column(long, "queues", "drops_overflow")[0] == 0
     short = boxed(kernel=NEWER, queue='{ kernel = "dualpi2", limit = 5 }', duration_s=30)
     assert column(short, "queues", "drops_overflow")[0] > 10
+
+
+def open_loop(queue: str) -> Any:
+    """Bursts of datagrams with ECT(1), which answer to nothing, before a link of 10 Mbit/s."""
+    source = {"from": "a", "to": "b", "udp": {"packet_size": 1500, "ecn": "ect1"}}
+    app = {"kind": "onoff", "rate": "4 Mbps", "on": "exponential 8 ms", "off": "exponential 60 ms"}
+    link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "5 ms", "queue": tomllib.loads(f"it = {queue}")["it"]}
+    flows = [source | {"name": f"source {number}", "app": app} for number in range(8)]
+    return lab.scenario({"name": "open loop", "duration": "20 s", "link": [link], "flows": flows, "record": {"arrivals": True}})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A packet as a queue's record of arrivals has it: its sojourn time, what waited as it came and behind it as it left, and its mark."""
+
+    sojourn_s: float
+    before: int
+    behind: int
+    marked: bool
+    together: bool
+
+    @property
+    def unclear(self) -> bool:
+        """Whether it cannot be judged.
+
+        Its sojourn time is within 20 us of the step, on which a clock in microseconds may decide otherwise; or it came in one moment with
+        another packet, which an idle device sends before it takes the next, while the record has both arrivals first.
+        """
+        return self.together or abs(self.sojourn_s - 1e-3) < 20e-6
+
+    def exceeds(self, th_len: int, at: str) -> bool:
+        waits = self.before if at == "enqueue" else self.behind
+        return self.sojourn_s > 1e-3 and waits + 1 > th_len
+
+
+def judged(result: lab.Result) -> list[Judged]:
+    rows = result.series.arrivals.select("time_ps", "act", "number").rows()
+    marked = {number for _, act, number in rows if act == "mark"}
+    came: dict[int, tuple[int, int, bool]] = {}
+    packets = []
+    waiting, last_ps = 0, -1
+    for time_ps, act, number in rows:
+        if act == "arrival":
+            came[number] = time_ps, waiting, time_ps == last_ps
+            waiting, last_ps = waiting + 1, time_ps
+        elif act == "departure":
+            waiting -= 1
+            since, before, together = came[number]
+            packets.append(Judged((time_ps - since) * 1e-12, before, waiting, number in marked, together))
+    return packets
+
+
+@needs_newer
+@pytest.mark.parametrize("th_len", [0, 1, 2])
+def test_dualpi2_compares_the_length_with_its_threshold_at_enqueue_as_the_kernel_does(th_len: int) -> None:
+    """No packet waits for 15 ms, so that the base law of the kernel, with the smallest gains that it takes, leaves p' at 0."""
+    kernel = f'{{ kernel = "dualpi2", step_thresh = "1 ms", min_qlen_step = {th_len}, alpha = 0.004, beta = 0.004, limit = 1000 }}'
+    base = 'discipline = "dualpi2", limit = 1000, alpha = 0, beta = 0, min_th = "1 ms", range = "0 s"'
+    ours = {at: f'{{ {base}, th_len = {th_len}, th_len_at = "{at}" }}' for at in ("enqueue", "dequeue")}
+    box = lab.Boxed(kernel="7.2")
+    theirs, at_enqueue, at_dequeue = (judged(lab.run(open_loop(queue).on(box), seed=1)) for queue in (kernel, *ours.values()))
+    assert max(packet.sojourn_s for packet in theirs) < 15e-3
+    clear = [packet for packet in theirs if not packet.unclear]
+    assert len(clear) > 0.98 * len(theirs)
+    assert sum(packet.marked for packet in clear) > 300
+    assert [packet for packet in clear if packet.marked != packet.exceeds(th_len, "enqueue")] == []
+    if th_len:
+        assert sum(packet.marked != packet.exceeds(th_len, "dequeue") for packet in clear) > 100
+    # The recurrence of the RFC is at 1 after the first certain mark, and marks from the second on.
+    for at, packets in (("enqueue", at_enqueue), ("dequeue", at_dequeue)):
+        others = [packet.marked for packet in packets if not packet.unclear and packet.marked != packet.exceeds(th_len, at)]
+        assert others == [False], at
+    # The same packets are marked, one for one, but the first.
+    assert len(at_enqueue) == len(theirs)
+    differ = [
+        one.marked
+        for one, other in zip(at_enqueue, theirs, strict=True)
+        if not (one.unclear or other.unclear) and one.marked != other.marked
+    ]
+    assert differ == [False]
 
 
 def counting(tcp: str = 'ecn = true, ecn_echo = "accurate"') -> str:

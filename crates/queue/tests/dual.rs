@@ -1,5 +1,7 @@
 //! DualPI2 against RFC 9332: who goes where, who is served, how marks are spaced, and what happens when marks can say no more.
 
+use std::collections::VecDeque;
+
 use ecnlab_queue::aqm::Cause;
 use ecnlab_queue::discipline::dual::{ENTRY, Settings};
 use ecnlab_queue::{Deed, Discipline, DualPi2, Frame, Limit, Take};
@@ -282,4 +284,193 @@ fn linux_spares_a_queue_of_less_than_two_packets() {
         dual.take();
     }
     assert!(dual.marked.is_empty());
+}
+
+/// RFC 9332, figures 3, 5, 7 and 8, with the scheduler of figure 10 (time-shifted FIFO), for packets of one size.
+///
+/// `lq.len()` counts the packet that is being dequeued, as the text does ("zeroed if the queue is only 1 packet"); with `th_len_at_enqueue`
+/// the check is made as in the note on Linux: when the packet comes, with it counted, and its result stays with the packet.
+struct Transcription {
+    th_len: usize,
+    th_len_at_enqueue: bool,
+    range: f64,
+    limit: usize,
+    lq: VecDeque<(Packet, Time, bool)>,
+    cq: VecDeque<(Packet, Time, bool)>,
+    counts: [f64; 2],
+    base: f64,
+    prevq: f64,
+}
+
+/// Numbers of packets that a queue dropped, marked and sent, in order.
+#[derive(Debug, Default, PartialEq)]
+struct Done {
+    dropped: Vec<u64>,
+    marked: Vec<u64>,
+    sent: Vec<u64>,
+}
+
+impl Transcription {
+    fn enqueue(&mut self, packet: Packet, now: Time, done: &mut Done) {
+        if self.lq.len() + self.cq.len() + 1 > self.limit {
+            done.dropped.push(packet.number);
+        } else if packet.ecn as u8 % 2 == 1 {
+            let exceeds = self.lq.len() + 1 > self.th_len;
+            self.lq.push_back((packet, now, exceeds));
+        } else {
+            self.cq.push_back((packet, now, false));
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, done: &mut Done) {
+        let waited = |queue: &VecDeque<(Packet, Time, bool)>| queue.front().map(|(_, since, _)| now.since(*since).seconds());
+        let (p_cl, p_c) = ((2.0 * self.base).min(1.0), self.base * self.base);
+        loop {
+            let serves_low = match (waited(&self.lq), waited(&self.cq)) {
+                (None, None) => return,
+                (Some(low), Some(classic)) => low + 0.050 >= classic,
+                (low, _) => low.is_some(),
+            };
+            if serves_low {
+                let exceeds_now = self.lq.len() > self.th_len;
+                let (packet, since, exceeded_then) = self.lq.pop_front().unwrap();
+                if p_cl < 1.0 {
+                    let exceeds = if self.th_len_at_enqueue { exceeded_then } else { exceeds_now };
+                    let native = if exceeds { self.laqm(now.since(since).seconds()) } else { 0.0 };
+                    if self.recur(0, native.max(p_cl)) {
+                        done.marked.push(packet.number);
+                    }
+                } else {
+                    if self.recur(0, p_c) {
+                        done.dropped.push(packet.number);
+                        continue;
+                    }
+                    if self.recur(0, p_cl) {
+                        done.marked.push(packet.number);
+                    }
+                }
+                return done.sent.push(packet.number);
+            }
+            let (packet, ..) = self.cq.pop_front().unwrap();
+            if self.recur(1, p_c) {
+                if packet.ecn == Ecn::NotEct || p_c >= 0.25 {
+                    done.dropped.push(packet.number);
+                    continue;
+                }
+                done.marked.push(packet.number);
+            }
+            return done.sent.push(packet.number);
+        }
+    }
+
+    fn laqm(&self, delay: f64) -> f64 {
+        if delay >= 0.0008 + self.range {
+            1.0
+        } else if delay > 0.0008 {
+            (delay - 0.0008) / self.range
+        } else {
+            0.0
+        }
+    }
+
+    fn recur(&mut self, queue: usize, likelihood: f64) -> bool {
+        self.counts[queue] += likelihood;
+        let hit = self.counts[queue] > 1.0;
+        self.counts[queue] -= f64::from(u8::from(hit));
+        hit
+    }
+
+    fn update(&mut self, now: Time) {
+        let waited = [&self.lq, &self.cq].map(|queue| queue.front().map_or(0.0, |(_, since, _)| now.since(*since).seconds()));
+        let curq = waited[0].max(waited[1]);
+        self.base = (self.base + 0.16 * (curq - 0.015) + 3.2 * (curq - self.prevq)).clamp(0.0, 1.0);
+        self.prevq = curq;
+    }
+}
+
+/// Open loop at 10 Mbps: arrivals come and go in spells of half a second, at 10 to 190 % of the link's rate, and of another mix of codepoints each.
+fn open_loop(th_len: usize, at: &str, range: &str) -> [Done; 2] {
+    let settings = [("scheduler", "time-shifted"), ("th_len", &*th_len.to_string()), ("th_len_at", at), ("range", range)];
+    let mut dual = Dual::new(&settings);
+    let mut rfc = Transcription {
+        th_len,
+        th_len_at_enqueue: at == "enqueue",
+        range: if range == "0 s" { 0.0 } else { 0.0004 },
+        limit: 1000,
+        lq: VecDeque::new(),
+        cq: VecDeque::new(),
+        counts: [0.0; 2],
+        base: 0.0,
+        prevq: 0.0,
+    };
+    let (mut ours, mut theirs, mut draws) = (Done::default(), Done::default(), Rng::for_role(7, "arrivals"));
+    let (mut load, mut low_share) = (0.0, 0.0);
+    for step in 0..400_000u64 {
+        if step % 5_000 == 0 {
+            (load, low_share) = (0.1 + 1.8 * draws.uniform(), draws.uniform());
+        }
+        if draws.uniform() < load / 12.0 {
+            let low = draws.uniform() < low_share;
+            let ecn = if low { Ecn::Ect1 } else { [Ecn::NotEct, Ecn::Ect0][draws.below(2) as usize] };
+            dual.offer(ecn);
+            rfc.enqueue(Packet { number: dual.number, ecn }, dual.now, &mut theirs);
+        }
+        if step % 12 == 0 {
+            ours.sent.extend(dual.take().map(|(packet, _)| packet.number));
+            rfc.dequeue(dual.now, &mut theirs);
+        }
+        // A step takes 101 us, so that no packet waits just as long as a threshold.
+        if (dual.now + Span::from_micros(101)).since(Time::ZERO).picos() / SAMPLE != dual.now.since(Time::ZERO).picos() / SAMPLE {
+            let due = dual.queue.deadline().unwrap();
+            rfc.update(due);
+        }
+        dual.wait(Span::from_micros(101));
+    }
+    (ours.dropped, ours.marked) = (dual.dropped.iter().map(|(number, _)| *number).collect(), dual.marked);
+    [ours, theirs]
+}
+
+/// 16 ms in picoseconds.
+const SAMPLE: u64 = 16_000_000_000;
+
+#[test]
+fn an_open_loop_fares_as_in_the_pseudo_code_wherever_the_length_is_checked() {
+    let mut marks = Vec::new();
+    for (th_len, at, range) in [
+        (1, "dequeue", "400 us"),
+        (1, "enqueue", "400 us"),
+        (3, "dequeue", "0 s"),
+        (3, "enqueue", "0 s"),
+        (0, "dequeue", "0 s"),
+        (0, "enqueue", "0 s"),
+    ] {
+        let [ours, theirs] = open_loop(th_len, at, range);
+        let differs = ours.sent.iter().zip(&theirs.sent).position(|(a, b)| a != b);
+        assert_eq!(None, differs, "th_len {th_len} at {at}: packets sent");
+        assert_eq!(ours, theirs, "th_len {th_len} at {at}");
+        assert!(ours.marked.len() > 1_000 && ours.dropped.len() > 100, "{} marks, {} drops", ours.marked.len(), ours.dropped.len());
+        marks.push(ours.marked);
+    }
+    assert!(marks[0] != marks[1] && marks[2] != marks[3] && marks[4] == marks[5]);
+}
+
+/// Which low-latency packets of a burst of four are marked, where a packet leaves each 1.3 ms.
+fn marks_in_a_burst(at: &str) -> [bool; 4] {
+    let mut dual = Dual::new(&[("th_len_at", at)]);
+    // The first certain mark brings the recurrence to 1, and every later one beyond it.
+    for packets in [2, 4] {
+        (0..packets).for_each(|_| dual.offer(Ecn::Ect1));
+        for _ in 0..packets {
+            dual.wait(Span::from_micros(1300));
+            dual.take();
+        }
+    }
+    [3, 4, 5, 6].map(|number| dual.marked.contains(&number))
+}
+
+/// RFC 9332, appendix A.2, note on Linux.
+#[test]
+fn a_check_at_dequeue_exempts_the_last_packet_of_a_burst_and_one_at_enqueue_the_first() {
+    assert_eq!([true, true, true, false], marks_in_a_burst("dequeue"));
+    assert_eq!([false, true, true, true], marks_in_a_burst("enqueue"));
 }

@@ -23,7 +23,8 @@
 //! By `time-shifted` FIFO the packet that has waited longer is served, with `tshift` added to the wait of L.
 //!
 //! Where the text leaves something open, or we differ:
-//! - `th_len` counts the packet that leaves, so that the last packet of a burst is the one that is exempt.
+//! - At dequeue `th_len` counts the packet that leaves, so that the last packet of a burst is the one that is exempt. With `th_len_at =
+//!   "enqueue"` it counts the packet that comes, so that the first is: Linux's `min_qlen_step` is `th_len` then.
 //! - The buffer is shared and full when the arriving packet does not fit; the RFC keeps an MTU free in place of the packet's own size.
 //! - No base or coupled signal while less than `min_backlog` waits in both bands: Linux has that, the pseudo-code has not.
 
@@ -71,9 +72,13 @@ parameters! {
         /// How much longer a wait marks every packet of the L band; 0 makes the ramp a step.
         #[source("RFC 9332, appendix A.1")]
         pub range: Span = "400 us", 0..=10, "s";
-        /// No mark for the L band's own sake while at most this many packets wait in it, the one that leaves counted.
+        /// No mark for the L band's own sake while at most this many packets wait in it, the one that leaves or comes counted.
         #[source("RFC 9332, appendix A.2, Th_len")]
         pub th_len: u32 = "1", 0..=1_000_000, "packets";
+        /// When the length of the L band is compared with th_len: as the packet is dequeued, which exempts the last packet of a burst, or as it
+        /// is enqueued, which exempts the first. Linux compares at enqueue.
+        #[source("RFC 9332, appendix A.2 with its note on Linux; Linux 7.2, sch_dualpi2, min_qlen_step")]
+        pub th_len_at: ThLenAt = "dequeue";
         /// No signal of the base law while less than this waits in both bands.
         #[source("RFC 9332, appendix A.1: Linux takes two packets of the MTU")]
         pub min_backlog: u32 = "0 B", 0..=1_000_000_000, "bytes";
@@ -94,6 +99,11 @@ parameters! {
 words! {
     /// Which band is served next.
     pub enum Scheduler { Wrr = "wrr", TimeShifted = "time-shifted" }
+}
+
+words! {
+    /// When the length of the L band is compared with `th_len`.
+    pub enum ThLenAt { Dequeue = "dequeue", Enqueue = "enqueue" }
 }
 
 /// The two bands before one link.
@@ -119,6 +129,8 @@ struct Band<F> {
 struct Stored<F> {
     frame: F,
     arrived: Time,
+    /// Whether more than `th_len` packets waited in the band once this one was enqueued.
+    exceeded_th_len: bool,
 }
 
 /// What is done to a packet that is about to leave.
@@ -176,13 +188,17 @@ impl<F: Frame> DualPi2<F> {
         self.credit = f64::from(MTU) * (2.0 * self.settings.classic_weight - 1.0).min(0.0);
     }
 
-    fn judge(&mut self, low: bool, frame: &F, waited: Span) -> Verdict {
-        if low { self.judge_low(frame, waited) } else { self.judge_classic(frame) }
+    fn judge(&mut self, low: bool, leaving: &Stored<F>, waited: Span) -> Verdict {
+        if low { self.judge_low(leaving, waited) } else { self.judge_classic(&leaving.frame) }
     }
 
-    fn judge_low(&mut self, frame: &F, waited: Span) -> Verdict {
-        let applies = self.applies(frame);
-        let native = if self.low.waiting.len() as u64 + 1 > u64::from(self.settings.th_len) { self.ramp(waited) } else { 0.0 };
+    fn judge_low(&mut self, leaving: &Stored<F>, waited: Span) -> Verdict {
+        let applies = self.applies(&leaving.frame);
+        let exceeds = match self.settings.th_len_at {
+            ThLenAt::Dequeue => self.exceeds_th_len(self.low.waiting.len()),
+            ThLenAt::Enqueue => leaving.exceeded_th_len,
+        };
+        let native = if exceeds { self.ramp(waited) } else { 0.0 };
         let coupled = if applies { self.law.coupled() } else { 0.0 };
         if applies && self.law.low_saturated() && self.low.recurs(self.law.classic()) {
             return Verdict::Drop(Cause::Forced);
@@ -199,6 +215,11 @@ impl<F: Frame> DualPi2<F> {
             (true, true) => Verdict::Drop(Cause::Forced),
             (false, _) => Verdict::Drop(Cause::Early),
         }
+    }
+
+    /// Whether so many packets and one more are above `th_len`.
+    fn exceeds_th_len(&self, others: usize) -> bool {
+        others as u64 + 1 > u64::from(self.settings.th_len)
     }
 
     /// Whether enough waits, with the packet that leaves, for the base law to be heard.
@@ -242,6 +263,7 @@ impl<F: Frame> DualPi2<F> {
 impl<F: Frame> Discipline<F> for DualPi2<F> {
     fn offer(&mut self, frame: F, now: Time, _rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) {
         let full = self.is_full(frame.size());
+        let exceeded_th_len = self.exceeds_th_len(self.low.waiting.len());
         let band = self.band(matches!(frame.ecn(), Ecn::Ect1 | Ecn::Ce));
         band.counters.arrived.add(frame.size());
         if full {
@@ -250,16 +272,16 @@ impl<F: Frame> Discipline<F> for DualPi2<F> {
         }
         tell(Deed::Stored(&frame));
         band.bytes += u64::from(frame.size());
-        band.waiting.push_back(Stored { frame, arrived: now });
+        band.waiting.push_back(Stored { frame, arrived: now, exceeded_th_len });
     }
 
     fn take(&mut self, now: Time, _rng: &mut Rng, tell: &mut impl FnMut(Deed<F>)) -> Take<F> {
         while !self.is_empty() {
             let low = self.serves_low(now);
-            let Some(Stored { frame, arrived }) = self.band(low).pop() else { break };
-            let (size, waited) = (frame.size(), now.since(arrived));
-            let verdict = self.judge(low, &frame, waited);
-            let Some(frame) = self.carry_out(verdict, low, frame, tell) else { continue };
+            let Some(leaving) = self.band(low).pop() else { break };
+            let (size, waited) = (leaving.frame.size(), now.since(leaving.arrived));
+            let verdict = self.judge(low, &leaving, waited);
+            let Some(frame) = self.carry_out(verdict, low, leaving.frame, tell) else { continue };
             if !self.band(!low).waiting.is_empty() {
                 self.charge(low, size);
             }
