@@ -28,7 +28,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_a_file_name_is_short_and_has_only_plain_letters(text: str) -> None:
-    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}", file_name(text))
+    assert re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,59}", file_name(text))
 
 
 def test_a_plain_name_stays_as_it_is() -> None:
@@ -39,6 +39,16 @@ def test_two_names_never_share_a_file() -> None:
     names = [*HOSTILE, "a.b", "a|b", "-a-b", "a-b-"]
     names += [file_name(name) for name in names if file_name(name) != name]
     assert len({file_name(name) for name in names}) == len(set(names))
+
+
+def test_names_that_differ_in_case_have_files_that_differ_where_case_does_not_count() -> None:
+    names = ["Far", "far", "FAR", "fAr", "far-" + file_name("Far").removeprefix("far-").upper()]
+    assert len({file_name(name).lower() for name in names}) == len(names)
+    assert file_name("far") == "far"
+
+
+def test_the_digest_of_a_changed_name_has_64_bits() -> None:
+    assert re.fullmatch(r"a-b-[0-9a-f]{16}", file_name("a b"))
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,17 @@ import re
 from unicodedata import category
 
 _LONGEST_FILE_NAME = 60
-_DIGEST_DIGITS = 8
+_DIGEST_DIGITS = 16
 _LOOKS_CHANGED = re.compile(rf"(^|-)[0-9a-f]{{{_DIGEST_DIGITS}}}$")
 
 
 def file_name(text: str) -> str:
-    """A part of a file name for `text`: letters of ASCII, digits, `-` and `_`, at most 60 of them.
+    """A part of a file name for `text`: small letters of ASCII, digits, `-` and `_`, at most 60 of them.
 
-    A text that had to be changed gets a digest at its end, and so does one that looks as if it had been: two texts never share a name.
+    A text that had to be changed gets a digest of 64 bits at its end, and so does one that looks as if it had been: two texts share no name,
+    also where a file system takes capital letters for small ones.
     """
-    safe = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")
+    safe = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")
     if safe == text and 0 < len(text) <= _LONGEST_FILE_NAME and not _LOOKS_CHANGED.search(text):
         return text
     from hashlib import sha256
