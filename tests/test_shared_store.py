@@ -527,3 +527,48 @@ def test_a_journal_that_does_not_fit_its_files_counts_as_none_and_is_told(small:
         f"{path} is damaged; its runs are not used, and those that are asked for are run again; delete the folder {path.parent}"
     ]
     assert store.batches.keys == []
+
+
+def test_a_batch_that_has_lost_its_scenarios_counts_as_none_and_its_runs_are_repeated(
+    scenarios: list[ecnlab.Scenario], tmp_path: Path, ran: list[tuple[str, int]]
+) -> None:
+    small = scenarios[0]
+    ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    (lost,) = (tmp_path / "s").glob("*/batch-*/scenarios.json")
+    opened = ecnlab.Store(tmp_path / "s")
+    lost.unlink()
+    with pytest.raises(ecnlab.ResultsError, match="has no run of a scenario with the key"):
+        stored_result(opened, small.hash)
+    for store in (opened, ecnlab.Store(tmp_path / "s")):
+        assert [str(lost) in warning.message for warning in store.batches.warnings] == [True]
+        assert "is not there; its runs are not used" in store.batches.warnings[0].message
+        assert not store.batches.has(small.hash, 1, {})
+    ecnlab.run_all([ecnlab.Request(small, [1, 2])], store=tmp_path / "s")
+    assert ran == [(small.hash, 1), (small.hash, 2)] * 2
+    assert stored_result(ecnlab.Store(tmp_path / "s"), small.hash).seeds == [1, 2]
+
+
+def test_a_scenario_of_a_batch_that_is_merged_while_it_is_asked_for_is_found(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
+    for seed in (1, 2):
+        ecnlab.run_all([ecnlab.Request(scenarios[0], [seed])], store=tmp_path / "s")
+    reading = ecnlab.Store(tmp_path / "s").batches
+    merging = ecnlab.Store(tmp_path / "s").batches
+    whole = merging.batches
+    merging._put(batches._united(whole), batches._all_scenarios(whole), [batch.path.name for batch in whole])
+    merging.refresh()
+    merging.remove_merged()
+    for batch in whole:
+        shutil.rmtree(batch.path, ignore_errors=True)
+    assert reading.scenario(scenarios[0].hash)["hash"] == scenarios[0].hash
+
+
+def test_what_no_batch_tells_any_more_is_said_with_the_folder_to_delete(scenarios: list[ecnlab.Scenario], tmp_path: Path) -> None:
+    small = scenarios[0]
+    for seed in (1, 2):
+        ecnlab.run_all([ecnlab.Request(small, [seed])], store=tmp_path / "s")
+    (lost,) = (tmp_path / "s").glob("*/batch-*/scenarios.json")
+    (other,) = (path for path in lost.parent.parent.glob("batch-*") if path != lost.parent)
+    lost.unlink()
+    with pytest.raises(ecnlab.ResultsError) as raised:
+        stored_result(ecnlab.Store(tmp_path / "s"), small.hash)
+    assert f"no batch tells what the scenario with the key {small.hash} is; delete the folder {other}" in str(raised.value)

@@ -11,7 +11,8 @@ or not there. Several processes, on several hosts too, may write batches into on
 Many small batches are merged into one. The merged one is there before those that it stands for are removed, and names them, so that
 what a killed process did not remove is removed by the next. Who finds a batch gone looks for its runs again.
 
-A batch that does not say what it holds, because `batch.json` is damaged or lost, counts as none: its runs are run again.
+A batch that does not say what it holds, because `batch.json` is damaged or lost, or its `scenarios.json` is lost, counts as none: its runs
+are run again.
 """
 
 from __future__ import annotations
@@ -150,9 +151,12 @@ class Batch:
                 raise ValueError("not what was stored")
             files = {name: _table_file(file) for name, file in told["files"].items()}
             parts = list(_parts(path, told["runs"], files))
-            return Batch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
+            made = Batch(path, parts, frozenset(told["scenarios"]), files, told["merged"])
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ResultsError(f"{path / _JOURNAL} is damaged; {unused(path)}") from None
+        if made.scenarios and not (path / _SCENARIOS).exists() and (path / _JOURNAL).exists():
+            raise ResultsError(f"{path / _SCENARIOS} is not there; {unused(path)}")
+        return made
 
     @property
     def size(self) -> int:
@@ -233,14 +237,29 @@ class Batches:
 
     def scenario(self, key: str) -> dict[str, Any]:
         """What the batches say of a scenario. Raises ResultsError if they say nothing."""
-        for batch in (batch for batch in self.batches if key in batch.scenarios):
+        for _ in range(_MOST_LOOKS):
+            batch = next((batch for batch in self.batches if key in batch.scenarios), None)
+            if batch is None:
+                break
             try:
                 told: dict[str, Any] = _scenarios(batch)[key]
-            except FileNotFoundError:  # merged meanwhile
-                self.refresh()
-                return self.scenario(key)
-            return told
+            except FileNotFoundError:
+                self.refresh()  # if it was merged meanwhile, another one tells
+                self._require_scenarios(batch)
+            else:
+                return told
+        if self.parts(key):
+            silent = sorted({part.batch for part in self.parts(key)})
+            raise ResultsError(f"no batch tells what the scenario with the key {key} is; {remedy(*silent)}")
         raise ResultsError(f"{self.path} has no run of a scenario with the key {key}")
+
+    def _require_scenarios(self, batch: Batch) -> None:
+        """Count a batch as none if it is there and its scenarios are not."""
+        name = batch.path.name
+        if name in self._batches and not (batch.path / _SCENARIOS).exists():
+            del self._batches[name]
+            self._open(name)
+            self._parts = _by_key(self._batches.values())
 
     def write(self, runs: Iterable[Finished], scenarios: Mapping[str, Mapping[str, Any]]) -> None:
         """Store finished runs as one batch, whole or not at all, with what `scenarios` says of keys that no batch tells of yet.

@@ -13,7 +13,7 @@ _LOOKS_CHANGED = re.compile(rf"(^|-)[0-9a-f]{{{_DIGEST_DIGITS}}}$")
 def file_name(text: str) -> str:
     """A part of a file name for `text`: small letters of ASCII, digits, `-` and `_`, at most 60 of them.
 
-    A text that had to be changed gets a digest of 64 bits at its end, and so does one that looks as if it had been: two texts share no name,
+    A text that had to be changed gets a digest of 64 bits, and so does one that looks as if it had been: two texts share no name,
     also where a file system takes capital letters for small ones.
     """
     safe = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")
