@@ -46,7 +46,8 @@ class Trace:
     source : str
         The file's name, or "standard input".
     about : Mapping
-        What the file is: format, events, interval, and what could not be read.
+        What the file is: format, events, interval, what could not be read, and whether the results are `reliable`: not if times go
+        backwards.
     """
 
     def __init__(self, source: str, read: _core.TraceRead) -> None:
@@ -386,7 +387,14 @@ def _unread(about: Mapping[str, Any]) -> list[str]:
     found = [f"{fault}; it is left out" for fault in about["faults"]]
     if about["ends_early"]:
         found[-1] = f"{about['faults'][-1]}; what is before it was read"
-    return found + ([f"{about['more_faults']} more records could not be read"] if about["more_faults"] else [])
+    if about["more_faults"]:
+        found.append(f"{about['more_faults']} more records could not be read")
+    if back := about["backwards"]:
+        found.append(
+            f"times go backwards at record {back['first_record']}, by up to {back['by_s']:.6g} s ({back['records']} records): the results"
+            " are unreliable; fix: sort the records by time (reordercap), or read files that were joined one by one"
+        )
+    return found
 
 
 def _warnings(about: Mapping[str, Any]) -> list[str]:
@@ -397,6 +405,7 @@ def _warnings(about: Mapping[str, Any]) -> list[str]:
         " retransmissions cannot be told and each counts as a timeout; trace the way back too, e.g. --trace-link NAME.reverse",
         "evicted": "connections were taken for ended while they were quiet, because too many were alive",
         "unlisted_flows": "flows beyond the first 100 000 have no row of their own; the total counts them",
+        "unranked": "connections are left out of Jain's index, because too many compete; choose --from and --to",
         "left_out": "rows of the tables by time were left out, because there are too many; choose --from and --to, or wider bins",
         "unfollowed": "packets could not be followed, because too many were under way",
     }

@@ -1,8 +1,10 @@
 import gzip
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from ecnlab import traces
 from helpers import Outcome
 
 Command = Callable[..., Outcome]
@@ -10,6 +12,8 @@ Command = Callable[..., Outcome]
 TRACES = Path(__file__).parents[1] / "traces"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = TRACES / "small.tr.gz"
+# A short run of an example.
+RUN = ("--set", 'duration="4 s"', "--set", 'measure_from="1 s"')
 
 
 def test_a_trace_is_told_in_tables(command: Command) -> None:
@@ -70,6 +74,57 @@ def test_a_damaged_trace_is_told_as_far_as_it_goes(command: Command, tmp_path: P
     assert "the file ends in the middle of it; what is before it was read" in done.err
 
 
+def test_flows_are_listed_by_their_goodput_and_small_ones_together(command: Command, tmp_path: Path) -> None:
+    done = command("run", EXAMPLES / "web.toml", *RUN, "--trace", tmp_path / "web.pcapng", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    trace = traces.trace(tmp_path / "web.pcapng")
+    competing = trace.flows.filter(trace.flows["competes"] == 1).sort("goodput_bps", descending=True)
+    rows = [line.split() for line in command("trace", tmp_path / "web.pcapng").out.splitlines()]
+    listed = [int(row[1]) for row in rows if len(row) > 3 and row[1].isdigit() and "10.0.0." in row[3]]
+    assert len(competing) > 100
+    assert list(dict.fromkeys(listed)) == competing["flow"].to_list()[:100]  # a table that is wide is split
+    assert {int(row[1]) for row in rows if "more" in row} == {len(trace.flows) - len(competing)}
+
+
+def test_one_download_has_no_fairness(command: Command, tmp_path: Path) -> None:
+    """A capture of one connection: 1000 bytes are requested, and 100 segments answer."""
+    file = tmp_path / "download.pcap"
+    file.write_bytes(download())
+    done = command("trace", file)
+    assert "fairness" not in done.out
+    total = json.loads(command("trace", file, "--json").out)["total"]
+    assert (total["flows"], total["competing_flows"], total["jain_goodput"], total["jain_bins_goodput"]) == (2, 1, None, None)
+
+
+def test_times_that_go_backwards_are_warned_of_and_marked(command: Command, tmp_path: Path) -> None:
+    lines = gzip.decompress(SMALL.read_bytes()).splitlines(keepends=True)
+    file = tmp_path / "back.tr"
+    file.write_bytes(b"".join(reversed(lines)))
+    for words in (("trace", file), ("trace", "check", file)):
+        done = command(*words, "--json")
+        assert "times go backwards at record " in done.err
+        about = json.loads(done.out)["about"]
+        assert about["reliable"] is False
+        assert about["backwards"]["records"] > 7000
+    assert json.loads(command("trace", SMALL, "--json").out)["about"]["reliable"] is True
+    assert command("trace", file).code == 0
+
+
+def download() -> bytes:
+    """A pcap of IPv4 packets: a request of 1000 bytes at 0 s and 100 segments of 1000 bytes, each acknowledged, over 1 s."""
+    packets = [(0, 1, 1000, 0)]
+    for number in range(100):
+        packets += [(number * 10_000 + 5000, 2, 1000, 1000 * number), (number * 10_000 + 6000, 1, 0, 1000 * number + 1000)]
+    out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 228))
+    for micros, host, length, number in packets:
+        seq, ack = (number, 1000) if host == 2 else (0 if length else 1000, number)
+        ports = (40000, 80) if host == 1 else (80, 40000)
+        ip = struct.pack(">BBHHHBBH4B4B", 0x45, 0, 40 + length, 1, 0, 64, 6, 0, 10, 0, 0, host, 10, 0, 0, 3 - host)
+        tcp = struct.pack(">HHIIBBHHH", *ports, seq, ack, 0x50, 0x10, 1000, 0, 0)
+        out += struct.pack("<IIII", 0, micros, 40, 40 + length) + ip + tcp
+    return bytes(out)
+
+
 def test_a_check_without_a_violation_exits_with_0(command: Command) -> None:
     done = command("trace", "check", TRACES / "dctcp.pcap.gz")
     assert (done.code, done.err) == (0, "")
@@ -95,8 +150,7 @@ def test_a_check_lists_every_departure_when_it_is_asked_to(command: Command) -> 
 
 def test_a_run_of_ns_2_s_senders_breaks_no_rule_but_those_that_they_are_known_for(command: Command, tmp_path: Path) -> None:
     """The example that README.md shows, for as long as it takes to retransmit."""
-    short = ("--set", 'duration="4 s"', "--set", 'measure_from="1 s"', "--trace", tmp_path / "ecn.pcapng", "--out", tmp_path / "out")
-    assert command("run", EXAMPLES / "ecn.toml", *short).code == 0
+    assert command("run", EXAMPLES / "ecn.toml", *RUN, "--trace", tmp_path / "ecn.pcapng", "--out", tmp_path / "out").code == 0
     done = command("trace", "check", tmp_path / "ecn.pcapng")
     known = [line.split(":")[0] for line in done.out.splitlines() if line.startswith("known departure of ")]
     assert known == [

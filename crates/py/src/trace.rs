@@ -203,6 +203,10 @@ impl<'a> Input<'a> {
             "begins_unix_s": begins,
             "faults": faults,
             "more_faults": self.more_faults,
+            "backwards": self.reader.backwards().map(|found| {
+                json!({ "first_record": found.first, "records": found.count, "by_s": found.by.seconds() })
+            }),
+            "reliable": self.reader.backwards().is_none(),
             "ends_early": self.faults.iter().any(|fault| fault.ends),
         })
     }
@@ -238,6 +242,7 @@ fn tell(input: &mut Input, options: Options) -> Result<(Told, Json), String> {
     about["fragments"] = counts.fragments.into();
     about["cut"] = counts.cut.into();
     about["unlisted_flows"] = counts.unlisted_flows.into();
+    about["unranked"] = counts.unranked.into();
     about["unacknowledged"] = counts.unacknowledged.into();
     about["evicted"] = counts.evicted.into();
     about["left_out"] = counts.left_out.into();

@@ -1,7 +1,9 @@
 //! Rates and fairness by bins of time.
 //!
-//! Jain's index of a bin is over the flows that had begun and not been closed before it. Its mean leaves out bins in which nothing arrived,
-//! and those that are not whole within the measured interval.
+//! Jain's index of a bin is over the connections that had begun and not been closed before it, each by the direction with more goodput in the bin:
+//! the other has its requests. The mean leaves out bins in which nothing arrived, and those that are not whole within the measured interval.
+
+use std::collections::BTreeMap;
 
 use ecnlab_units::fairness::{FairnessBins, Jain};
 use ecnlab_units::{Span, Time};
@@ -14,10 +16,31 @@ pub const MOST_ROWS: usize = 1 << 20;
 /// What a flow has in the bin that is open.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
-    flow: u32,
+    member: Member,
     pub bytes: [u64; 3],
     pub marks: u64,
     pub drops: u64,
+}
+
+/// A flow, and its connection by the number of the connection's first flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Member {
+    pub flow: u32,
+    pub connection: u32,
+}
+
+/// How many have begun, were closed, and were closed before the open bin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    begun: u64,
+    closed: u64,
+    closed_before: u64,
+}
+
+impl Alive {
+    fn shares(self) -> u64 {
+        self.begun - self.closed_before
+    }
 }
 
 /// Where a flow's share stands.
@@ -34,10 +57,8 @@ pub struct Bins {
     /// Number of the bin that is open, from 1; 0 if none is.
     open: u64,
     shares: Vec<Share>,
-    /// Flows that have begun, that were closed, and that were closed before the open bin.
-    begun: u64,
-    closed: u64,
-    closed_before: u64,
+    flows: Alive,
+    connections: Alive,
     fairness: FairnessBins,
     pub rows: Vec<BinRow>,
     pub flow_rows: Vec<FlowBinRow>,
@@ -50,9 +71,8 @@ impl Bins {
             width,
             open: 0,
             shares: Vec::new(),
-            begun: 0,
-            closed: 0,
-            closed_before: 0,
+            flows: Alive::default(),
+            connections: Alive::default(),
             fairness: FairnessBins::default(),
             rows: Vec::new(),
             flow_rows: Vec::new(),
@@ -71,20 +91,23 @@ impl Bins {
     }
 
     /// A flow's share of the open bin.
-    pub fn share(&mut self, place: &mut BinPlace, flow: u32) -> &mut Share {
+    pub fn share(&mut self, place: &mut BinPlace, member: Member) -> &mut Share {
         if place.bin != self.open || self.shares.len() <= place.at as usize {
             *place = BinPlace { bin: self.open, at: self.shares.len() as u32 };
-            self.shares.push(Share { flow, ..Share::default() });
+            self.shares.push(Share { member, ..Share::default() });
         }
         &mut self.shares[place.at as usize]
     }
 
-    pub fn flow_begins(&mut self) {
-        self.begun += 1;
+    /// A flow begins, the first one of its connection or the second.
+    pub fn flow_begins(&mut self, is_first: bool) {
+        self.flows.begun += 1;
+        self.connections.begun += u64::from(is_first);
     }
 
-    pub fn flow_closes(&mut self) {
-        self.closed += 1;
+    pub fn flow_closes(&mut self, is_first: bool) {
+        self.flows.closed += 1;
+        self.connections.closed += u64::from(is_first);
     }
 
     /// The means of Jain's index.
@@ -98,8 +121,8 @@ impl Bins {
             let begin = Time::from_picos((self.open - 1).saturating_mul(self.width.picos()));
             let end = begin + self.width;
             let seconds = end.min(to).since(begin.max(from)).seconds();
-            let flows = self.begun - self.closed_before;
-            let jain = [0, 1, 2].map(|kind| self.jain(kind, flows));
+            let flows = self.flows.shares();
+            let jain = self.jain();
             if from <= begin && end <= to {
                 self.fairness.add(jain);
             }
@@ -108,19 +131,29 @@ impl Bins {
             }
         }
         self.shares.clear();
-        self.closed_before = self.closed;
+        self.flows.closed_before = self.flows.closed;
+        self.connections.closed_before = self.connections.closed;
     }
 
-    fn jain(&self, kind: usize, flows: u64) -> f64 {
-        let mut jain = Jain::default();
-        self.shares.iter().for_each(|share| jain.add(share.bytes[kind] as f64));
-        jain.add_idle(flows.saturating_sub(self.shares.len() as u64));
-        jain.index()
+    fn jain(&self) -> [f64; 3] {
+        let mut larger: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
+        for share in &self.shares {
+            let bytes = larger.entry(share.member.connection).or_insert(share.bytes);
+            if share.bytes[1] > bytes[1] {
+                *bytes = share.bytes;
+            }
+        }
+        [0, 1, 2].map(|kind| {
+            let mut jain = Jain::default();
+            larger.values().for_each(|bytes| jain.add(bytes[kind] as f64));
+            jain.add_idle(self.connections.shares().saturating_sub(larger.len() as u64));
+            jain.index()
+        })
     }
 
     fn add_rows(&mut self, time_s: f64, seconds: f64, flows: u64, jain: [f64; 3]) {
         let mut whole = BinRow { time_s, seconds, bytes: [0; 3], marks: 0, drops: 0, flows, jain };
-        for &Share { flow, bytes, marks, drops } in &self.shares {
+        for &Share { member: Member { flow, .. }, bytes, marks, drops } in &self.shares {
             (0..3).for_each(|kind| whole.bytes[kind] += bytes[kind]);
             whole.marks += marks;
             whole.drops += drops;

@@ -95,11 +95,13 @@ pub struct FlowRow {
     pub begin_s: f64,
     pub end_s: f64,
     pub rtt_min_s: f64,
+    pub competes: bool,
     pub common: Common,
 }
 
 pub struct TotalRow {
     pub flows: u64,
+    pub competing_flows: u64,
     pub jain: [f64; 3],
     pub jain_bins: [f64; 3],
     pub locked_out_flows: u64,
@@ -189,6 +191,7 @@ pub static FLOWS: TableSpec<FlowRow, Of> = TableSpec {
             ),
             real("begin_s", "s", "When its first packet was seen", |row| row.begin_s),
             real("end_s", "s", "When its last packet was seen", |row| row.end_s),
+            count("competes", "1", "1 if the flow competes, so that Jain's index counts it; 0 otherwise", |row| u64::from(row.competes)),
         ],
         Shared::SUMS,
         &[real("rtt_min_s", "s", "Smallest round-trip time, of the whole file", |row| row.rtt_min_s)],
@@ -200,18 +203,36 @@ pub static TOTAL: TableSpec<TotalRow, Of> = TableSpec {
     name: "total",
     doc: "one row: the same over all flows, and how evenly they share",
     columns: &[
-        &[count("flows", "flows", "How many flows there are", |row: &TotalRow| row.flows)],
+        &[
+            count("flows", "flows", "How many flows there are", |row: &TotalRow| row.flows),
+            count("competing_flows", "flows", "How many of them compete", |row| row.competing_flows),
+        ],
         Shared::SUMS,
         Shared::TIMES,
         &[
-            real("jain_throughput", "1", "Jain's index of the flows' throughput over the whole interval", |row| row.jain[0]),
-            real("jain_goodput", "1", "Jain's index of the flows' goodput over the whole interval", |row| row.jain[1]),
-            real("jain_goodput_first", "1", "Jain's index of the flows' first-time goodput over the whole interval", |row| row.jain[2]),
+            real(
+                "jain_throughput",
+                "1",
+                "Jain's index of the competing flows' throughput over the whole interval; NaN for fewer than two",
+                |row| row.jain[0],
+            ),
+            real(
+                "jain_goodput",
+                "1",
+                "Jain's index of the competing flows' goodput over the whole interval; NaN for fewer than two",
+                |row| row.jain[1],
+            ),
+            real(
+                "jain_goodput_first",
+                "1",
+                "Jain's index of the competing flows' first-time goodput over the whole interval; NaN for fewer than two",
+                |row| row.jain[2],
+            ),
             real(
                 "jain_bins_throughput",
                 "1",
                 "Mean of Jain's index of throughput over the bins that lie whole in the interval, those left out in which nothing arrived; \
-                 a flow shares a bin if it has begun and not been closed before",
+                 a connection shares a bin, by its larger direction there, if it has begun and not been closed before; NaN if fewer than two flows compete",
                 |row| row.jain_bins[0],
             ),
             real("jain_bins_goodput", "1", "Mean of Jain's index of goodput over the same bins", |row| row.jain_bins[1]),
@@ -249,9 +270,14 @@ pub static BINS: TableSpec<BinRow, Of> = TableSpec {
         count("marks", "packets", "Data packets that were marked", |row| row.marks),
         count("drops", "packets", "Data packets that were dropped", |row| row.drops),
         count("flows", "flows", "Flows that had begun and not been closed before", |row| row.flows),
-        real("jain_throughput", "1", "Jain's index of these flows' throughput", |row| row.jain[0]),
-        real("jain_goodput", "1", "Jain's index of these flows' goodput", |row| row.jain[1]),
-        real("jain_goodput_first", "1", "Jain's index of these flows' first-time goodput", |row| row.jain[2]),
+        real(
+            "jain_throughput",
+            "1",
+            "Jain's index of throughput over the connections of these flows, each by its direction with more goodput in the bin",
+            |row| row.jain[0],
+        ),
+        real("jain_goodput", "1", "Jain's index of goodput over the same directions", |row| row.jain[1]),
+        real("jain_goodput_first", "1", "Jain's index of first-time goodput over the same directions", |row| row.jain[2]),
     ]],
 };
 

@@ -4,8 +4,9 @@ use ecnlab_units::histogram::Histogram;
 use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::{End, Flags, Packet};
 
-use crate::bins::BinPlace;
+use crate::bins::{BinPlace, Member};
 use crate::columns::{Common, FlowRow, PointRow, Times, seconds};
+use crate::competing::Candidate;
 use crate::desk::Desk;
 use crate::reaction::{Reaction, Reactions};
 use crate::runs::Runs;
@@ -39,6 +40,9 @@ pub struct Kept {
 #[derive(Debug)]
 pub struct Flow {
     pub number: u32,
+    pub member: Member,
+    /// Whether it is the first flow of its connection that was asked for.
+    pub is_first: bool,
     /// Whether it is among those that were asked for.
     pub is_chosen: bool,
     fid: Option<u32>,
@@ -100,11 +104,13 @@ pub struct AckSeen<'a> {
 }
 
 impl Flow {
-    pub fn new(number: u32, is_chosen: bool, packet: &Packet, base: u64, now: Time) -> Flow {
+    pub fn new(member: Member, is_chosen: bool, is_first: bool, packet: &Packet, base: u64, now: Time) -> Flow {
         let mut runs = Runs::default();
         runs.begin(base);
         Flow {
-            number,
+            number: member.flow,
+            member,
+            is_first,
             is_chosen,
             fid: packet.flow,
             source: packet.source,
@@ -219,7 +225,7 @@ impl Flow {
     pub fn marked(&mut self, link: Option<u32>, numbers: Numbers, desk: &mut Desk) {
         if desk.measures(self.is_chosen) {
             self.kept.marks += 1;
-            desk.bins.share(&mut self.bin, self.number).marks += 1;
+            desk.bins.share(&mut self.bin, self.member).marks += 1;
             desk.event(self.number, link, 0, desk.now);
         }
         self.point_at(MARK, numbers, desk);
@@ -229,7 +235,7 @@ impl Flow {
     pub fn dropped(&mut self, link: Option<u32>, numbers: Numbers, at: Time, desk: &mut Desk) {
         if desk.measures(self.is_chosen) {
             self.kept.drops += 1;
-            desk.bins.share(&mut self.bin, self.number).drops += 1;
+            desk.bins.share(&mut self.bin, self.member).drops += 1;
             desk.event(self.number, link, 1, at);
         }
         if let Some((from, to)) = numbers.filter(|_| desk.draws(self.number)) {
@@ -245,7 +251,7 @@ impl Flow {
         (self.kept.bytes, self.kept.ce, self.needless[0]) = ([0; 3], 0, 0);
         (self.delay, self.reactions) = (Histogram::default(), Reactions::default());
         self.held.clear();
-        desk.bins.share(&mut self.bin, self.number).bytes = [0; 3];
+        desk.bins.share(&mut self.bin, self.member).bytes = [0; 3];
     }
 
     /// Whether the source goes on, and the file shows no acknowledgement that would let it.
@@ -282,12 +288,18 @@ impl Flow {
             begin_s: self.began.seconds(),
             end_s: self.last_seen.seconds(),
             rtt_min_s: seconds(self.min_rtt),
+            competes: false,
             common,
         }
     }
 
+    /// What it has to do with fairness.
+    pub fn candidate(&self) -> Candidate {
+        Candidate { flow: self.number, begin: self.began, end: self.last_seen, bytes: self.kept.bytes }
+    }
+
     fn count_bytes(&mut self, bytes: [u64; 3], desk: &mut Desk) {
-        let share = desk.bins.share(&mut self.bin, self.number);
+        let share = desk.bins.share(&mut self.bin, self.member);
         for (kind, bytes) in bytes.into_iter().enumerate() {
             self.kept.bytes[kind] += bytes;
             share.bytes[kind] += bytes;

@@ -7,6 +7,7 @@ pub mod analysis;
 mod bins;
 pub mod check;
 pub mod columns;
+mod competing;
 mod connection;
 mod connections;
 mod desk;

@@ -21,5 +21,5 @@ pub use fault::{Fault, Why};
 pub use header::link::LinkType;
 pub use header::write::Headers;
 pub use header::{LENGTH_UDP, LENGTH_V4, LENGTH_V6, extension, protocol};
-pub use reader::{Format, Reader};
+pub use reader::{Backwards, Format, Reader};
 pub use tcp::{Flags, SackRuns, Tcp, Timestamps};

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use ecnlab_units::{Span, Time};
+
 use crate::capture::Interface;
 use crate::capture::clock::Clock;
 use crate::capture::pcap::{self, Next, Pcap, Stop};
@@ -20,6 +22,20 @@ pub enum Format {
     Pcapng,
 }
 
+/// A record with an earlier time than one before it is out of order beyond this. Interfaces and processors that capture at a time are not in
+/// step with each other, but by much less.
+const OUT_OF_ORDER: Span = Span::from_millis(1);
+
+/// Records whose times are earlier than that of a record before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backwards {
+    /// The first of them, as [`Reader::packets`] counts.
+    pub first: u64,
+    pub count: u64,
+    /// The longest way back.
+    pub by: Span,
+}
+
 /// A trace that is being read: an iterator over its events, and over what could not be read.
 ///
 /// Memory does not grow with the file. A fault that does not end the file is followed by the next record.
@@ -30,6 +46,9 @@ pub struct Reader<'a> {
     /// Lines, packets or blocks that have been begun.
     record: u64,
     passed_over: u64,
+    /// The latest time so far.
+    latest: Time,
+    backwards: Option<Backwards>,
     ended: bool,
 }
 
@@ -47,7 +66,16 @@ impl<'a> Reader<'a> {
     pub fn open(input: impl Read + Send + 'a) -> Result<Reader<'a>, Fault> {
         let mut source = uncompressed(Source::new(input)).map_err(|error| fault(0, 0, error.into(), true))?;
         match content(&mut source) {
-            Ok(content) => Ok(Reader { source, content, clock: Clock::default(), record: 0, passed_over: 0, ended: false }),
+            Ok(content) => Ok(Reader {
+                source,
+                content,
+                clock: Clock::default(),
+                record: 0,
+                passed_over: 0,
+                latest: Time::ZERO,
+                backwards: None,
+                ended: false,
+            }),
             Err(Stop::Skip(why) | Stop::End(why)) => Err(fault(0, 0, why, true)),
         }
     }
@@ -92,6 +120,11 @@ impl<'a> Reader<'a> {
         self.passed_over
     }
 
+    /// Whether times have gone backwards so far.
+    pub fn backwards(&self) -> Option<Backwards> {
+        self.backwards
+    }
+
     /// How many bytes have been read, after decompression.
     pub fn position(&self) -> u64 {
         self.source.offset()
@@ -107,7 +140,10 @@ impl<'a> Reader<'a> {
         let next = self.read();
         self.record += 1;
         match next {
-            Ok(Next::Event(event)) => Some(Ok(Some(event))),
+            Ok(Next::Event(event)) => {
+                self.follow(event.time);
+                Some(Ok(Some(event)))
+            }
             Ok(Next::Aside) => {
                 self.passed_over += 1;
                 Some(Ok(None))
@@ -123,6 +159,17 @@ impl<'a> Reader<'a> {
                 Some(Err(fault(self.record, offset, why, true)))
             }
         }
+    }
+
+    /// Compares an event's time with those before it.
+    fn follow(&mut self, time: Time) {
+        let by = self.latest.since(time);
+        if by > OUT_OF_ORDER {
+            let first = self.packets();
+            let found = self.backwards.get_or_insert(Backwards { first, count: 0, by });
+            (found.count, found.by) = (found.count + 1, found.by.max(by));
+        }
+        self.latest = self.latest.max(time);
     }
 
     fn read(&mut self) -> Result<Next, Stop> {

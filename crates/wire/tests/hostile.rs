@@ -4,8 +4,8 @@ mod common;
 
 use std::path::PathBuf;
 
-use ecnlab_units::Time;
-use ecnlab_wire::{Fault, PcapngWriter, Reader, Version, Why};
+use ecnlab_units::{Span, Time};
+use ecnlab_wire::{Backwards, Fault, PcapngWriter, Reader, Version, Why};
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 5] = ["ns2.tr", "linux-lo.pcap", "linux-lo.pcapng", "linux-sll.pcap", "linux-sll2.pcap"];
@@ -162,6 +162,51 @@ fn a_file_of_lines_that_are_passed_over_is_read_one_by_one() {
         assert_eq!((read, read - 1), (reader.records(), reader.passed_over()));
     }
     assert!(reader.step().is_none() && reader.next().is_none());
+}
+
+/// Where times go backwards in a file that is read to its end.
+fn backwards(bytes: &[u8]) -> Option<Backwards> {
+    let mut reader = Reader::open(bytes).unwrap();
+    reader.by_ref().for_each(|event| assert!(event.is_ok()));
+    reader.backwards()
+}
+
+#[test]
+fn times_that_go_backwards_are_found() {
+    let text = String::from_utf8(fixture("ns2.tr")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let reversed: String = lines.iter().rev().map(|line| format!("{line}\n")).collect();
+    let time = |line: &str| line.split(' ').nth(1).unwrap().parse::<f64>().unwrap();
+    let (latest, earlier) = (time(lines[lines.len() - 1]), lines.iter().filter(|line| time(line) < time(lines[lines.len() - 1]) - 0.001));
+    let found = backwards(reversed.as_bytes()).unwrap();
+    assert_eq!(earlier.count() as u64, found.count);
+    assert!((found.by.seconds() - (latest - time(lines[0]))).abs() < 1e-9, "{found:?}");
+    assert_eq!(None, backwards(text.as_bytes()));
+}
+
+#[test]
+fn two_captures_behind_each_other_go_backwards_where_the_second_begins() {
+    let one = fixture("linux-lo.pcapng");
+    let events = read(&one).0 as u64;
+    let found = backwards(&[one.clone(), one.clone()].concat()).unwrap();
+    // The first packets of the second are earlier than the last of the first, by more than a millisecond all but those at its end.
+    assert_eq!((events + 1, None), (found.first, backwards(&one)));
+    assert!(found.count <= events && found.by > Span::from_millis(1), "{found:?}");
+}
+
+/// Two interfaces are not in step: a packet in front of the others by 1 ms is in order, by 1.1 ms it is not.
+#[test]
+fn interfaces_that_are_not_in_step_are_in_order() {
+    let packet = common::example(common::packet());
+    let file = |micros: [u64; 3]| {
+        let mut out = Vec::new();
+        let writer = PcapngWriter::begin(100, "ecnlab", &mut out);
+        writer.interface("link", Version::V4, &mut out);
+        micros.iter().for_each(|&at| writer.packet(0, Time::from_picos(at * 1_000_000), &packet, &mut out));
+        out
+    };
+    assert_eq!(None, backwards(&file([5000, 4000, 5001])));
+    assert_eq!(Some(Backwards { first: 2, count: 1, by: Span::from_micros(1100) }), backwards(&file([5000, 3900, 5001])));
 }
 
 #[test]

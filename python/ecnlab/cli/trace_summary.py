@@ -62,8 +62,11 @@ def tables(trace: Trace) -> list[Table]:
     shown = [*_ALWAYS, *(quantity for quantity in _IF_ANY if _is_any([total[quantity]]))]
     rows = [[_name(quantity), shown_unit(quantity)[1], _number(quantity, total[quantity])] for quantity in shown]
     made = [Table(title(trace), ("quantity", "unit", "all flows"), rows, ("quantity", "unit"))]
+    competing = int(total["competing_flows"])
+    if competing > 1:
+        over = "all flows" if competing == total["flows"] else f"the {competing} flows that compete, of {int(total['flows'])}"
+        made.append(Table(f"fairness over {over}", ("quantity", "value"), [[_name(q), _number(q, total[q])] for q in _FAIRNESS]))
     if total["flows"] > 1:
-        made.append(Table("fairness over all flows", ("quantity", "value"), [[_name(q), _number(q, total[q])] for q in _FAIRNESS]))
         made.append(_flows(flows))
     return [*made, _links(links)] if links["link"] else made
 
@@ -129,16 +132,27 @@ def _asked(rule: Rule) -> str:
 
 
 def _flows(flows: Mapping[str, Sequence[Any]]) -> Table:
-    """A row for each flow; of very many the first ones."""
-    count = len(flows["flow"])
-    quantities = [quantity for quantity in _OF_FLOWS if _is_any(flows[quantity])]
-    heading = "flows" if count <= _MOST_FLOWS else f"the first {_MOST_FLOWS} of {count} flows; --out and --json have all"
+    """A row for each flow that competes, those with the most goodput first, and one for all others together."""
+    order = sorted(range(len(flows["flow"])), key=lambda row: -flows["goodput_bps"][row])
+    competing, others = ([row for row in order if flows["competes"][row] == wanted] for wanted in (1, 0))
+    shown = competing[:_MOST_FLOWS]
+    quantities = [quantity for quantity in _OF_FLOWS if _is_any([flows[quantity][row] for row in shown])]
     words = ["flow", "source", "destination"]
     rows = [
-        [*(str(flows[word][row]) for word in words), *(_number(quantity, flows[quantity][row]) for quantity in quantities)]
-        for row in range(min(count, _MOST_FLOWS))
+        [*(str(flows[word][row]) for word in words), *(_number(quantity, flows[quantity][row]) for quantity in quantities)] for row in shown
     ]
-    return Table(heading, [*words, *map(_heading, quantities)], rows, words)
+    if others:
+        rows.append(
+            [f"{len(others)} more", "short, or requests", "", *(_number(name, _together(name, flows, others)) for name in quantities)]
+        )
+    heading = "flows" if len(shown) == len(competing) else f"the largest {_MOST_FLOWS} of {len(competing)} flows that compete"
+    is_whole = len(shown) == len(order)
+    return Table(heading if is_whole else f"{heading}; --out and --json have all", [*words, *map(_heading, quantities)], rows, words)
+
+
+def _together(quantity: str, flows: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> float:
+    """The sum of a rate or a count over flows; NaN for a mean."""
+    return math.nan if quantity.endswith("_mean_s") else sum(flows[quantity][row] for row in rows)
 
 
 def _links(links: Mapping[str, Sequence[Any]]) -> Table:

@@ -5,13 +5,13 @@
 
 mod report;
 
-use ecnlab_units::fairness::Jain;
 use ecnlab_units::table::Table;
 use ecnlab_units::{Span, Time};
 use ecnlab_wire::{Address, Event, Flags, Kind, Packet, Place, SackRuns, State, What};
 
-use crate::bins::Bins;
+use crate::bins::{Bins, Member};
 use crate::columns::{ACCURATE, FlowRow};
+use crate::competing::Candidates;
 use crate::connection::{Connection, Half, Passage, Setting};
 use crate::connections::{Connections, Key};
 use crate::desk::{Desk, Found, Whole};
@@ -59,6 +59,7 @@ pub struct Analysis {
     next_flow: u32,
     rows: Vec<FlowRow>,
     total: Total,
+    candidates: Candidates,
     /// Packets that have just turned out to be dropped.
     lost: Vec<Passing>,
     counts: Counts,
@@ -76,6 +77,8 @@ pub struct Counts {
     pub cut: u64,
     /// Flows without rows of their own.
     pub unlisted_flows: u64,
+    /// Connections that Jain's index leaves out, because there were too many.
+    pub unranked: u64,
     /// Flows of TCP that go on while no acknowledgement of theirs is seen.
     pub unacknowledged: u64,
     /// Connections that were folded before they had ended, to make room.
@@ -102,7 +105,6 @@ pub struct Told {
 struct Total {
     flows: u64,
     kept: Kept,
-    jain: [Jain; 3],
     locked_out_flows: u64,
 }
 
@@ -133,6 +135,7 @@ impl Analysis {
             next_flow: 0,
             rows: Vec::new(),
             total: Total::default(),
+            candidates: Candidates::default(),
             lost: Vec::new(),
             counts: Counts::default(),
         }
@@ -252,17 +255,21 @@ impl Analysis {
 
     /// The first packet with data begins a flow.
     fn begin_flow(&mut self, at: u32, side: usize, packet: &Packet, numbers: Numbers) {
-        let half = &mut self.connections.at(at).halves[side];
-        if half.flow.is_some() {
+        let halves = &mut self.connections.at(at).halves;
+        if halves[side].flow.is_some() {
             return;
         }
+        let other = halves[1 - side].flow.as_deref().map(|flow| (flow.number, flow.is_chosen));
+        let half = &mut halves[side];
         let base = half.base.unwrap_or(numbers.map_or(0, |(start, _)| start));
         let number = self.next_flow;
         let is_chosen = self.asked.is_empty() || self.asked.contains(&number);
-        half.flow = Some(Box::new(Flow::new(number, is_chosen, packet, base, self.desk.now)));
+        let member = Member { flow: number, connection: other.map_or(number, |(first, _)| first) };
+        let is_first = is_chosen && !other.is_some_and(|(_, is_chosen)| is_chosen);
+        half.flow = Some(Box::new(Flow::new(member, is_chosen, is_first, packet, base, self.desk.now)));
         self.next_flow = number.saturating_add(1);
         if is_chosen {
-            self.desk.bins.flow_begins();
+            self.desk.bins.flow_begins(is_first);
         }
     }
 
@@ -327,7 +334,7 @@ impl Analysis {
     fn close(&mut self, at: u32) {
         for flow in self.connections.at(at).halves.iter_mut().filter_map(|half| half.flow.as_mut()) {
             if flow.is_chosen && flow.closed.replace(self.desk.now).is_none() {
-                self.desk.bins.flow_closes();
+                self.desk.bins.flow_closes(flow.is_first);
             }
         }
     }
@@ -335,22 +342,25 @@ impl Analysis {
     /// Turns a connection's flows into rows and into the total.
     fn fold(&mut self, connection: Connection) {
         let ecn = connection.ecn();
+        let mut candidates = Vec::with_capacity(2);
         for mut half in connection.halves {
             self.lost = half.lost(&mut self.desk.room);
             self.lose(&mut half);
             half.clear(&mut self.desk.room);
             let Some(flow) = half.flow else { continue };
-            let (is_chosen, is_open) = (flow.is_chosen, flow.closed.is_none());
+            let (is_chosen, is_first, is_open) = (flow.is_chosen, flow.is_first, flow.closed.is_none());
+            candidates.extend(is_chosen.then(|| flow.candidate()));
             self.counts.unacknowledged += u64::from(is_chosen && flow.goes_unacknowledged());
             let row = flow.end(ecn, &mut self.desk);
             if is_chosen {
                 if is_open {
-                    self.desk.bins.flow_closes();
+                    self.desk.bins.flow_closes(is_first);
                 }
                 self.total.add(&row.common.kept);
                 self.keep(row);
             }
         }
+        self.candidates.add(&candidates, self.desk.from, self.desk.now);
     }
 
     fn keep(&mut self, row: FlowRow) {
@@ -366,7 +376,6 @@ impl Total {
     fn add(&mut self, kept: &Kept) {
         self.flows += 1;
         self.kept.add(kept);
-        (0..3).for_each(|kind| self.jain[kind].add(kept.bytes[kind] as f64));
         self.locked_out_flows += u64::from(kept.lockouts > 0);
     }
 }

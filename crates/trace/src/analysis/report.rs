@@ -31,7 +31,9 @@ impl Ends {
 
 /// Makes all tables. The measured interval ends at `to`, the file at `last`.
 pub fn told(analysis: Analysis, to: Time, last: Time) -> Told {
-    let Analysis { desk, links, mut rows, total, interfaces, counts, .. } = analysis;
+    let Analysis { desk, links, mut rows, total, candidates, interfaces, counts, .. } = analysis;
+    let unranked = candidates.left_out;
+    let competing = candidates.competing(desk.from, to);
     let seconds = to.since(desk.from).seconds();
     let mut ends = Ends::default();
     rows.iter_mut().for_each(|row| row.names = row.ends.map(|end| ends.place(end)));
@@ -39,10 +41,12 @@ pub fn told(analysis: Analysis, to: Time, last: Time) -> Told {
         TraceNames { ends: ends.names.into(), links: links.all().iter().map(|link| Arc::from(name(link.hop, &interfaces))).collect() };
     rows.sort_by_key(|row| row.flow);
     rows.iter_mut().for_each(|row| row.common.seconds = seconds);
+    rows.iter_mut().for_each(|row| row.competes = competing.flows.binary_search(&row.flow).is_ok());
     let whole = TotalRow {
         flows: total.flows,
-        jain: total.jain.map(|shares| shares.index()),
-        jain_bins: desk.bins.fairness(),
+        competing_flows: competing.flows.len() as u64,
+        jain: competing.jain,
+        jain_bins: if competing.flows.len() < 2 { [f64::NAN; 3] } else { desk.bins.fairness() },
         locked_out_flows: total.locked_out_flows,
         common: Common { seconds, kept: total.kept, rtt: Times::from(&desk.whole.rtt), delay: Times::from(&desk.whole.delay) },
     };
@@ -61,7 +65,7 @@ pub fn told(analysis: Analysis, to: Time, last: Time) -> Told {
             (LOCKOUTS.name, LOCKOUTS.table(&names, desk.found.lockouts)),
             (SEQUENCE.name, SEQUENCE.table(&names, desk.found.points)),
         ],
-        counts: Counts { left_out, unfollowed: desk.room.refused(), ..counts },
+        counts: Counts { unranked, left_out, unfollowed: desk.room.refused(), ..counts },
         from_s: desk.from.seconds(),
         to_s: to.seconds(),
         last_s: last.seconds(),
