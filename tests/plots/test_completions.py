@@ -32,6 +32,16 @@ def test_both_axes_are_logarithmic_and_a_group_without_transactions_has_no_line(
     assert [container.get_label() for container in axes.containers] == ["short", "other"]
 
 
+def test_times_along_the_axis_are_plain_numbers() -> None:
+    rows = STEPS.head(3).with_columns(transaction_mean_s=pl.Series([0.15, 0.15, 0.6]))
+    figure, (axes,) = style.panels()
+    completions.draw(axes, rows, "transaction_mean_s", ["short"])
+    figure.draw_without_rendering()
+    labels = [label.get_text() for label in axes.yaxis.get_ticklabels(which="both") if label.get_text()]
+    assert {"0.2", "0.3", "0.4"} <= set(labels)
+    assert not any("$" in label for label in labels)
+
+
 def tree(app: object) -> dict[str, Any]:
     link = {"name": "link", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "5 ms", "queue": {"aqm": "droptail", "limit": 100}}
     flows = {"name": "short", "from": "a", "to": "b", "tcp": {"profile": "linux"}, "app": app}

@@ -7,6 +7,7 @@ from matplotlib.ticker import Locator
 import ecnlab
 from ecnlab.plots import style
 from ecnlab.plots.drawn import Drawn
+from ecnlab.plots.style import Style
 
 LONG = "a name of an axis that is much too long " * 12
 
@@ -52,3 +53,19 @@ def test_the_ticks_are_free_again_once_a_figure_is_written() -> None:
     figure.rendered(["svg"])
     axes.set_ylim(0, 1000)
     assert max(axes.get_yticks()) >= 1000
+
+
+@pytest.mark.parametrize("width", [3.4, 6.4])
+def test_a_long_label_of_a_low_figure_is_wrapped_and_stays_in_it(width: float) -> None:
+    chosen = Style(width_in=width)
+    with chosen.applied():
+        figure, (axes,) = style.panels(style=chosen)
+        axes.plot([0, 1], [0, 1])
+        axes.set_ylabel("95th percentile of the time that a transaction took (s)")
+    figure.rendered(["svg"])
+    with chosen.applied():
+        figure.draw_without_rendering()
+    label = axes.yaxis.label.get_window_extent()
+    assert figure.bbox.y0 <= label.y0
+    assert label.y1 <= figure.bbox.y1
+    assert " ".join(axes.get_ylabel().split()) == "95th percentile of the time that a transaction took (s)"

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import ecnlab
 from ecnlab.names import file_name
 from ecnlab.plots.result import KINDS
 from helpers import EXAMPLES
@@ -30,3 +31,11 @@ def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     written = {path.name for path in (tmp_path / "figures").iterdir()}
     assert written == {f"{name}.pdf" for name in ("queue-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops")}
     assert (tmp_path / "queue.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_each_figure_of_the_command_is_a_method_of_the_same_name(small_result: ecnlab.Result) -> None:
+    assert [kind.name for kind in KINDS if not callable(getattr(small_result.plot, kind.name, None))] == []
+    plain = small_result.plot.styled(titles=False)
+    for kind in plain.possible():
+        (_, draw), *_ = kind.each(plain)
+        assert getattr(plain, kind.name)().rendered(["svg"]) == draw().rendered(["svg"]), kind.name

@@ -18,6 +18,12 @@ def test_the_queue_s_figure_labels_its_axes_with_units(small_result: ecnlab.Resu
     assert [line.get_label() for line in axes.lines] == ["queue", "average"]
 
 
+def test_a_queue_without_an_average_needs_no_legend() -> None:
+    (axes,) = ecnlab.run(ecnlab.scenario(_named("link") | {"record": {"queue": "100 ms"}}), 1).plot.queue().axes
+    assert [line.get_label() for line in axes.lines] == ["queue"]
+    assert axes.get_legend() is None
+
+
 def test_the_gauges_have_a_panel_each_with_their_units_and_what_was_recorded(small_result: ecnlab.Result) -> None:
     average, probability = small_result.plot.gauge(seed=2).axes
     assert (average.get_ylabel(), probability.get_ylabel()) == ("average (packets)", "probability")

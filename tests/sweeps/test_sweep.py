@@ -264,7 +264,7 @@ def test_ctrl_c_keeps_what_has_finished(small_file: Path, tmp_path: Path, monkey
     ("arguments", "message"),
     [
         ({"base": 3}, "base: must be a scenario, the path of its file, or its dict, not int"),
-        ({"seeds": 0}, "seeds: 0 stands for"),
+        ({"seeds": 0}, "seeds: 0 must be from 1 to 1000000"),
         ({"store": 3}, "store: must be the path of a folder"),
         ({"out": 3}, "out: must be the path of a folder"),
         ({"threads": 0}, "threads: 0 must be a whole number"),

@@ -36,7 +36,7 @@ def draw(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], 
             label, colour = style.label(axes, group), palette.colour(group, position)
             axes.errorbar(points["size"], points["mean"], yerr=bars, color=colour, marker="o", markersize=2.5, linewidth=0.9, label=label)
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    style.log_scale(axes)
     axes.set_xlabel("size (bytes)")
     axes.set_ylabel(WORDS[quantity])
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
@@ -29,6 +30,10 @@ _NOTEBOOK_DPI = 100
 
 # How much higher a figure becomes at a time in which words leave no room for the axes, and up to which height in inches.
 _HIGHER, _HIGHEST_IN = 1.25, 60.0
+
+
+# How much longer than its axes are high a label may be: some of it may stand beside the ticks' labels below.
+_LABEL_OF_AXES = 1.1
 
 
 class Drawn(Figure):
@@ -56,6 +61,7 @@ class Drawn(Figure):
     def _laid_out(self) -> Iterator[None]:
         """The axes at their places with their ticks held: left free, they would choose others there, whose labels need other room."""
         engine = self.get_layout_engine()
+        self._wrap_labels()
         while not self._has_room() and self.get_figheight() < _HIGHEST_IN:
             self.set_figheight(_HIGHER * self.get_figheight())
         chosen = [(axis, axis.get_major_locator()) for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
@@ -69,6 +75,18 @@ class Drawn(Figure):
             self.set_layout_engine(engine)
             for axis, locator in chosen:
                 axis.set_major_locator(locator)
+
+    def _wrap_labels(self) -> None:
+        """Wrap labels of y axes that are longer than their axes are high: those of a low figure would leave it."""
+        self._has_room()
+        for axes in self.axes:
+            label, room = axes.yaxis.label, _LABEL_OF_AXES * axes.get_window_extent().height
+            length = label.get_window_extent().height
+            if length > room > 0:
+                words = " ".join(label.get_text().split("\n"))
+                label.set_text(
+                    "\n".join(wrap(words, max(8, int(len(words) * room / length)), break_long_words=False, break_on_hyphens=False))
+                )
 
     def _has_room(self) -> bool:
         """Lay the axes out; whether their words leave them any room."""

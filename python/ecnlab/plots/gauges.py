@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import catalog
-from ecnlab.plots import style
+from ecnlab.plots import series, style
 from ecnlab.plots.style import BY_POSITION
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def draw(axes: Axes, frame: pl.DataFrame, panel: Panel, queues: Sequence[str]) -
     for queue in panel.queues:
         one = frame.filter((frame["queue"] == queue) & (frame["gauge"] == panel.gauge))
         colour = BY_POSITION.colour("", list(queues).index(queue))
-        axes.plot(one["time_s"], one["value"], color=colour, linewidth=0.9, label=style.label(axes, queue))
+        series.draw_line(axes, one["time_s"], one["value"], color=colour, linewidth=0.9, label=style.label(axes, queue))
     axes.set_ylabel(style.escaped(panel.gauge if panel.unit in ("", "1") else f"{panel.gauge} ({panel.unit})", 24))
 
 

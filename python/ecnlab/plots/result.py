@@ -68,7 +68,8 @@ class Plots:
             figure, axes = self._panel(f"{queue}, {_seeds(chosen)}")
             series.draw_queue(axes, chosen.series.queue.filter(pl.col("queue") == queue))
             series.span(axes, self._end_s)
-            style.legend_above(axes)
+            if len(axes.get_legend_handles_labels()[1]) > 1:  # the axis says what one line is
+                style.legend_above(axes)
         return figure
 
     def gauge(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> Drawn:
@@ -176,6 +177,34 @@ class Plots:
             completions.draw(axes, frame, quantity, chosen)
             style.legend_above(axes, self._note(groups))
         return figure
+
+    def gauges(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> Drawn:
+        """The figure `gauges`: as `gauge`."""
+        return self.gauge(names, queues=queues, seed=seed)
+
+    def throughput(self, groups: Sequence[str] | None = None) -> Drawn:
+        """The figure `throughput`: `rates` of throughput_bps."""
+        return self.rates("throughput_bps", groups)
+
+    def goodput(self, groups: Sequence[str] | None = None) -> Drawn:
+        """The figure `goodput`: `rates` of goodput_bps."""
+        return self.rates("goodput_bps", groups)
+
+    def drops(self, seed: int | None = None) -> Drawn:
+        """The figure `drops`: `marks` of dropped packets."""
+        return self.marks("drop", seed)
+
+    def delay(self, groups: Sequence[str] | None = None) -> Drawn:
+        """The figure `delay`: `distributions` of the one-way delay."""
+        return self.distributions("delay", groups)
+
+    def rtt(self, groups: Sequence[str] | None = None) -> Drawn:
+        """The figure `rtt`: `distributions` of the round-trip time."""
+        return self.distributions("rtt", groups)
+
+    def sojourn(self, queues: Sequence[str] | None = None) -> Drawn:
+        """The figure `sojourn`: `distributions` of the time in the queues."""
+        return self.distributions("sojourn", queues)
 
     def possible(self) -> list[Kind]:
         """The kinds of figures that the recorded tables allow."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ecnlab.analysis.stats import t_quantile
 from ecnlab.plots import style
 from ecnlab.plots.style import BY_POSITION, Palette
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+FloatArray = NDArray[np.float64]
+
 # The quantities of the series `window`, and what an axis calls them.
 WINDOWS = {
     "cwnd_packets": "congestion window (packets)",
@@ -21,17 +26,72 @@ WINDOWS = {
     "alpha": "DCTCP's alpha",
 }
 
-_QUEUE, _AVERAGE = "#56B4E9", "#D55E00"
+_QUEUE, _AVERAGE = style.COLOURS[0], style.COLOURS[1]
+
+# Of the figure's width: what the axes have at least. An interval of a series that is thinned is a point wide, a 72nd of an inch.
+_AXES_SHARE, _POINTS_PER_INCH = 0.8, 72
+_SAMPLES_PER_INTERVAL = 2  # more than these are thinned
+_RANGE_ALPHA = 0.3
 
 
 def draw_queue(axes: Axes, frame: pl.DataFrame) -> None:
     """Queue length and the AQM's average against time, from one seed and queue of the series `queue`."""
-    axes.plot(frame["time_s"], frame["length_packets"], color=_QUEUE, linewidth=0.4, label="queue", rasterized=True)
+    draw_line(axes, frame["time_s"], frame["length_packets"], color=_QUEUE, linewidth=0.8, label="queue")
     if not frame["average_packets"].is_nan().all():
-        axes.plot(frame["time_s"], frame["average_packets"], color=_AVERAGE, linewidth=1.0, label="average")
+        draw_line(axes, frame["time_s"], frame["average_packets"], color=_AVERAGE, linewidth=1.2, label="average", has_range=False)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("queue length (packets)")
     axes.set_ylim(bottom=0)
+
+
+def draw_line(axes: Axes, times: pl.Series, values: pl.Series, *, color: str, linewidth: float, label: str, has_range: bool = True) -> None:
+    """A series as a line; where it has more samples than the axes have room for, the mean of each interval in a band from least to largest.
+
+    The band has an entry of its own in the legend if `has_range`; else there is no band.
+    """
+    thinned = thin(axes, times.to_numpy(), values.to_numpy().astype(float), values.to_numpy().astype(float))
+    if thinned is None:
+        axes.plot(times, values, color=color, linewidth=linewidth, label=label)
+        return
+    at, low, high = thinned
+    means = _mean_of_intervals(axes, values.to_numpy().astype(float))
+    axes.plot(at, means, color=color, linewidth=linewidth, label=f"{label} (mean)" if has_range else label)
+    if has_range:
+        axes.fill_between(at, low, high, color=color, alpha=_RANGE_ALPHA, linewidth=0, label=f"{label} (min to max)")
+
+
+def thin(axes: Axes, times: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """The middle of each interval, the least of `low` and the largest of `high` in it; None where every sample has room.
+
+    NaN counts only where an interval has nothing else.
+    """
+    starts = _interval_starts(axes, len(times))
+    if starts is None:
+        return None
+    ends = np.append(starts[1:], len(times)) - 1
+    return (times[starts] + times[ends]) / 2, np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)
+
+
+def _mean_of_intervals(axes: Axes, values: FloatArray) -> FloatArray:
+    """The mean in each interval of `thin`, NaN left out."""
+    starts = _interval_starts(axes, len(values))
+    assert starts is not None, "values that are thinned"
+    known = ~np.isnan(values)
+    counts = np.add.reduceat(known.astype(float), starts)
+    sums = np.add.reduceat(np.where(known, values, 0.0), starts)
+    means = np.full(len(starts), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
+    """Where the intervals begin into which so many samples are gathered; None where each has room."""
+    figure = axes.get_figure(root=True)
+    width_in = figure.get_figwidth() if figure is not None else 1.0
+    intervals = int(_AXES_SHARE * _POINTS_PER_INCH * width_in)
+    if samples <= _SAMPLES_PER_INTERVAL * intervals:
+        return None
+    return np.linspace(0, samples, intervals, endpoint=False).astype(np.int64)
 
 
 def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], palette: Palette = BY_POSITION) -> None:
@@ -62,7 +122,7 @@ def draw_flow_windows(axes: Axes, frame: pl.DataFrame, quantity: str, flows: Seq
     """The window of single flows against time, from one seed of the series `window`."""
     for position, flow in enumerate(flows):
         one = frame.filter(frame["flow"] == flow)
-        axes.plot(one["time_s"], one[quantity], color=BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}")
+        draw_line(axes, one["time_s"], one[quantity], color=BY_POSITION.colour("", position), linewidth=0.9, label=f"flow {flow}")
     _window_axes(axes, quantity)
 
 
@@ -80,12 +140,16 @@ def _window_axes(axes: Axes, quantity: str) -> None:
 def _draw_mean(axes: Axes, frame: pl.DataFrame, quantity: str, name: str, colour: str, dash: str = "-") -> None:
     factor = shown_unit(quantity)[0]
     bins = over_seeds(frame, quantity)
-    x, mean, half = bins["time_s"], bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
+    x, mean, half = bins["time_s"].to_numpy(), bins["mean"].to_numpy() * factor, bins["half_width"].to_numpy() * factor
     if bins.height == 1:  # a line or a band of one point would be invisible
         axes.errorbar(x, mean, yerr=half, color=colour, marker="o", label=style.label(axes, name))
         return
+    low, high = mean - half, mean + half
+    if (thinned := thin(axes, x, low, high)) is not None:
+        x, low, high = thinned
+        mean = _mean_of_intervals(axes, mean)
     axes.plot(x, mean, color=colour, linestyle=dash, label=style.label(axes, name))
-    axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _words(quantity: str) -> str:
@@ -94,7 +158,6 @@ def _words(quantity: str) -> str:
 
 def over_seeds(frame: pl.DataFrame, quantity: str) -> pl.DataFrame:
     """Mean and half width of the 95 % interval over seeds at each time: time_s, mean, half_width."""
-    import numpy as np
     import polars as pl
 
     # Values are gathered first: a mean that is taken while groups are made is rounded in another order each time.
