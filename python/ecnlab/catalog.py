@@ -62,11 +62,14 @@ class Gauge:
     ----------
     name, unit, doc : str
         What it is called, its unit ("1" for a ratio), and what it says.
+    symbol : str
+        How its paper or RFC writes it, such as "p_b"; empty where it has none.
     """
 
     name: str
     unit: str
     doc: str
+    symbol: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,12 @@ def test_a_queue_without_an_average_needs_no_legend() -> None:
 
 def test_the_gauges_have_a_panel_each_with_their_units_and_what_was_recorded(small_result: ecnlab.Result) -> None:
     average, probability = small_result.plot.gauge(seed=2).axes
-    assert (average.get_ylabel(), probability.get_ylabel()) == ("average (packets)", "probability")
+    assert (average.get_ylabel(), probability.get_ylabel()) == ("average (packets)", "probability p_b")
     assert probability.get_xlabel() == "time (s)"
     recorded = small_result.series.gauge.filter((pl.col("seed") == 2) & (pl.col("gauge") == "probability"))
     assert probability.lines[0].get_ydata().tolist() == recorded["value"].to_list()
     assert average.get_title(loc="left") == "small: bottleneck, seed 2"
-    assert [axes.get_ylabel() for axes in small_result.plot.gauge(["probability"]).axes] == ["probability"]
+    assert [axes.get_ylabel() for axes in small_result.plot.gauge(["probability"]).axes] == ["probability p_b"]
 
 
 def test_a_gauge_has_a_line_for_each_queue_that_shows_it() -> None:

@@ -68,6 +68,8 @@ pub struct Gauge {
     pub unit: &'static str,
     /// One sentence.
     pub doc: &'static str,
+    /// How its paper or RFC writes it, such as "p_b"; empty where it has no symbol.
+    pub symbol: &'static str,
 }
 
 /// A discipline as users meet it.

@@ -95,7 +95,7 @@ fn buffer(discipline: &DisciplineEntry) -> &'static [Parameter] {
 }
 
 fn gauges(gauges: &[Gauge]) -> Json {
-    gauges.iter().map(|gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc })).collect()
+    gauges.iter().map(|gauge| json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "symbol": gauge.symbol })).collect()
 }
 
 fn section_text(section: &Section) -> Json {

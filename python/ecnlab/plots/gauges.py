@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecnlab import catalog
+from ecnlab.catalog import Gauge
 from ecnlab.plots import series, style
 from ecnlab.plots.style import BY_POSITION
 
@@ -17,22 +18,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a figure of gauges: the gauge with its unit, and the queues that show it."""
+    """One panel of a figure of gauges: the gauge with its unit and its symbol, if it has one, and the queues that show it."""
 
     gauge: str
     unit: str
     queues: Sequence[str]
+    symbol: str = ""
+
+    @property
+    def label(self) -> str:
+        """What its axis says, such as "probability p_b" or "average (packets)"."""
+        named = f"{self.gauge} {self.symbol}".strip()
+        return named if self.unit in ("", "1") else f"{named} ({self.unit})"
 
 
-def panels(frame: pl.DataFrame, units: Mapping[str, Mapping[str, str]]) -> list[Panel]:
+def panels(frame: pl.DataFrame, declared: Mapping[str, Mapping[str, Gauge]]) -> list[Panel]:
     """A panel for each gauge of the series `gauge`; for each unit of it, where queues show it in several.
 
-    `units` are those of each queue's gauges, by queue and gauge.
+    `declared` are each queue's gauges, by queue and gauge. A symbol is shown if all queues of the panel have the same one.
     """
-    queues: dict[tuple[str, str], list[str]] = {}
-    for queue, gauge in frame.select("queue", "gauge").unique(maintain_order=True).rows():
-        queues.setdefault((gauge, units.get(queue, {}).get(gauge, "")), []).append(queue)
-    return [Panel(gauge, unit, shown) for (gauge, unit), shown in queues.items()]
+    queues: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for queue, name in frame.select("queue", "gauge").unique(maintain_order=True).rows():
+        gauge = declared.get(queue, {}).get(name) or Gauge(name, "", "")
+        queues.setdefault((name, gauge.unit), []).append((queue, gauge.symbol))
+    return [
+        Panel(name, unit, [queue for queue, _ in shown], shown[0][1] if len({symbol for _, symbol in shown}) == 1 else "")
+        for (name, unit), shown in queues.items()
+    ]
 
 
 def draw(axes: Axes, frame: pl.DataFrame, panel: Panel, queues: Sequence[str]) -> None:
@@ -41,16 +53,16 @@ def draw(axes: Axes, frame: pl.DataFrame, panel: Panel, queues: Sequence[str]) -
         one = frame.filter((frame["queue"] == queue) & (frame["gauge"] == panel.gauge))
         colour = BY_POSITION.colour("", list(queues).index(queue))
         series.draw_line(axes, one["time_s"], one["value"], color=colour, linewidth=0.9, label=style.label(axes, queue))
-    axes.set_ylabel(style.escaped(panel.gauge if panel.unit in ("", "1") else f"{panel.gauge} ({panel.unit})", 24))
+    axes.set_ylabel(style.escaped(panel.label, 24))
 
 
-def units_of(queue: Mapping[str, Any]) -> dict[str, str]:
-    """The unit of each gauge that a queue may show; `queue` is its table among the parameters in force."""
+def gauges_of(queue: Mapping[str, Any]) -> dict[str, Gauge]:
+    """The gauges that a queue may show, by name; `queue` is its table among the parameters in force."""
     aqm = queue.get("aqm", {})
-    shown = _units("discipline", queue.get("discipline", ""))
-    shown |= _units("aqm", aqm["name"] if isinstance(aqm, Mapping) and aqm else aqm or "")
-    return shown | (units_of(queue["queue"]) if "queue" in queue else {})
+    shown = _declared("discipline", queue.get("discipline", ""))
+    shown |= _declared("aqm", aqm["name"] if isinstance(aqm, Mapping) and aqm else aqm or "")
+    return shown | (gauges_of(queue["queue"]) if "queue" in queue else {})
 
 
-def _units(kind: str, name: str) -> dict[str, str]:
-    return {gauge.name: gauge.unit for entry in catalog.entries(kind) if entry.name == name for gauge in entry.gauges}
+def _declared(kind: str, name: str) -> dict[str, Gauge]:
+    return {gauge.name: gauge for entry in catalog.entries(kind) if entry.name == name for gauge in entry.gauges}

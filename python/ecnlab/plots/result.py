@@ -18,6 +18,7 @@ from ecnlab.plots.style import Style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ecnlab.catalog import Gauge
     from ecnlab.plots.drawn import Drawn
     from ecnlab.results import Result
 
@@ -82,7 +83,7 @@ class Plots:
         frame = result.series.gauge.filter(pl.col("queue").is_in(shown))
         if frame.is_empty():
             raise ResultsError(f"{self._result.name}: no AQM of {', '.join(shown)} shows a gauge; ecnlab show NAME says what an AQM shows")
-        panels = _some_panels(gauges.panels(frame, self._gauge_units()), names)
+        panels = _some_panels(gauges.panels(frame, self._declared_gauges()), names)
         with self._style.applied():
             figure, every = style.panels(len(panels), shape=0.2 + 0.36 * len(panels), style=self._style, sharex=True)
             if self._style.titles:
@@ -259,8 +260,8 @@ class Plots:
             style.legend_above(axes)
         return figure
 
-    def _gauge_units(self) -> dict[str, dict[str, str]]:
-        return {link["name"]: gauges.units_of(link["queue"]) for link in self._result.header["parameters"]["link"]}
+    def _declared_gauges(self) -> dict[str, dict[str, Gauge]]:
+        return {link["name"]: gauges.gauges_of(link["queue"]) for link in self._result.header["parameters"]["link"]}
 
     def _panel(self, about: str, shape: float = 0.61) -> tuple[Drawn, Axes]:
         figure, (axes,) = style.panels(shape=shape, style=self._style)

@@ -165,8 +165,11 @@ fn declared(about: About, verdict: Py<PyType>, begin: Py<PyAny>, check: Py<PyAny
     }
     let parameters = about.parameters.into_iter().map(parameter).collect::<Result<Vec<_>, _>>()?;
     let parameters: &'static [Parameter] = parameters.leak();
-    let gauges: Vec<_> =
-        about.gauges.into_iter().map(|(name, unit, doc)| Gauge { name: kept(name), unit: kept(unit), doc: kept(doc) }).collect();
+    let gauges: Vec<_> = about
+        .gauges
+        .into_iter()
+        .map(|(name, unit, doc)| Gauge { name: kept(name), unit: kept(unit), doc: kept(doc), symbol: "" })
+        .collect();
     let gauges: &'static [Gauge] = gauges.leak();
     let busy: Vec<_> = about.busy.into_iter().map(|(name, text)| (kept(name), kept(text))).collect();
     check_busy(parameters, &busy)?;

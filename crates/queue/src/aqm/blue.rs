@@ -22,7 +22,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Signals with a probability that rises when packets are lost and falls while the link is idle.",
     source: "Feng, Shin, Kandlur and Saha 2002",
     parameters: Settings::PARAMETERS,
-    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal" }],
+    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
     marks: AqmEntry::MARKS_WITH_ECN,
     busy: &[("threshold", "5"), ("increment", "0.05"), ("freeze_time", "1 us")],
     make: &|values, _| Box::new(Blue::new(Settings::of(values))),

@@ -32,8 +32,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
     source: "RFC 8289; Nichols and Jacobson 2012",
     parameters: Settings::PARAMETERS,
     gauges: &[
-        Gauge { name: "sojourn", unit: "s", doc: "Time in the queue of the packet that was judged last" },
-        Gauge { name: "count", unit: "packets", doc: "Signals by which the time to the next is set; 0 outside the drop state" },
+        Gauge { name: "sojourn", unit: "s", doc: "Time in the queue of the packet that was judged last", symbol: "" },
+        Gauge { name: "count", unit: "packets", doc: "Signals by which the time to the next is set; 0 outside the drop state", symbol: "" },
     ],
     marks: |values| Settings::of(values).level(),
     check,

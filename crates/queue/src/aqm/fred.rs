@@ -42,9 +42,9 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: "average", unit: "packets", doc: "Average queue length" },
-    Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1" },
-    Gauge { name: "flows", unit: "flows", doc: "Flows that have packets waiting" },
+    Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: "share", unit: "packets", doc: "avgcq, the average queue length of one flow, at least 1", symbol: "avgcq" },
+    Gauge { name: "flows", unit: "flows", doc: "Flows that have packets waiting", symbol: "" },
 ];
 
 parameters! {

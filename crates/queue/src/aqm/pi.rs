@@ -39,7 +39,7 @@ pub static ENTRY: AqmEntry = AqmEntry {
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check: |values, limit| Settings::of(values).check(limit),
     busy: &[("q_ref", "2"), ("a", "0.011"), ("b", "0.01")],
-    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal" }],
+    gauges: &[Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" }],
     make: &|values, line| Box::new(Pi::new(Settings::of(values), line.rate)),
     ..AqmEntry::PLAIN
 };

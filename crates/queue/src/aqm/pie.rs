@@ -47,8 +47,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
         ("mark_limit", "1"),
     ],
     gauges: &[
-        Gauge { name: "probability", unit: "1", doc: "Probability of a signal" },
-        Gauge { name: "delay", unit: "s", doc: "Queueing delay as last measured" },
+        Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
+        Gauge { name: "delay", unit: "s", doc: "Queueing delay as last measured", symbol: "" },
     ],
     make: &|values, line| Box::new(Pie::new(Settings::of(values), line.limit)),
     ..AqmEntry::PLAIN

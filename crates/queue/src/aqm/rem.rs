@@ -33,8 +33,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: "price", unit: "1", doc: "The link's price" },
-    Gauge { name: "probability", unit: "1", doc: "Probability of a signal" },
+    Gauge { name: "price", unit: "1", doc: "The link's price", symbol: "" },
+    Gauge { name: "probability", unit: "1", doc: "Probability of a signal", symbol: "" },
 ];
 
 parameters! {

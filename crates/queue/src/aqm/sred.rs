@@ -37,8 +37,8 @@ pub static ENTRY: AqmEntry = AqmEntry {
 };
 
 const GAUGES: &[Gauge] = &[
-    Gauge { name: "hits", unit: "1", doc: "P, the share of arriving packets that hit a zombie of their own flow" },
-    Gauge { name: "probability", unit: "1", doc: "p_zap of the last arrival" },
+    Gauge { name: "hits", unit: "1", doc: "P, the share of arriving packets that hit a zombie of their own flow", symbol: "P" },
+    Gauge { name: "probability", unit: "1", doc: "p_zap of the last arrival", symbol: "p_zap" },
 ];
 
 parameters! {

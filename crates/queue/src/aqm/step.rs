@@ -22,7 +22,12 @@ pub static ENTRY: AqmEntry = AqmEntry {
     summary: "Marks every packet while the queue is longer, or the wait is, than a threshold, as DCTCP needs it.",
     source: "Alizadeh and others 2010; RFC 8257, section 3.1",
     parameters: Settings::PARAMETERS,
-    gauges: &[Gauge { name: "above", unit: "1", doc: "Whether the packet that was judged last met the queue above its threshold" }],
+    gauges: &[Gauge {
+        name: "above",
+        unit: "1",
+        doc: "Whether the packet that was judged last met the queue above its threshold",
+        symbol: "",
+    }],
     marks: |values| Settings::of(values).ecn.then_some(Level::Congested),
     check,
     busy: &[("threshold", "2")],

@@ -39,6 +39,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
         name: "avgidle",
         unit: "s",
         doc: "Average idle time between packets; the class is over its limit if it is not above 0",
+        symbol: "",
     }],
     bands: &[],
     marks: |_| None,

@@ -29,7 +29,7 @@ pub static ENTRY: DisciplineEntry = DisciplineEntry {
     source: "tc-tbf(8); RFC 2697, section 3",
     parameters: Settings::PARAMETERS,
     holds: Holds::Queue,
-    gauges: &[Gauge { name: "tokens", unit: "bytes", doc: "Tokens in the bucket when a packet was last taken or had to wait" }],
+    gauges: &[Gauge { name: "tokens", unit: "bytes", doc: "Tokens in the bucket when a packet was last taken or had to wait", symbol: "" }],
     bands: &[],
     marks: |_| None,
     check: Settings::check,

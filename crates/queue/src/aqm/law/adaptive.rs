@@ -59,8 +59,11 @@ parameters! {
 }
 
 /// What algorithms with a changing max_p show.
-pub const GAUGES: &[Gauge] =
-    &[red::GAUGES[0], red::GAUGES[1], Gauge { name: "max_p", unit: "1", doc: "What the probability reaches at max_th at this time" }];
+pub const GAUGES: &[Gauge] = &[
+    red::GAUGES[0],
+    red::GAUGES[1],
+    Gauge { name: "max_p", unit: "1", doc: "What the probability reaches at max_th at this time", symbol: "" },
+];
 
 impl Settings {
     /// RED's law as these settings have it on a link of this rate; `least` is the smallest min_th that auto gives.

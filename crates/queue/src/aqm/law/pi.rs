@@ -166,9 +166,9 @@ impl Squared {
 
 /// What algorithms of PI2's law show.
 pub const GAUGES: &[Gauge] = &[
-    Gauge { name: "probability", unit: "1", doc: "p', the base probability" },
-    Gauge { name: "classic", unit: "1", doc: "p_C, the probability for classic packets" },
-    Gauge { name: "coupled", unit: "1", doc: "p_CL, the probability for scalable packets" },
+    Gauge { name: "probability", unit: "1", doc: "p', the base probability", symbol: "p'" },
+    Gauge { name: "classic", unit: "1", doc: "p_C, the probability for classic packets", symbol: "p_C" },
+    Gauge { name: "coupled", unit: "1", doc: "p_CL, the probability for scalable packets", symbol: "p_CL" },
 ];
 
 #[cfg(test)]

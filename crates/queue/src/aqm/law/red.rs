@@ -275,8 +275,8 @@ impl Ramp {
 
 /// What algorithms of this law show.
 pub const GAUGES: &[Gauge] = &[
-    Gauge { name: "average", unit: "packets", doc: "Average queue length" },
-    Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out" },
+    Gauge { name: "average", unit: "packets", doc: "Average queue length", symbol: "" },
+    Gauge { name: "probability", unit: "1", doc: "p_b, the probability before signals are spaced out", symbol: "p_b" },
 ];
 
 /// Values under which algorithms of this law signal often in a buffer of 20 packets.

@@ -49,8 +49,8 @@ const PLAIN: DisciplineEntry = DisciplineEntry {
     parameters: &[],
     holds: Holds::Aqm("droptail"),
     gauges: &[
-        Gauge { name: "flows", unit: "1", doc: "Flow queues in which packets wait" },
-        Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue" },
+        Gauge { name: "flows", unit: "1", doc: "Flow queues in which packets wait", symbol: "" },
+        Gauge { name: "longest", unit: "packets", doc: "Length of the longest flow queue", symbol: "" },
     ],
     bands: &[],
     marks: |_| None,
