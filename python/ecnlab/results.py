@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _KEYS: dict[str, tuple[str, ...]] = {"total": (), "groups": ("group",), "queues": ("queue",), "bands": ("queue", "band")}
 _ASKED_BY = {
     "queue": 'record.queue = "10 ms"',
+    "band": 'record.queue = "10 ms"',
     "gauge": 'record.queue = "10 ms"',
     "rate": "record.rates = true",
     "window": 'record.window = "100 ms"',
@@ -35,7 +36,7 @@ _ASKED_BY = {
     "transfers": "record.transfers = true",
     "arrivals": "record.arrivals = true",
 }
-_TABLES = {"queue": "series_queue", "gauge": "series_gauge", "rate": "series_rate", "window": "series_window"}
+_TABLES = {"queue": "series_queue", "band": "series_band", "gauge": "series_gauge", "rate": "series_rate", "window": "series_window"}
 _ALIKE = (
     "all seeds are alike: nothing in this scenario is random, so an interval over them means nothing; "
     'draw something, e.g. [flows.access] spread = "1 ms", or run one seed'
@@ -53,8 +54,13 @@ class Series:
 
     @property
     def queue(self) -> pl.DataFrame:
-        """Length of each queue at every interval of `record.queue`."""
+        """Length of each queue at every interval of `record.queue`, and the sojourn times in s since the sample before."""
         return self["queue"]
+
+    @property
+    def band(self) -> pl.DataFrame:
+        """Sojourn times in s in each band of a queue that has several, at every interval of `record.queue`."""
+        return self["band"]
 
     @property
     def gauge(self) -> pl.DataFrame:
@@ -83,7 +89,7 @@ class Series:
 
     @property
     def distributions(self) -> pl.DataFrame:
-        """Distributions of delay and round-trip time by group, and of the wait by queue."""
+        """Distributions of delay and round-trip time by group, and of the sojourn time by queue and band."""
         return self["distributions"]
 
     @property

@@ -29,7 +29,10 @@ def test_the_page_s_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks), {})
     written = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert written == {f"{name}.pdf" for name in ("queue-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops")}
+    assert written == {
+        f"{name}.pdf"
+        for name in ("queue-bottleneck", "queue_delay-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops")
+    }
     assert (tmp_path / "queue.pdf").read_bytes().startswith(b"%PDF")
 
 

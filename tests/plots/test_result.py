@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import ecnlab
+from ecnlab.plots import series, style
 from ecnlab.plots.result import Plots
-from helpers import SMALL
+from helpers import EXAMPLES, SMALL
 
 
 def test_the_queue_s_figure_labels_its_axes_with_units(small_result: ecnlab.Result) -> None:
@@ -51,11 +52,62 @@ def test_a_gauge_has_a_line_for_each_queue_that_shows_it() -> None:
         result.plot.gauge(queues=["second"])
 
 
+@pytest.fixture(scope="module")
+def dualpi2() -> ecnlab.Result:
+    record = {"record.queue": "10 ms", "record.distributions": "true"}
+    return ecnlab.run(ecnlab.load(EXAMPLES / "dualpi2.toml", {"duration": "4 s", "measure_from": "1 s"} | record), seeds=1)
+
+
+def test_the_gauges_of_dualpi2_are_labelled_as_in_its_rfc(dualpi2: ecnlab.Result) -> None:
+    assert [axes.get_ylabel() for axes in dualpi2.plot.gauge().axes] == ["probability p'", "classic p_C", "coupled p_CL"]
+
+
+def test_a_symbol_is_shown_if_all_queues_of_a_panel_have_it() -> None:
+    link = _named("link")["link"][0]
+    links = [
+        link | {"name": "first", "to": "m", "queue": {"aqm": "red", "limit": 20}},
+        link | {"name": "second", "from": "m", "queue": {"aqm": "blue", "limit": 20}},
+    ]
+    result = ecnlab.run(ecnlab.scenario(_named("link") | {"link": links, "record": {"queue": "100 ms"}}), seed=1)
+    assert [axes.get_ylabel() for axes in result.plot.gauge().axes] == ["average (packets)", "probability"]
+
+
+def test_the_queueing_delay_has_a_line_for_each_band(dualpi2: ecnlab.Result) -> None:
+    (axes,) = dualpi2.plot.queue_delay().axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "queueing delay (ms)")
+    assert [line.get_label() for line in axes.lines] == ["L", "C"]
+    for line in axes.lines:
+        recorded = dualpi2.series.band.filter(pl.col("band") == line.get_label())
+        np.testing.assert_array_equal(line.get_ydata(), recorded["sojourn_mean_s"].to_numpy() * 1e3)
+        assert np.nanmean(line.get_ydata()) > 0
+    (axes,) = dualpi2.plot.distributions("sojourn").axes
+    assert [line.get_label() for line in axes.lines] == ["L", "C"]
+
+
+def test_a_sample_between_intervals_without_departures_is_a_dot() -> None:
+    nan = float("nan")
+    columns = {
+        "time_s": range(6),
+        "sojourn_mean_s": [nan, 0.001, nan, 0.002, 0.003, nan],
+        "sojourn_max_s": [nan, 0.001, nan, 0.002, 0.003, nan],
+    }
+    _, (axes,) = style.panels()
+    series.draw_queue_delay(axes, pl.DataFrame(columns), [])
+    assert axes.lines[0].get_markevery() == [1]
+
+
+def test_the_queueing_delay_of_a_queue_without_bands_is_one_line(small_result: ecnlab.Result) -> None:
+    (axes,) = small_result.plot.queue_delay(seed=2).axes
+    assert [line.get_label() for line in axes.lines] == ["mean"]
+    recorded = small_result.series.queue.filter(pl.col("seed") == 2)
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), recorded["sojourn_mean_s"].to_numpy() * 1e3)
+
+
 def test_gauges_are_no_figure_of_a_queue_that_shows_none(tmp_path: Path) -> None:
     tree = _named("link") | {"record": {"queue": "100 ms"}}
     plot = ecnlab.run(ecnlab.scenario(tree), 1).plot
-    assert [kind.name for kind in plot.possible()] == ["queue"]
-    assert plot.save_all(tmp_path) == ["queue-link"]
+    assert [kind.name for kind in plot.possible()] == ["queue", "queue_delay"]
+    assert plot.save_all(tmp_path) == ["queue-link", "queue_delay-link"]
     with pytest.raises(ecnlab.ResultsError, match="no AQM of link shows a gauge"):
         plot.save_all(tmp_path, ["gauges"])
 
@@ -160,9 +212,9 @@ def test_a_figure_has_its_title_where_it_is_shown_and_none_where_it_is_saved(sma
 def test_every_figure_that_the_tables_allow_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     names = small_result.plot.save_all(tmp_path, formats=["svg", "pdf"], width=3.3, progress=lambda done, of: told.append((done, of)))
-    assert names == ["queue-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops"]
+    assert names == ["queue-bottleneck", "queue_delay-bottleneck", "gauges", "throughput", "goodput", "window", "marks", "drops"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}.{kind}" for n in names for kind in ("svg", "pdf"))
-    assert told == [(done, 7) for done in range(8)]
+    assert told == [(done, 8) for done in range(9)]
 
 
 def test_the_width_that_was_asked_for_is_the_width_that_is_saved(small_result: ecnlab.Result, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ use crate::scenario::{RunResult, Scenario};
 use crate::table::{Footer, Table};
 
 /// Version of the results folder's layout and of its tables'.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// A file, and where its row groups stand.
 type Written = (Cow<'static, [u8]>, Vec<parquet::Extent>);

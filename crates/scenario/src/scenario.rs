@@ -56,7 +56,8 @@ impl Scenario {
         if let (Some((keys, _)), Some(record)) = (&top, &record) {
             let flows = groups.iter().map(|group| u64::from(group.count) * group.traffic.rows()).sum();
             let gauges = links.queues().map(|queue| queue.gauges()).sum();
-            let extent = Extent { duration: keys.duration, queues: links.queues().count(), gauges, flows, groups: groups.len() };
+            let bands = links.queues().map(|queue| queue.bands().len()).sum();
+            let extent = Extent { duration: keys.duration, queues: links.queues().count(), bands, gauges, flows, groups: groups.len() };
             record::check(&mut reader, &given, &Record::of(record), &extent);
         }
         let (true, Some((keys, top)), Some(record)) = (reader.problems.is_empty(), top, record) else { return Err(reader.problems) };

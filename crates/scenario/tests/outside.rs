@@ -175,7 +175,7 @@ impl Probe for Deeds {
             QueueDeed::Came(frame) => ("came", frame.ecn()),
             QueueDeed::Marked(frame, _) => ("marked", frame.ecn()),
             QueueDeed::Dropped(frame, _) => ("dropped", frame.ecn()),
-            QueueDeed::Left(frame) => ("left", frame.ecn()),
+            QueueDeed::Left { frame, .. } => ("left", frame.ecn()),
             _ => return,
         };
         if queue == 0 {

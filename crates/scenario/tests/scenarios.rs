@@ -298,7 +298,7 @@ fn what_another_aqm_left_behind_is_one_problem_with_the_way_to_replace_the_table
 fn a_recording_that_would_not_fit_into_memory_is_refused_with_an_estimate() {
     let problems = sound(&[("duration", "100 s"), ("record.queue", "1 us")]).unwrap_err();
     assert_eq!(vec!["record.queue"], problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>());
-    assert!(problems[0].message.contains("6.7 GiB") && problems[0].message.contains("every 10 us or more"), "{}", problems[0].message);
+    assert!(problems[0].message.contains("8.2 GiB") && problems[0].message.contains("every 10 us or more"), "{}", problems[0].message);
     assert!(sound(&[("duration", "100 s"), ("record.queue", "10 us")]).is_ok());
 }
 

@@ -397,9 +397,12 @@ fn an_event_ahead_is_written_when_its_time_has_come() {
 
 #[test]
 fn a_run_that_is_traced_records_what_it_records_without_a_trace() {
-    // Acknowledgements of the way back share a queue with data, so that some of them are dropped.
+    // Acknowledgements of the way back share a queue of two bands with data, so that some of them are dropped.
     let overrides = [
-        ("link.bottleneck.reverse", "{ rate = \"500 kbps\", queue = { aqm = \"red\", limit = 10, min_th = 1, max_th = 4 } }"),
+        (
+            "link.bottleneck.reverse",
+            "{ rate = \"500 kbps\", queue = { discipline = \"fq\", limit = 10, aqm = { name = \"red\", min_th = 1, max_th = 4 } } }",
+        ),
         ("flows.hosts.app", "{ kind = \"transactions\", bytes = 20000, gap = \"100 ms\" }"),
     ];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value.to_owned()));

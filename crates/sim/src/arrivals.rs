@@ -2,7 +2,7 @@
 //! ([`replay`](crate::replay)).
 
 use ecnlab_queue::{Cause, Frame};
-use ecnlab_units::{Dialect, Ecn, Rate, Time, words};
+use ecnlab_units::{Dialect, Ecn, Rate, Span, Time, words};
 
 use crate::link::Waiting;
 use crate::measures::table::{Naming, TableSpec, count, index, name};
@@ -16,8 +16,12 @@ pub enum QueueDeed<'a> {
     /// It was marked; it is shown as it is now.
     Marked(&'a Waiting, Cause),
     Dropped(&'a Waiting, Cause),
-    /// It left, to be sent.
-    Left(&'a Waiting),
+    /// It left a band of the queue after this sojourn time, to be sent.
+    Left {
+        frame: &'a Waiting,
+        sojourn: Span,
+        band: u8,
+    },
     /// The queue was asked for a packet and lets none go before this time.
     Waits(Time),
     /// The queue was asked for a packet and had none.
@@ -135,7 +139,7 @@ impl Numbers {
             }
             QueueDeed::Marked(frame, cause) => of_packet(time, self.of(frame), QueueAct::Mark, cause.into(), frame),
             QueueDeed::Dropped(frame, cause) => of_packet(time, self.of(frame), QueueAct::Drop, cause.into(), frame),
-            QueueDeed::Left(frame) => of_packet(time, self.of(frame), QueueAct::Departure, QueueCause::None, frame),
+            QueueDeed::Left { frame, .. } => of_packet(time, self.of(frame), QueueAct::Departure, QueueCause::None, frame),
             QueueDeed::Waits(until) => bare(QueueAct::Wait, until.picos()),
             QueueDeed::Empty => bare(QueueAct::Empty, 0),
             QueueDeed::Expired => bare(QueueAct::Timer, 0),

@@ -41,8 +41,14 @@ use measures::table::TableText;
 pub fn tables() -> Vec<TableText> {
     let flows = [columns::FLOWS.text(), columns::GROUPS.text(), columns::TOTAL.text(), columns::COMPLETIONS.text()];
     let queues = [columns::QUEUES.text(), columns::BANDS.text(), columns::IMPAIRMENTS.text()];
-    let series = [record::QUEUE_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text(), record::RATES.text()];
-    let others =
-        [record::EVENTS.text(), record::LOCKOUTS.text(), record::DISTRIBUTIONS.text(), record::TRANSFERS.text(), arrivals::ARRIVALS.text()];
-    flows.into_iter().chain(queues).chain(series).chain(others).chain([trace::EVENTS.text()]).collect()
+    let samples = [record::QUEUE_SAMPLES.text(), record::BAND_SAMPLES.text(), record::GAUGE_SAMPLES.text(), record::WINDOW_SAMPLES.text()];
+    let others = [
+        record::RATES.text(),
+        record::EVENTS.text(),
+        record::LOCKOUTS.text(),
+        record::DISTRIBUTIONS.text(),
+        record::TRANSFERS.text(),
+        arrivals::ARRIVALS.text(),
+    ];
+    flows.into_iter().chain(queues).chain(samples).chain(others).chain([trace::EVENTS.text()]).collect()
 }

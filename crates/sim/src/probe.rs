@@ -52,8 +52,8 @@ pub enum MarkOrDrop {
 pub enum TimesOf {
     /// One-way delays of a group's packets.
     Delay { group: u32 },
-    /// Waits in a queue.
-    Sojourn { queue: u32 },
+    /// Sojourn times in a queue, or in one of its bands where it has several: the band's place among those of all queues.
+    Sojourn { queue: u32, band: Option<u32> },
 }
 
 /// Where a packet comes from that is made.
@@ -128,6 +128,8 @@ pub trait Probe {
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}
     fn queue_sample(&mut self, _now: Time, _queue: u32, _packets: u32, _average: Option<f64>) {}
+    /// A band of a queue that has several, and its place among the bands of all queues; called after the queue's [`Probe::queue_sample`].
+    fn band_sample(&mut self, _now: Time, _queue: u32, _band: u8, _place: u32) {}
     /// What a queue's discipline or AQM shows of itself, by name; told after its [`Probe::queue_sample`].
     fn gauge_sample(&mut self, _now: Time, _queue: u32, _gauge: &'static str, _value: f64) {}
     /// `alpha` is DCTCP's, where there is one.

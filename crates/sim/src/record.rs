@@ -18,7 +18,7 @@ use crate::probe::{AckDrop, Bin, MarkOrDrop, Probe, TimesOf, Touch};
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// Interval at which every queue's length is taken.
+    /// Interval at which every queue's length and the sojourn times since the sample before are taken.
     pub queue: Option<Span>,
     /// Interval at which every sender's window is taken.
     pub window: Option<Span>,
@@ -44,6 +44,9 @@ pub struct Recorder {
     duration: Time,
     room: Room,
     queues: Filling<QueueSample>,
+    bands: Filling<BandSample>,
+    /// Since the last sample, by queue.
+    sojourns: Vec<QueueSojourns>,
     gauges: Filling<GaugeSample>,
     gauge_names: Vec<&'static str>,
     windows: Filling<WindowSample>,
@@ -82,6 +85,30 @@ pub struct QueueSample {
     queue: u32,
     length_packets: u32,
     average: Option<f64>,
+    sojourns: Sojourns,
+}
+
+pub struct BandSample {
+    time: Time,
+    queue: u32,
+    /// Its place among the bands of all queues.
+    band: u32,
+    sojourns: Sojourns,
+}
+
+/// Sojourn times in a queue and in each of its bands.
+#[derive(Default)]
+struct QueueSojourns {
+    all: Sojourns,
+    bands: Vec<Sojourns>,
+}
+
+/// Sojourn times of the packets that left within an interval.
+#[derive(Clone, Copy, Default)]
+struct Sojourns {
+    packets: u64,
+    sum_picos: u128,
+    max: Span,
 }
 
 pub struct GaugeSample {
@@ -129,6 +156,8 @@ pub struct TransferRow {
 pub struct DistributionRow {
     quantity: Quantity,
     of: u32,
+    /// The band's place among those of all queues, counted from 1; 0 where it is of no band.
+    band: u32,
     low_s: f64,
     high_s: f64,
     count: u64,
@@ -177,6 +206,24 @@ pub static QUEUE_SAMPLES: TableSpec<QueueSample> = TableSpec {
         name("queue", Naming::Queue, "Name of the link", |row| row.queue),
         index("length_packets", "packets", "Packets that wait", |row| row.length_packets),
         real("average_packets", "packets", "The AQM's average; NaN if it keeps none", |row| row.average.unwrap_or(f64::NAN)),
+        real("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
+        real("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
+    ]],
+};
+
+const SOJOURN_MEAN: &str =
+    "Mean sojourn time of the packets that departed since the sample before, transmission not included; NaN if none did";
+const SOJOURN_MAX: &str = "Largest sojourn time of these packets; NaN if none departed";
+
+pub static BAND_SAMPLES: TableSpec<BandSample> = TableSpec {
+    name: "series_band",
+    doc: "each band of a queue that has several, such as L and C of DualPI2, at every interval of `record.queue`; no rows for other queues",
+    columns: &[&[
+        real("time_s", "s", "Time of the sample", |row| row.time.seconds()),
+        name("queue", Naming::Queue, "Name of the link", |row| row.queue),
+        name("band", Naming::Band, "Name of the band", |row| row.band),
+        real("sojourn_mean_s", "s", SOJOURN_MEAN, |row| row.sojourns.mean_s()),
+        real("sojourn_max_s", "s", SOJOURN_MAX, |row| row.sojourns.max_s()),
     ]],
 };
 
@@ -261,6 +308,12 @@ pub static DISTRIBUTIONS: TableSpec<DistributionRow> = TableSpec {
             |row| row.quantity as u32,
         ),
         name("of", Naming::GroupOrQueue, "Name of the group or the link", |row| row.of),
+        name(
+            "band",
+            Naming::BandOrNone,
+            "Name of the band, for sojourn times of a queue that has several: each packet counts in one of them. Else empty",
+            |row| row.band,
+        ),
         real("low_s", "s", "Least time that the cell counts", |row| row.low_s),
         real("high_s", "s", "Time from which on the next cell counts", |row| row.high_s),
         count("count", "samples", "Samples in the cell", |row| row.count),
@@ -286,6 +339,8 @@ impl Recorder {
             duration,
             room: Room { most_bytes: MOST_BYTES, bytes: 0, full_at: None },
             queues: Filling::new(&QUEUE_SAMPLES),
+            bands: Filling::new(&BAND_SAMPLES),
+            sojourns: Vec::new(),
             gauges: Filling::new(&GAUGE_SAMPLES),
             gauge_names: Vec::new(),
             windows: Filling::new(&WINDOW_SAMPLES),
@@ -320,6 +375,7 @@ impl Recorder {
         let Recording { queue, window, rates, events, distributions: cells, transfers, arrivals } = self.recording;
         let all = [
             (queue.is_some(), QUEUE_SAMPLES.name, self.queues.finish(names)),
+            (queue.is_some(), BAND_SAMPLES.name, self.bands.finish(names)),
             (queue.is_some(), GAUGE_SAMPLES.name, self.gauges.finish(names)),
             (window.is_some(), WINDOW_SAMPLES.name, self.windows.finish(names)),
             (rates, RATES.name, self.rates.finish(names)),
@@ -335,7 +391,7 @@ impl Recorder {
     /// The rows of all distributions, queues counted on from the last group.
     fn distribution_rows(&mut self, groups: u32) -> Vec<DistributionRow> {
         for (group, rtt) in std::mem::take(&mut self.round_trips).iter().enumerate() {
-            self.add_distribution(Quantity::Rtt, group as u32, rtt);
+            self.add_distribution(Quantity::Rtt, group as u32, 0, rtt);
         }
         let mut rows = std::mem::take(&mut self.distributions);
         rows.iter_mut().filter(|row| row.quantity == Quantity::Sojourn).for_each(|row| row.of += groups);
@@ -343,8 +399,23 @@ impl Recorder {
         rows
     }
 
-    fn add_distribution(&mut self, quantity: Quantity, of: u32, times: &Histogram<8>) {
-        self.distributions.extend(times.cells().map(|(low_s, high_s, count)| DistributionRow { quantity, of, low_s, high_s, count }));
+    fn add_distribution(&mut self, quantity: Quantity, of: u32, band: u32, times: &Histogram<8>) {
+        let row = |(low_s, high_s, count)| DistributionRow { quantity, of, band, low_s, high_s, count };
+        self.distributions.extend(times.cells().map(row));
+    }
+
+    /// A packet left a band of a queue after this sojourn time.
+    fn add_sojourn(&mut self, queue: u32, band: u8, sojourn: Span) {
+        let (queue, band) = (queue as usize, usize::from(band));
+        if self.sojourns.len() <= queue {
+            self.sojourns.resize_with(queue + 1, QueueSojourns::default);
+        }
+        let QueueSojourns { all, bands } = &mut self.sojourns[queue];
+        if bands.len() <= band {
+            bands.resize(band + 1, Sojourns::default());
+        }
+        all.add(sojourn);
+        bands[band].add(sojourn);
     }
 
     /// Stores what was done to a packet at a measured queue.
@@ -358,6 +429,7 @@ impl Recorder {
     fn largest(&self) -> &'static str {
         let tables = [
             (self.queues.bytes(), QUEUE_SAMPLES.name),
+            (self.bands.bytes(), BAND_SAMPLES.name),
             (self.gauges.bytes(), GAUGE_SAMPLES.name),
             (self.windows.bytes(), WINDOW_SAMPLES.name),
             (self.rates.bytes(), RATES.name),
@@ -388,6 +460,9 @@ impl Probe for Recorder {
 
     #[inline]
     fn queue_did(&mut self, now: Time, queue: u32, deed: QueueDeed) {
+        if let (Some(_), QueueDeed::Left { sojourn, band, .. }) = (self.recording.queue, deed) {
+            self.add_sojourn(queue, band, sojourn);
+        }
         if self.recording.arrivals {
             let line = self.numbers.line(now, queue, deed);
             self.room.store(&mut self.arrivals, &ArrivalRow { queue, line }, now);
@@ -426,7 +501,14 @@ impl Probe for Recorder {
     }
 
     fn queue_sample(&mut self, time: Time, queue: u32, length_packets: u32, average: Option<f64>) {
-        self.room.store(&mut self.queues, &QueueSample { time, queue, length_packets, average }, time);
+        let sojourns = self.sojourns.get_mut(queue as usize).map(|sojourns| std::mem::take(&mut sojourns.all)).unwrap_or_default();
+        self.room.store(&mut self.queues, &QueueSample { time, queue, length_packets, average, sojourns }, time);
+    }
+
+    fn band_sample(&mut self, time: Time, queue: u32, band: u8, place: u32) {
+        let sojourns = self.sojourns.get_mut(queue as usize).and_then(|sojourns| sojourns.bands.get_mut(usize::from(band)));
+        let sojourns = sojourns.map(std::mem::take).unwrap_or_default();
+        self.room.store(&mut self.bands, &BandSample { time, queue, band: place, sojourns }, time);
     }
 
     fn gauge_sample(&mut self, time: Time, queue: u32, gauge: &'static str, value: f64) {
@@ -467,10 +549,26 @@ impl Probe for Recorder {
     fn distribution(&mut self, of: TimesOf, times: &Histogram<8>) {
         if self.recording.distributions {
             match of {
-                TimesOf::Delay { group } => self.add_distribution(Quantity::Delay, group, times),
-                TimesOf::Sojourn { queue } => self.add_distribution(Quantity::Sojourn, queue, times),
+                TimesOf::Delay { group } => self.add_distribution(Quantity::Delay, group, 0, times),
+                TimesOf::Sojourn { queue, band } => self.add_distribution(Quantity::Sojourn, queue, band.map_or(0, |band| band + 1), times),
             }
         }
+    }
+}
+
+impl Sojourns {
+    fn add(&mut self, sojourn: Span) {
+        self.packets += 1;
+        self.sum_picos += u128::from(sojourn.picos());
+        self.max = self.max.max(sojourn);
+    }
+
+    fn mean_s(&self) -> f64 {
+        self.sum_picos as f64 * 1e-12 / self.packets as f64
+    }
+
+    fn max_s(&self) -> f64 {
+        if self.packets == 0 { f64::NAN } else { self.max.seconds() }
     }
 }
 

@@ -85,6 +85,10 @@ impl<T: Probe> Probe for Recorded<T> {
         self.recorder.queue_sample(now, queue, packets, average);
     }
 
+    fn band_sample(&mut self, now: Time, queue: u32, band: u8, place: u32) {
+        self.recorder.band_sample(now, queue, band, place);
+    }
+
     fn gauge_sample(&mut self, now: Time, queue: u32, gauge: &'static str, value: f64) {
         self.recorder.gauge_sample(now, queue, gauge, value);
     }

@@ -69,7 +69,7 @@ fn what_was_asked_for_is_stored_and_nothing_else() {
     assert_eq!(vec!["events", "lockouts"], names(Recording { events: true, ..Recording::default() }));
     assert_eq!(vec!["transfers"], names(Recording { transfers: true, ..Recording::default() }));
     assert_eq!(vec!["arrivals"], names(Recording { arrivals: true, ..Recording::default() }));
-    assert_eq!(9, names(EVERYTHING).len());
+    assert_eq!(10, names(EVERYTHING).len());
 }
 
 #[test]

@@ -73,6 +73,23 @@ class Plots:
                 style.legend_above(axes)
         return figure
 
+    def queue_delay(self, name: str | None = None, seed: int | None = None) -> Drawn:
+        """Queueing delay (sojourn time) against time, a line for each band if the queue has several.
+
+        A line is the mean over the packets that departed since the sample before, the shading reaches up to the largest.
+        The first queue and first seed unless named.
+        """
+        queue, chosen = _chosen("queue", name, self._result.queue_names), self._one(seed)
+        of_queue = pl.col("queue") == queue
+        frame = chosen.series.band.filter(of_queue)
+        bands = frame["band"].unique(maintain_order=True).to_list()
+        with self._style.applied():
+            figure, axes = self._panel(f"{queue}, {_seeds(chosen)}")
+            series.draw_queue_delay(axes, frame if bands else chosen.series.queue.filter(of_queue), bands)
+            series.span(axes, self._end_s)
+            style.legend_above(axes)
+        return figure
+
     def gauge(self, names: Sequence[str] | None = None, *, queues: Sequence[str] | None = None, seed: int | None = None) -> Drawn:
         """What AQMs show of themselves, such as a probability, against time: a panel for each gauge with a line for each queue.
 
@@ -149,7 +166,8 @@ class Plots:
     def distributions(self, quantity: str = "delay", names: Sequence[str] | None = None) -> Drawn:
         """The cumulative distribution over all packets of all seeds, in the measured interval.
 
-        `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue; the first ten groups or queues unless named.
+        `quantity`: "delay" (one way) or "rtt" of each group, "sojourn" of each queue, with a curve for each of its bands.
+        The first ten groups or queues unless named.
         """
         _known("distribution", [quantity], shares.WORDS)
         kind, known = ("queue", self._result.queue_names) if quantity == "sojourn" else ("group", self._result.group_names)
@@ -288,12 +306,23 @@ def _each_queue(plots: Plots) -> Iterator[tuple[Stem, Drawing]]:
         yield f"queue-{file_name(queue)}", partial(plots.queue, queue)
 
 
+def _each_queue_delay(plots: Plots) -> Iterator[tuple[Stem, Drawing]]:
+    for queue in plots._result.queue_names:
+        yield f"queue_delay-{file_name(queue)}", partial(plots.queue_delay, queue)
+
+
 def _one_figure(name: str, draw: Callable[..., Drawn], *arguments: str) -> Callable[[Plots], Iterable[tuple[Stem, Drawing]]]:
     return lambda plots: [(name, partial(draw, plots, *arguments))]
 
 
 KINDS = (
     Kind("queue", "queue length and the AQM's average against time, a figure for each queue", "series_queue", _each_queue),
+    Kind(
+        "queue_delay",
+        "queueing delay against time, a figure for each queue with a line for each of its bands",
+        "series_queue",
+        _each_queue_delay,
+    ),
     Kind(
         "gauges",
         "what AQMs show of themselves, such as a probability, against time: a panel for each gauge",
@@ -308,7 +337,12 @@ KINDS = (
     Kind("drops", "a dot for each dropped packet, by time and flow", "events", _one_figure("drops", Plots.marks, "drop")),
     Kind("delay", "distribution of each group's one-way delay", "distributions", _one_figure("delay", Plots.distributions, "delay")),
     Kind("rtt", "distribution of each group's round-trip time", "distributions", _one_figure("rtt", Plots.distributions, "rtt")),
-    Kind("sojourn", "distribution of the time in each queue", "distributions", _one_figure("sojourn", Plots.distributions, "sojourn")),
+    Kind(
+        "sojourn",
+        "distribution of the time in each queue, of each band if it has several",
+        "distributions",
+        _one_figure("sojourn", Plots.distributions, "sojourn"),
+    ),
     Kind(
         "completions",
         "mean time of a transaction by its size, a line for each group",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,33 @@ def _interval_starts(axes: Axes, samples: int) -> NDArray[np.int64] | None:
     if samples <= _SAMPLES_PER_INTERVAL * intervals:
         return None
     return np.linspace(0, samples, intervals, endpoint=False).astype(np.int64)
+
+
+def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> None:
+    """Sojourn times against time, from one seed and queue: a line for the mean of each sample's packets, shaded up to the largest.
+
+    `frame` is of the series `band` if there are `bands`, each with a line of its own, else of the series `queue`.
+    """
+    for position, band in enumerate(bands or [""]):
+        one = frame.filter(frame["band"] == band) if band else frame
+        time_s, mean_ms, max_ms = one["time_s"].to_numpy(), one["sojourn_mean_s"].to_numpy() * 1e3, one["sojourn_max_s"].to_numpy() * 1e3
+        if (thinned := thin(axes, time_s, mean_ms, max_ms)) is not None:
+            time_s, _, max_ms = thinned
+            mean_ms = _mean_of_intervals(axes, mean_ms)
+        colour = BY_POSITION.colour("", position)
+        axes.fill_between(time_s, mean_ms, max_ms, color=colour, alpha=0.25, linewidth=0, rasterized=True)
+        dots: Any = {"marker": ".", "markersize": 1.5, "markevery": _alone(mean_ms)}
+        axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True, **dots)
+    axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("queueing delay (ms)")
+    axes.set_ylim(bottom=0)
+
+
+def _alone(values: FloatArray) -> list[int]:
+    """Where a value has NaN on both sides, so that no line shows it."""
+    is_nan = np.concatenate([[True], np.isnan(values), [True]])
+    return list(map(int, np.flatnonzero(~is_nan[1:-1] & is_nan[:-2] & is_nan[2:])))
 
 
 def draw_rates(axes: Axes, frame: pl.DataFrame, quantity: str, groups: Sequence[str], palette: Palette = BY_POSITION) -> None:

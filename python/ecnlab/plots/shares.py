@@ -24,14 +24,25 @@ _MILLI = 1e3
 
 
 def draw(axes: Axes, frame: pl.DataFrame, quantity: str, names: Sequence[str], palette: Palette = BY_POSITION) -> None:
-    """The cumulative share of each name's samples against the quantity, all seeds together, from the table `distributions`."""
-    for position, name in enumerate(names):
-        times, shares = cumulative(frame.filter((pl.col("quantity") == quantity) & (pl.col("of") == name)))
+    """The cumulative share of each name's samples against the quantity, all seeds together, from the table `distributions`.
+
+    A queue with several bands has a curve for each of them.
+    """
+    of_quantity = frame.filter(pl.col("quantity") == quantity)
+    parts = [(name, band) for name in names for band in _bands(of_quantity, name)]
+    for position, (name, band) in enumerate(parts):
+        times, shares = cumulative(of_quantity.filter((pl.col("of") == name) & (pl.col("band") == band)))
         line, colour = style.LINES[position % len(style.LINES)], palette.colour(name, position)
-        axes.plot(times * _MILLI, shares, color=colour, linestyle=line, label=style.label(axes, name))
+        words = name if not band else f"{name}, {band}" if len(names) > 1 else band
+        axes.plot(times * _MILLI, shares, color=colour, linestyle=line, label=style.label(axes, words))
     axes.set_xlabel(f"{WORDS[quantity]} (ms)")
     axes.set_ylabel("cumulative share")
     axes.set_ylim(0, 1)
+
+
+def _bands(frame: pl.DataFrame, name: str) -> list[str]:
+    """The bands of which a name has samples, in their order; an empty name where it has none."""
+    return frame.filter(pl.col("of") == name)["band"].unique(maintain_order=True).to_list() or [""]
 
 
 def cumulative(cells: pl.DataFrame) -> tuple[FloatArray, FloatArray]:

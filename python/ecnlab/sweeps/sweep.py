@@ -25,6 +25,7 @@ MEASURES = ("total", "groups", "queues", "bands", "impairments", "completions")
 # What the scenario has to record for a table, by its key in [record].
 RECORDED = {
     "series_queue": "queue",
+    "series_band": "queue",
     "series_gauge": "queue",
     "series_rate": "rates",
     "series_window": "window",

@@ -11,7 +11,8 @@ parameters! {
     /// What to record besides the measures.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Record {
-        /// Interval between samples of each queue's length and average, and of what its AQM shows of itself.
+        /// Interval between samples of each queue's length and average, of the sojourn times since the sample before, and of what its AQM shows
+        /// of itself.
         pub queue: Interval = "off", 1e-6..=8_640_000, "s";
         /// Interval between samples of each flow's congestion window and threshold.
         pub window: Interval = "off", 1e-6..=8_640_000, "s";
@@ -64,6 +65,8 @@ const BOUND: f64 = record::MOST_BYTES as f64;
 pub struct Extent {
     pub duration: Span,
     pub queues: usize,
+    /// Bands of all queues that have several.
+    pub bands: usize,
     /// Gauges of all queues together.
     pub gauges: usize,
     /// Flows with a row of their own.
@@ -84,8 +87,9 @@ impl Record {
         let seconds = if self.rates { extent.duration.seconds() } else { 0.0 };
         let rows = |of: u64, bytes: u64| of as f64 * bytes as f64;
         let queues = rows(extent.queues as u64, record::QUEUE_SAMPLES.row_bytes());
+        let bands = rows(extent.bands as u64, record::BAND_SAMPLES.row_bytes());
         [
-            ("queue", samples(self.queue) * (queues + rows(extent.gauges as u64, record::GAUGE_SAMPLES.row_bytes()))),
+            ("queue", samples(self.queue) * (queues + bands + rows(extent.gauges as u64, record::GAUGE_SAMPLES.row_bytes()))),
             ("window", samples(self.window) * rows(extent.flows, record::WINDOW_SAMPLES.row_bytes())),
             ("rates", seconds * rows(extent.groups as u64, record::RATES.row_bytes())),
         ]
@@ -144,17 +148,17 @@ mod tests {
 
     #[test]
     fn the_interval_that_is_proposed_keeps_within_the_bound() {
-        let extent = Extent { duration: Span::from_secs(100), queues: 1, gauges: 0, flows: 0, groups: 0 };
+        let extent = Extent { duration: Span::from_secs(100), queues: 1, bands: 0, gauges: 0, flows: 0, groups: 0 };
         let every = |micros| Record { queue: Interval(Some(Span::from_micros(micros))), ..Record::default() };
         let total = every(1).bytes(&extent)[0].1;
-        assert_eq!(100e6 * 24.0, total);
+        assert_eq!(100e6 * 40.0, total);
         assert_eq!("5 us", longer(every(1).queue, total));
         assert!(every(5).bytes(&extent)[0].1 <= BOUND);
     }
 
     #[test]
     fn gauges_take_room_beside_lengths() {
-        let extent = |gauges| Extent { duration: Span::from_secs(100), queues: 1, gauges, flows: 0, groups: 0 };
+        let extent = |gauges| Extent { duration: Span::from_secs(100), queues: 1, bands: 0, gauges, flows: 0, groups: 0 };
         let record = Record { queue: Interval(Some(Span::from_millis(1))), ..Record::default() };
         let per_gauge = record::GAUGE_SAMPLES.row_bytes() as f64;
         assert_eq!(2.0 * 100e3 * per_gauge, record.bytes(&extent(2))[0].1 - record.bytes(&extent(0))[0].1);

@@ -97,9 +97,14 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn sample_queues(&mut self) {
+        let mut place = 0;
         for (at, queue) in self.queues.iter().enumerate() {
             let (now, probe) = (self.now, &mut self.probe);
             probe.queue_sample(now, at as u32, queue.discipline.len() as u32, queue.discipline.average());
+            for band in 0..self.queue_bands[at].len() as u8 {
+                probe.band_sample(now, at as u32, band, place);
+                place += 1;
+            }
             queue.discipline.gauges(&mut |gauge, value| probe.gauge_sample(now, at as u32, gauge, value));
         }
         if let Some(every) = self.probe.queue_interval() {

@@ -116,8 +116,16 @@ impl<P: Probe> Simulation<P> {
         for (group, counted) in (0..).zip(&self.groups) {
             self.probe.distribution(TimesOf::Delay { group }, &counted.delay);
         }
+        let mut place = 0;
         for (queue, counted) in (0..).zip(&self.queues) {
-            self.probe.distribution(TimesOf::Sojourn { queue }, &counted.measures.sojourn);
+            let measures = &counted.measures;
+            if measures.band_sojourns.is_empty() {
+                self.probe.distribution(TimesOf::Sojourn { queue, band: None }, &measures.sojourn);
+            }
+            for sojourns in &measures.band_sojourns {
+                self.probe.distribution(TimesOf::Sojourn { queue, band: Some(place) }, sojourns);
+                place += 1;
+            }
         }
     }
 }

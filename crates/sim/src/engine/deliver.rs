@@ -70,7 +70,7 @@ impl<P: Probe> Simulation<P> {
         queue.measures.held(queue.discipline.len(), now);
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
-                witness.tell_of_queue(QueueDeed::Left(&frame));
+                witness.tell_of_queue(QueueDeed::Left { frame: &frame, sojourn: waited, band });
                 queue.measures.departure(waited, band, Span::ZERO);
                 witness.tell_of_beginning(frame.packet, now);
                 Ok(Some(Partly { packet: frame.packet, bytes: frame.size(), began: now }))

@@ -122,7 +122,7 @@ impl<P: Probe> Simulation<P> {
             frame.mark(Level::Congested);
             witness.tell_of_queue(QueueDeed::Marked(&frame, Cause::Early));
         }
-        witness.tell_of_queue(QueueDeed::Left(&frame));
+        witness.tell_of_queue(QueueDeed::Left { frame: &frame, sojourn: waited, band: 0 });
         let transmission = self.links[link as usize].transmission_of(frame.size());
         self.queues[at as usize].measures.departure(waited, 0, transmission);
         self.at_link(link).tell_of_beginning(frame.packet, now);

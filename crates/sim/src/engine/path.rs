@@ -125,7 +125,7 @@ impl<P: Probe> Simulation<P> {
         let mut witness = Witness { now, link: queue.link, queue: Some(at), packets, flows, groups, probe, happened };
         match queue.discipline.take(now, &mut queue.rng, &mut |deed| witness.hear(deed)) {
             Take::Packet { frame, waited, band } => {
-                witness.tell_of_queue(QueueDeed::Left(&frame));
+                witness.tell_of_queue(QueueDeed::Left { frame: &frame, sojourn: waited, band });
                 let link = &mut links[queue.link as usize];
                 let (begins, departs) = link.depart(frame.size(), now);
                 queue.measures.departure(waited, band, departs.since(now));

@@ -16,6 +16,8 @@ pub enum Naming {
     GroupOrQueue,
     /// A band of a queue, those of all queues in one run.
     Band,
+    /// The same, counted from 1; 0 has no name.
+    BandOrNone,
     /// A gauge of a queue.
     Gauge,
     /// A link with impairments, or of a trace.
@@ -46,6 +48,7 @@ impl table::Naming for Naming {
             Naming::Queue => of.queues.clone(),
             Naming::GroupOrQueue => of.groups.iter().chain(&*of.queues).cloned().collect(),
             Naming::Band => of.bands.clone(),
+            Naming::BandOrNone => std::iter::once("".into()).chain(of.bands.iter().cloned()).collect(),
             Naming::Gauge => of.gauges.clone(),
             Naming::Link => of.links.clone(),
             Naming::Word(words) => words.iter().map(|&word| word.into()).collect(),
