@@ -12,8 +12,7 @@ Names are imported when they are first used, so that `import ecnlab` costs nothi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # that of typing, whose import takes longer than all else here, and Ctrl-C meanwhile would show a traceback
 
 if TYPE_CHECKING:
     from ecnlab import catalog as catalog
@@ -62,6 +61,9 @@ if TYPE_CHECKING:
     from ecnlab.traces import trace as trace
     from ecnlab.tracing import TraceTo as TraceTo
     from ecnlab.workers import Threads as Threads
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -120,6 +122,8 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'ecnlab' has no attribute {name!r}")
+    from importlib import import_module
+
     home = _HOMES[name]
     value = getattr(import_module(f"ecnlab.{home}"), name) if home else import_module(f"ecnlab.{name}")
     globals()[name] = value

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import ecnlab
 from ecnlab import _core
 from ecnlab.cli.root import COMMANDS
 from helpers import EXAMPLES, Outcome
@@ -157,3 +158,32 @@ def test_ctrl_c_is_heard_while_a_large_scenario_is_read(large_file: Path, tmp_pa
     out, err = begun.communicate(timeout=30)
     assert (begun.returncode, out, err) == (130, "", "interrupted\n")
     assert not (tmp_path / "r").exists()
+
+
+_INTERRUPTED = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.argv[1] = ""
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from ecnlab.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "ecnlab.errors", "ecnlab.cli.root", "ecnlab.cli.table"])
+def test_ctrl_c_while_the_command_is_imported_is_told_in_one_word(module: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED, module], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_nothing_is_imported_before_ctrl_c_is_heard() -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+    code = "import sys; before = set(sys.modules); import ecnlab.cli; print(*sorted(set(sys.modules) - before - {'__future__', 'errno'}))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ecnlab", "ecnlab.cli"]

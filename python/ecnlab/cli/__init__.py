@@ -1,13 +1,10 @@
-"""The command `ecnlab`. Whatever a part of it needs is imported when it runs, so that it answers at once."""
+"""The command `ecnlab`. Whatever a part of it needs is imported when it runs: it answers at once, and hears Ctrl-C from then on."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from contextlib import suppress
-from io import StringIO, TextIOWrapper
-from pathlib import Path
 
 DISAGREES = FAILED = 1
 REFUSED, INTERRUPTED, UNREAD = 2, 130, 141
@@ -32,8 +29,8 @@ _REMEDIES = {
 
 def main() -> None:
     """Run the command and leave with its exit code; an error that ecnlab raises becomes its text on standard error."""
-    _open_streams()
     try:
+        _open_streams()
         code = _run()
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -55,15 +52,19 @@ def _refused_by_system(error: OSError) -> str:
 
 def _open_streams() -> None:
     """Let a character that an output cannot hold be written as its escape, and a closed output take everything."""
+    from io import TextIOWrapper
+
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
         elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> int:
+    from io import StringIO
+
     import click
 
     from ecnlab.errors import AqmError, EcnlabError, Interrupted
@@ -96,6 +97,8 @@ def _invoke() -> None:
 
 def _failed(message: str, code: int) -> int:
     """Say why the command ends, and let nothing more be written to a standard output that takes nothing."""
+    from contextlib import suppress
+
     from ecnlab.cli import output
 
     with suppress(OSError):
