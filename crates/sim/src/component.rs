@@ -11,9 +11,20 @@ pub struct Component(u32);
 
 /// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow, that of a hold that
 /// of its link.
+///
+/// Of events that tie in all else those of the kind that is first here come first ([`deadlines`](crate::deadlines)): the measured interval
+/// begins and a link changes before anything of that instant is done, and flows start before applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ComponentKind {
+    /// What the run as a whole does at its own times.
+    Clock,
+    /// A change of a link.
+    Schedule,
+    /// What a measured queue does at its own times.
+    QueueTimer,
+    /// What a link holds before its queue.
+    Hold,
     /// A link's far end: the first packet on the wire arrives.
     Link,
     /// A measured queue's transmitter has finished a packet.
@@ -21,16 +32,8 @@ pub enum ComponentKind {
     /// A flow's start, later its sender's deadline.
     Timer,
     Sink,
-    /// What the run as a whole does at its own times.
-    Clock,
     /// An application's start, later its deadline.
     App,
-    /// What a measured queue does at its own times.
-    QueueTimer,
-    /// What a link holds before its queue.
-    Hold,
-    /// A change of a link.
-    Schedule,
 }
 
 /// Bits of the index.
@@ -47,15 +50,15 @@ impl Component {
     #[inline(always)]
     pub fn kind(self) -> ComponentKind {
         match self.0 >> INDEX_BITS {
-            0 => ComponentKind::Link,
-            1 => ComponentKind::Transmitter,
-            2 => ComponentKind::Timer,
-            3 => ComponentKind::Sink,
-            4 => ComponentKind::Clock,
-            5 => ComponentKind::App,
-            6 => ComponentKind::QueueTimer,
-            7 => ComponentKind::Hold,
-            _ => ComponentKind::Schedule,
+            0 => ComponentKind::Clock,
+            1 => ComponentKind::Schedule,
+            2 => ComponentKind::QueueTimer,
+            3 => ComponentKind::Hold,
+            4 => ComponentKind::Link,
+            5 => ComponentKind::Transmitter,
+            6 => ComponentKind::Timer,
+            7 => ComponentKind::Sink,
+            _ => ComponentKind::App,
         }
     }
 
@@ -85,15 +88,15 @@ mod tests {
     #[test]
     fn a_component_keeps_its_kind_and_its_index() {
         for kind in [
+            ComponentKind::Clock,
+            ComponentKind::Schedule,
+            ComponentKind::QueueTimer,
+            ComponentKind::Hold,
             ComponentKind::Link,
             ComponentKind::Transmitter,
             ComponentKind::Timer,
             ComponentKind::Sink,
-            ComponentKind::Clock,
             ComponentKind::App,
-            ComponentKind::QueueTimer,
-            ComponentKind::Hold,
-            ComponentKind::Schedule,
         ] {
             let component = Component::new(kind, 1_000_000);
             assert_eq!((kind, 1_000_000), (component.kind(), component.index()));

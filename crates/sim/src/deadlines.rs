@@ -2,7 +2,27 @@
 //!
 //! Whoever wants to be woken is added once and gets a place; setting its deadline overwrites the old one. A deadline that moves to
 //! later leaves its place in the calendar as it is and is put right when that place comes up, so timers that every acknowledgement
-//! restarts cost one store. Ties are broken by [`Order`]: what was scheduled first comes first, as in ns-2.
+//! restarts cost one store.
+//!
+//! # The order of events
+//!
+//! Events come in the order of four keys, of which each decides where those before it are equal:
+//!
+//! 1. `due`, the time of the event;
+//! 2. [`Order::since`], the time from which on it was bound to happen;
+//! 3. [`Order::entered`], the time at which its packet entered the buffer of its link;
+//! 4. the [`Component`], by kind and then by number.
+//!
+//! The second key is ns-2's rule: of two events at one time the one that was scheduled first comes first. A packet reaches the far end of a
+//! link since the beginning of its transmission, and a deadline is bound to come since it was set. A start or a change that the
+//! scenario gives is bound to come since time zero. An event without a packet has `entered` equal to `since`.
+//!
+//! All four keys are times and names of the simulated network. So the order is the same whether a departure is computed when the packet
+//! enters or by an event at the end of the transmission before, whether a run goes on in slices, and whatever a probe looks at.
+//! A component has one deadline, so two events never have all four keys in common. An event that another one causes at its own instant comes
+//! after it, whatever their keys are.
+//!
+//! # The calendar
 //!
 //! The calendar (Brown 1988) is an array of buckets of equal width, each a list through the components themselves; a bitmap skips
 //! empty buckets. The bucket at hand is sorted into `ready`. The width follows the mean gap between events and changes nothing about
@@ -28,11 +48,21 @@ const FEW: usize = 16;
 const FIRST_FIT: u64 = 256;
 const FIT_EVERY: u64 = 4096;
 
-/// Breaks ties between deadlines: since when the thing was bound to happen, then a running number.
+/// What decides between events at one time, before their components do. The default is that of what a scenario gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
-    since: Time,
-    number: u64,
+    /// From which time on it was bound to happen.
+    pub since: Time,
+    /// When its packet entered the buffer of its link; `since`, if it is of no packet.
+    pub entered: Time,
+}
+
+impl Order {
+    /// Of a deadline that is set at this time.
+    #[inline(always)]
+    pub fn at(now: Time) -> Order {
+        Order { since: now, entered: now }
+    }
 }
 
 /// The deadlines of components, which may be added at any time.
@@ -50,7 +80,6 @@ pub struct Deadlines {
     /// What the bucket at hand held when it came up, the earliest last, and what has come into it since and is not among the next few.
     ready: Vec<Entry>,
     late: BinaryHeap<Reverse<Entry>>,
-    orders: u64,
     pops: u64,
     /// When the width was fitted, at which of the pops, and at which it will be again.
     fitted_at: u64,
@@ -78,7 +107,7 @@ struct Place {
 impl Place {
     const IDLE: Place = Place {
         due: IDLE,
-        order: Order { since: Time::ZERO, number: 0 },
+        order: Order { since: Time::ZERO, entered: Time::ZERO },
         held: IDLE,
         next: NONE,
         previous: NONE,
@@ -100,6 +129,8 @@ enum List {
 struct Entry {
     due: u64,
     order: Order,
+    owner: Component,
+    /// Its place, which decides nothing: no other has the same owner.
     component: u32,
 }
 
@@ -107,8 +138,14 @@ impl Entry {
     /// The order of entries, with the deadline asked first: ties are rare.
     #[inline]
     fn is_before(&self, other: &Entry) -> bool {
+        self.due < other.due || self.due == other.due && self.is_before_in_tie(other)
+    }
+
+    #[inline]
+    fn is_before_in_tie(&self, other: &Entry) -> bool {
         let (one, two) = (&self.order, &other.order);
-        self.due < other.due || self.due == other.due && (one.since < two.since || one.since == two.since && one.number < two.number)
+        let entered = || one.entered < two.entered || one.entered == two.entered && self.owner < other.owner;
+        one.since < two.since || one.since == two.since && entered()
     }
 }
 
@@ -126,7 +163,6 @@ impl Deadlines {
             current: 0,
             ready: Vec::new(),
             late: BinaryHeap::new(),
-            orders: 0,
             pops: 0,
             fitted_at: 0,
             fitted_pops: 0,
@@ -142,20 +178,12 @@ impl Deadlines {
         (self.places.len() - 1) as u32
     }
 
-    /// The next order of something bound to happen since `since`.
-    #[inline]
-    pub fn order(&mut self, since: Time) -> Order {
-        self.orders += 1;
-        Order { since, number: self.orders }
-    }
-
     /// Sets a component's deadline at the time `now`.
     pub fn set(&mut self, component: u32, now: Time, due: Time) {
-        let order = self.order(now);
-        self.set_ordered(component, due, order);
+        self.set_ordered(component, due, Order::at(now));
     }
 
-    /// Sets a component's deadline with an order drawn before.
+    /// Sets a component's deadline with this order, which is not before that of a deadline of the component that was set for the same time.
     // Each packet comes here: what makes a call stands apart, so that no register has to be saved.
     pub fn set_ordered(&mut self, component: u32, due: Time, order: Order) {
         let place = &mut self.places[component as usize];
@@ -192,7 +220,7 @@ impl Deadlines {
             if !self.late.is_empty() {
                 self.bring_late();
             }
-            if let Some(&Entry { due, order, component }) = self.ready.last() {
+            if let Some(&Entry { due, order, component, .. }) = self.ready.last() {
                 if due > until.picos() {
                     return None;
                 }
@@ -202,8 +230,8 @@ impl Deadlines {
                     // It was put at an earlier time since.
                     continue;
                 }
-                // No other deadline has its number.
-                if place.due == due && place.order.number == order.number {
+                // Else it was moved since, to this time again or to another.
+                if place.due == due && place.order == order {
                     return Some(self.fire(component));
                 }
                 self.put_again(component);
@@ -227,7 +255,7 @@ impl Deadlines {
             if !self.late.is_empty() {
                 self.bring_late();
             }
-            let Some(&Entry { due, order, component }) = self.ready.last() else {
+            let Some(&Entry { due, order, component, .. }) = self.ready.last() else {
                 let first = self.advance()?;
                 self.make_ready(first);
                 continue;
@@ -289,11 +317,12 @@ impl Deadlines {
     /// Puts a component where its deadline belongs.
     fn put(&mut self, component: u32, due: u64, order: Order) {
         let place = &mut self.places[component as usize];
+        let owner = place.owner;
         place.held = due;
         let bucket = due >> self.shift;
         if bucket <= self.current {
             place.list = List::Ready;
-            self.insert_ready(Entry { due, order, component });
+            self.insert_ready(Entry { due, order, owner, component });
         } else if bucket - self.current <= self.near.mask {
             place.list = List::Near;
             self.near.insert(bucket, component, &mut self.places);
@@ -378,7 +407,7 @@ impl Deadlines {
             let place = &mut self.places[component as usize];
             place.list = List::Ready;
             // One that has moved to later since it was put here comes up at its old time, and is put anew then.
-            let entry = Entry { due: place.held, order: place.order, component };
+            let entry = Entry { due: place.held, order: place.order, owner: place.owner, component };
             component = place.next;
             if self.ready.len() < FEW { self.insert_ready(entry) } else { self.ready.push(entry) }
         }
@@ -545,13 +574,27 @@ mod tests {
     }
 
     #[test]
-    fn ties_come_in_the_order_in_which_they_were_set() {
-        let mut deadlines = deadlines(3);
-        for component in [2, 0, 1] {
-            deadlines.set(place(component), Time::ZERO, at(5));
+    fn ties_come_by_when_they_were_bound_to_happen_then_by_entry_then_by_component() {
+        let orders = [(2, 2), (1, 3), (1, 0), (1, 3), (0, 0)];
+        let expected = [4, 2, 1, 3, 0];
+        for first in 0..5 {
+            let mut deadlines = deadlines(5);
+            for component in (0..5).map(|nth| (first + nth) % 5) {
+                let (since, entered) = orders[component as usize];
+                deadlines.set_ordered(place(component), at(5), Order { since: at(since), entered: at(entered) });
+            }
+            assert_eq!(expected, [(); 5].map(|()| popped(&mut deadlines).unwrap().1));
+            assert_eq!(None, popped(&mut deadlines));
         }
-        assert_eq!([2, 0, 1], [(); 3].map(|()| popped(&mut deadlines).unwrap().1));
-        assert_eq!(None, popped(&mut deadlines));
+    }
+
+    #[test]
+    fn ties_between_kinds_come_in_the_order_of_the_kinds_whatever_their_places() {
+        let mut deadlines = Deadlines::new(3);
+        let places = [ComponentKind::Timer, ComponentKind::Link, ComponentKind::Clock].map(|kind| deadlines.add(Component::new(kind, 7)));
+        places.iter().for_each(|&place| deadlines.set(place, Time::ZERO, at(5)));
+        let kinds = [(); 3].map(|()| deadlines.pop().unwrap().1.kind());
+        assert_eq!([ComponentKind::Clock, ComponentKind::Link, ComponentKind::Timer], kinds);
     }
 
     #[test]
@@ -576,13 +619,12 @@ mod tests {
         ) {
             let mut deadlines = deadlines(40);
             let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
-            let (mut now, mut order) = (0, 0);
+            let mut now = 0;
             for (kind, component, magnitude, fraction) in operations {
                 match kind {
                     0 | 1 => {
                         let due = now + ((1u64 << magnitude) / 1000) * fraction;
-                        order += 1;
-                        list[component as usize] = Some((due, order));
+                        list[component as usize] = Some((due, now));
                         deadlines.set(place(component), at(now), at(due));
                     }
                     2 => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ecnlab_units::{Rate, Span, Time};
 
+use crate::deadlines::Order;
 use crate::packet::PacketId;
 
 /// Bytes that an opportunity carries.
@@ -48,8 +49,8 @@ pub struct Deliveries {
 pub struct Partly {
     pub packet: PacketId,
     pub bytes: u32,
-    /// When the first of them was sent.
-    pub began: Time,
+    /// Of its arrival: since when its first byte was sent, and when it entered the queue.
+    pub order: Order,
 }
 
 impl DeliveryTrace {

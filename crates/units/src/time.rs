@@ -95,6 +95,13 @@ impl Add for Span {
     }
 }
 
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0 - span.0)
+    }
+}
+
 impl Sub for Span {
     type Output = Span;
     fn sub(self, other: Span) -> Span {

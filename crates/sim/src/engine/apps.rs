@@ -12,6 +12,7 @@ use ecnlab_units::{Rng, Span, Time};
 use super::Simulation;
 use super::flow::Opening;
 use crate::component::{Component, ComponentKind};
+use crate::deadlines::Order;
 use crate::network::{AppSpec, OwnLinks, Template};
 use crate::packet::NONE;
 use crate::probe::Probe;
@@ -67,7 +68,7 @@ impl<P: Probe> Simulation<P> {
         let rng = Rng::for_role(self.options.seed, &format!("source {} {group}", spec.member));
         let deadline = self.deadlines.add(Component::new(ComponentKind::App, number as usize));
         let start = spec.start.max(self.now);
-        self.deadlines.set(deadline, self.now, start);
+        self.deadlines.set_ordered(deadline, start, Order::default());
         let first = spec.flows.len() as u32;
         self.apps.push(App {
             application: Some(spec.spec.start(rng)),

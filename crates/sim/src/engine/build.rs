@@ -1,8 +1,9 @@
 //! What a simulation is made of, and what is added to it while it goes on.
 //!
-//! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, and its
-//! components are numbered by their own kind. Only what asks all flows at once knows the difference: samples of windows and Jain's index
-//! over a second begin when the flow is added.
+//! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, its
+//! components are numbered by their own kind, and its start is bound to come since time zero. So what ties with it keeps its order, if
+//! the links and the flows are added in the same order, each among its own kind. Only what asks all flows at once knows the difference:
+//! samples of windows and Jain's index over a second begin when the flow is added.
 
 use ecnlab_queue::Discipline;
 use ecnlab_transport::Transport;
@@ -14,7 +15,7 @@ use super::flow::Flow;
 use super::outward::Outward;
 use super::{END, GroupCounts, Options, Simulation};
 use crate::component::{Component, ComponentKind};
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, Order};
 use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
@@ -158,7 +159,7 @@ impl<P: Probe> Simulation<P> {
         let deadlines = [ComponentKind::Timer, ComponentKind::Sink].map(|kind| self.deadlines.add(Component::new(kind, number)));
         if spec.opens.is_some() {
             let start = spec.start.max(self.now);
-            self.deadlines.set(deadlines[0], self.now, start);
+            self.deadlines.set_ordered(deadlines[0], start, Order::default());
             if matches!(spec.transport, Transport::Outside(_)) {
                 self.outward.add_start(start);
             }

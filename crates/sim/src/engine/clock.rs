@@ -50,7 +50,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn end_bin(&mut self) {
-        let start = Time::from_picos(self.now.picos() - SECOND.picos());
+        let start = self.now - SECOND;
         let mut bins = vec![Bin::at(start); self.groups.len()];
         let mut shares = [Jain::default(); 3];
         for flow in &mut self.flows {

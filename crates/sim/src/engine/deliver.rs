@@ -6,6 +6,7 @@ use ecnlab_units::{Span, Time};
 use super::path::launch;
 use super::{Simulation, path};
 use crate::arrivals::QueueDeed;
+use crate::deadlines::Order;
 use crate::deliveries::Partly;
 use crate::packet::PacketId;
 use crate::probe::Probe;
@@ -73,7 +74,8 @@ impl<P: Probe> Simulation<P> {
                 witness.tell_of_queue(QueueDeed::Left { frame: &frame, sojourn: waited, band });
                 queue.measures.departure(waited, band, Span::ZERO);
                 witness.tell_of_beginning(frame.packet, now);
-                Ok(Some(Partly { packet: frame.packet, bytes: frame.size(), began: now }))
+                let order = Order { since: now, entered: now - waited };
+                Ok(Some(Partly { packet: frame.packet, bytes: frame.size(), order }))
             }
             Take::Later(time) => {
                 witness.tell_of_queue(QueueDeed::Waits(time));
@@ -96,7 +98,7 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let link = &mut self.links[queue.link as usize];
-        launch(link, &mut self.packets, &mut self.deadlines, partly.packet, partly.began, self.now);
+        launch(link, &mut self.packets, &mut self.deadlines, partly.packet, self.now, partly.order);
     }
 
     /// The packets of which some bytes are sent.

@@ -3,6 +3,7 @@
 use ecnlab_units::Time;
 
 use super::Simulation;
+use crate::deadlines::Order;
 use crate::impairment::{Deed, HeldPacket};
 use crate::outside::Happened;
 use crate::packet::{NONE, PacketId};
@@ -66,8 +67,8 @@ impl<P: Probe> Simulation<P> {
     fn hold(&mut self, at: u32, id: PacketId, part: usize, until: Time) {
         let Some(impairment) = &mut self.links[at as usize].impairment else { return };
         let before = impairment.next_due();
-        impairment.hold(part, id, until);
-        if before.is_none_or(|before| until < before) {
+        impairment.hold(part, id, self.now, until);
+        if before.is_none_or(|(before, _)| until < before) {
             self.deadlines.set(impairment.deadline, self.now, until);
         }
     }
@@ -93,8 +94,8 @@ impl<P: Probe> Simulation<P> {
             self.impair(at, held.packet, held.part + 1);
         }
         let Some(impairment) = &self.links[at as usize].impairment else { return };
-        if let Some(next) = impairment.next_due() {
-            self.deadlines.set(impairment.deadline, self.now, next);
+        if let Some((next, since)) = impairment.next_due() {
+            self.deadlines.set_ordered(impairment.deadline, next, Order::at(since));
         }
     }
 

@@ -8,6 +8,7 @@ use ecnlab_units::{Ecn, Level, Time};
 use super::Simulation;
 use super::path::launch;
 use crate::arrivals::QueueDeed;
+use crate::deadlines::Order;
 use crate::link::Waiting;
 use crate::measures::Delivery;
 use crate::network::Counted;
@@ -126,7 +127,8 @@ impl<P: Probe> Simulation<P> {
         let transmission = self.links[link as usize].transmission_of(frame.size());
         self.queues[at as usize].measures.departure(waited, 0, transmission);
         self.at_link(link).tell_of_beginning(frame.packet, now);
-        launch(&mut self.links[link as usize], &mut self.packets, &mut self.deadlines, frame.packet, now, now + transmission);
+        let order = Order { since: now, entered: now - waited };
+        launch(&mut self.links[link as usize], &mut self.packets, &mut self.deadlines, frame.packet, now + transmission, order);
         true
     }
 

@@ -6,7 +6,7 @@ use ecnlab_units::{Ecn, Time};
 use super::flow::Flow;
 use super::{END, GroupCounts, Simulation};
 use crate::arrivals::QueueDeed;
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, Order};
 use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
 use crate::outside::Happened;
@@ -82,7 +82,8 @@ impl<P: Probe> Simulation<P> {
         if P::LINKS {
             self.probe.began(self.now, begins, at, id, &self.packets[id]);
         }
-        launch(&mut self.links[at as usize], &mut self.packets, &mut self.deadlines, id, begins, departs);
+        let order = Order { since: begins, entered: self.now };
+        launch(&mut self.links[at as usize], &mut self.packets, &mut self.deadlines, id, departs, order);
     }
 
     /// A packet comes to a measured queue.
@@ -131,7 +132,7 @@ impl<P: Probe> Simulation<P> {
                 queue.measures.departure(waited, band, departs.since(now));
                 witness.tell_of_beginning(frame.packet, begins);
                 queue.transmitting = true;
-                launch(link, packets, deadlines, frame.packet, begins, departs);
+                launch(link, packets, deadlines, frame.packet, departs, Order { since: begins, entered: now - waited });
                 deadlines.set(queue.deadline, now, departs);
             }
             Take::Later(time) => {
@@ -311,8 +312,7 @@ pub(super) fn later_than(time: Time, now: Time) -> Time {
 
 /// Puts a packet on a wire.
 #[inline]
-pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, begins: Time, departs: Time) {
-    let order = deadlines.order(begins);
+pub(super) fn launch(link: &mut Link, packets: &mut Arena, deadlines: &mut Deadlines, id: PacketId, departs: Time, order: Order) {
     if link.push(packets, id, departs, order) {
         deadlines.set_ordered(link.deadline, packets[id].due, order);
     }

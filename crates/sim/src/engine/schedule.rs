@@ -8,6 +8,7 @@ use ecnlab_queue::Discipline;
 use super::Simulation;
 use crate::arrivals::QueueDeed;
 use crate::component::{Component, ComponentKind};
+use crate::deadlines::Order;
 use crate::network::{Change, LinkState};
 use crate::packet::NONE;
 use crate::probe::{MarkOrDrop, Probe};
@@ -31,7 +32,7 @@ impl<P: Probe> Simulation<P> {
     /// Notes that the link of a queue is to change.
     pub(super) fn add_change(&mut self, queue: u32, change: &Change) {
         let deadline = self.deadlines.add(Component::new(ComponentKind::Schedule, self.schedule.len()));
-        self.deadlines.set(deadline, self.now, change.at.max(self.now));
+        self.deadlines.set_ordered(deadline, change.at.max(self.now), Order::default());
         self.schedule.push(Scheduled { queue, deadline, change: *change });
     }
 

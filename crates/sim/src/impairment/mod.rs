@@ -279,9 +279,9 @@ impl Impairment {
     }
 
     /// Holds a packet behind the part that says so.
-    pub fn hold(&mut self, part: usize, packet: PacketId, until: Time) {
+    pub fn hold(&mut self, part: usize, packet: PacketId, now: Time, until: Time) {
         let running = &mut self.parts[part];
-        let key = self.held.hold(until, HeldPacket { packet, part, number: running.came });
+        let key = self.held.hold(until, HeldPacket { packet, part, number: running.came, since: now });
         if let Part::Reorder(reorder) = &mut running.part {
             reorder.held(key);
         }
@@ -305,8 +305,8 @@ impl Impairment {
         Some(held)
     }
 
-    /// When the next packet that is held goes on.
-    pub fn next_due(&self) -> Option<Time> {
+    /// When the next packet that is held goes on, and since when it is held.
+    pub fn next_due(&self) -> Option<(Time, Time)> {
         self.held.next()
     }
 
@@ -513,14 +513,14 @@ mod tests {
                 path.parts[0].rng.uniform();
             }
             match path.meet(0, &mut segment(Ecn::Ect0), now) {
-                Deed::Hold(until) => path.hold(0, number as PacketId, until),
+                Deed::Hold(until) => path.hold(0, number as PacketId, now, until),
                 _ => went.push((number, number)),
             }
             while let Some(held) = path.overtaken(0) {
                 went.push((u64::from(held.packet), number));
             }
         }
-        while let Some(next) = path.next_due() {
+        while let Some((next, _)) = path.next_due() {
             let held = path.due(next).unwrap();
             went.push((u64::from(held.packet), next.picos() / 1_000_000_000));
         }

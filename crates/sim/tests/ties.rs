@@ -1,0 +1,207 @@
+//! Events at one instant come in an order that the network gives: how a run was computed does not change it.
+
+#[allow(dead_code, reason = "each test needs its own part of it")]
+mod common;
+
+use std::sync::Arc;
+
+use common::{options, pipe, queue_link, run_with};
+use ecnlab_queue::{Limit, Registry};
+use ecnlab_sim::{Counted, FlowSpec, Foreign, Happened, LinkSpec, Network, Off, Options, Packet, PacketId};
+use ecnlab_sim::{Probe, Recorder, Recording, Simulation};
+use ecnlab_transport::{Demand, Settings, Transport, profile};
+use ecnlab_units::{Span, Time, Values};
+use proptest::prelude::*;
+
+/// Packets of 1000 bytes take a millisecond.
+const KBPS: u64 = 8_000;
+/// The link that all flows share. The flows' own links are numbered from 1 on: flow `n` has `2 n + 1` and, on its way back, `2 n + 2`.
+const SHARED: u32 = 0;
+
+/// Whether the flows' own links compute departures when packets arrive, or have an event for the end of each transmission.
+#[derive(Clone, Copy, Debug)]
+enum Own {
+    Pipe,
+    Queue,
+}
+
+fn at(micros: u64) -> Time {
+    Time::ZERO + Span::from_micros(micros)
+}
+
+fn droptail(kbps: u64, delay_us: u64, name: &str, packets: u32) -> LinkSpec {
+    let aqm = Registry::builtin().aqm("droptail").unwrap();
+    queue_link(kbps, delay_us, name, aqm, Values::defaults(aqm.parameters), Limit::Packets(packets))
+}
+
+/// A flow's own link, whose buffer never overflows.
+fn own(as_what: Own, delay_us: u64) -> LinkSpec {
+    match as_what {
+        Own::Pipe => pipe(KBPS, delay_us, 100_000),
+        Own::Queue => droptail(KBPS, delay_us, "own", 100_000),
+    }
+}
+
+/// A flow that sends one thing over its own link and the shared one.
+fn flow(member: u32, start: Time, bytes: u64, max_window: u64) -> FlowSpec {
+    let tcp = Settings { max_window, ..profile::settings("ns2") };
+    FlowSpec {
+        group: 0,
+        member,
+        forward: vec![2 * member + 1, SHARED],
+        back: vec![2 * member + 2],
+        transport: Transport::Tcp(Arc::new(tcp)),
+        opens: Some(Demand { bytes, ..Demand::ENDLESS }),
+        start,
+        boot: Some(Span::ZERO),
+        counted: Counted::AsFlow,
+    }
+}
+
+/// So many flows with equal links of their own, which begin at time zero.
+fn equal_flows(count: u32, as_what: Own) -> Network {
+    let owns = (0..2 * count).map(|_| own(as_what, 5_000));
+    let links = std::iter::once(droptail(KBPS, 1_000, "shared", 100)).chain(owns).collect();
+    let flows = (0..count).map(|member| flow(member, Time::ZERO, 1_000, 10)).collect();
+    Network { links, flows, groups: vec!["all".into()], ..Network::default() }
+}
+
+/// The tickets of packets that are injected into the flows' own links at these times, in the order in which they arrive.
+fn order_of_arrivals(network: Network, injected: &[(u64, u32, u32)]) -> Vec<u32> {
+    let mut simulation = Simulation::new(&network.with_ends_outside(), &options(1, 1), Off);
+    for &(micros, flow, ticket) in injected {
+        simulation.advance_to(at(micros));
+        simulation.inject(&Foreign { size: 1000, payload: 960, flow, ticket, ..Foreign::default() });
+    }
+    simulation.advance_to(at(1_000_000));
+    let arrived = |happened| if let Happened::Arrived { ticket, .. } = happened { Some(ticket) } else { None };
+    simulation.happened().filter_map(arrived).collect()
+}
+
+/// Both second packets begin their transmission after 1 ms. That of flow 1 was there first, although flow 0's transmitter was occupied first.
+#[test]
+fn packets_whose_transmissions_begin_and_end_together_arrive_in_the_order_in_which_they_came_to_their_links() {
+    for as_what in [Own::Pipe, Own::Queue] {
+        let injected = [(0, 0, 10), (0, 1, 11), (300, 1, 21), (500, 0, 20)];
+        assert_eq!(vec![10, 11, 21, 20], order_of_arrivals(equal_flows(2, as_what), &injected), "{as_what:?}");
+    }
+}
+
+#[test]
+fn of_packets_that_came_to_their_links_together_that_of_the_link_with_the_lower_number_arrives_first() {
+    for as_what in [Own::Pipe, Own::Queue] {
+        let injected = [(0, 2, 12), (0, 0, 10), (0, 1, 11)];
+        assert_eq!(vec![10, 11, 12], order_of_arrivals(equal_flows(3, as_what), &injected), "{as_what:?}");
+    }
+}
+
+/// A packet as it reached the far end of a link: when, which link, whose, its number, and whether it is an acknowledgement.
+type Arrived = (Time, u32, u32, u64, bool);
+
+/// Writes down every packet that reaches the far end of a link, in order.
+#[derive(Default)]
+struct Arrivals(Vec<Arrived>);
+
+impl Probe for Arrivals {
+    const LINKS: bool = true;
+
+    fn arrived(&mut self, now: Time, link: u32, _id: PacketId, packet: &Packet) {
+        self.0.push((now, link, packet.flow, packet.seq, packet.is_ack()));
+    }
+}
+
+/// The arrivals of a run to which the flows from `first` on are added a time before their start.
+fn arrivals_in_slices(network: &Network, options: &Options, first: usize, before: Span) -> Vec<Arrived> {
+    let begun = Network { flows: network.flows[..first].to_vec(), ..network.clone() };
+    let mut simulation = Simulation::new(&begun, options, Arrivals::default());
+    for flow in &network.flows[first..] {
+        simulation.advance_to(Time::from_picos(flow.start.picos().saturating_sub(before.picos())));
+        simulation.add_flow(flow);
+    }
+    simulation.finish().1.0
+}
+
+/// The first packet of flow 0, of 40 bytes, begins its way of 5 ms at 4.96 ms and comes to the shared link at 10 ms, when flow 1 starts there.
+#[test]
+fn a_start_comes_before_what_was_scheduled_later_for_its_instant_whenever_the_flow_was_added() {
+    let mut network = equal_flows(2, Own::Pipe);
+    network.flows[0].start = at(4_960);
+    (network.flows[1].start, network.flows[1].forward) = (at(10_000), vec![SHARED]);
+    let whole = run_with(&network, &options(1, 1), Arrivals::default()).1.0;
+    let first_at_shared = whole.iter().find(|arrived| arrived.1 == SHARED).unwrap();
+    assert_eq!((at(11_040), 1), (first_at_shared.0, first_at_shared.2));
+    for before_us in [10_000, 6_000, 5_000, 1] {
+        assert_eq!(whole, arrivals_in_slices(&network, &options(1, 1), 1, Span::from_micros(before_us)), "{before_us} us before");
+    }
+}
+
+/// A tiny network whose flows differ in nothing but when they start, by whole milliseconds, and what they send.
+#[derive(Clone, Debug)]
+struct Tiny {
+    flows: Vec<(u64, u64)>,
+    delay_ms: u64,
+    buffer: u32,
+    max_window: u64,
+}
+
+impl Tiny {
+    fn network(&self, as_what: Own) -> Network {
+        let owns = (0..2 * self.flows.len()).map(|_| own(as_what, self.delay_ms * 1_000));
+        let links = std::iter::once(droptail(KBPS, self.delay_ms * 1_000, "shared", self.buffer)).chain(owns).collect();
+        let flows = self.flows.iter().zip(0..);
+        let flows = flows.map(|(&(start_ms, kilobytes), member)| flow(member, at(start_ms * 1_000), kilobytes * 1_000, self.max_window));
+        Network { links, flows: flows.collect(), groups: vec!["all".into()], ..Network::default() }
+    }
+}
+
+fn tiny() -> impl Strategy<Value = Tiny> {
+    let flows = prop::collection::vec((0u64..4, 1u64..200), 2..7).prop_map(|mut flows| {
+        flows.sort_unstable();
+        // So that at least their first packets tie.
+        flows[1].0 = flows[0].0;
+        flows
+    });
+    (flows, 0u64..8, 2u32..20, 2u64..30).prop_map(|(flows, delay_ms, buffer, max_window)| Tiny { flows, delay_ms, buffer, max_window })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    /// To the last packet, in one order: with an event for each end of a transmission and without, watched and not, in one go and in slices.
+    #[test]
+    fn how_a_run_is_computed_changes_no_packet(
+        tiny in tiny(), before_us in 0u64..4_000, first in 1usize..6, slices in prop::collection::vec((0u64..200, 1u64..2_000), 1..10)
+    ) {
+        let (network, options) = (tiny.network(Own::Pipe), options(3, 1));
+        let (watched, arrivals) = run_with(&network, &options, Arrivals::default());
+        let ties = arrivals.0.windows(2).filter(|pair| pair[0].0 == pair[1].0).count();
+        prop_assert!(ties > 0, "no two packets arrive at one instant");
+
+        let (with_events, by_events) = run_with(&tiny.network(Own::Queue), &options, Arrivals::default());
+        prop_assert!(arrivals.0 == by_events.0, "{}", first_difference(&arrivals.0, &by_events.0));
+        prop_assert!(watched.events < with_events.events);
+
+        let first = first.min(network.flows.len() - 1);
+        let added = arrivals_in_slices(&network, &options, first, Span::from_micros(before_us));
+        prop_assert!(arrivals.0 == added, "{}", first_difference(&arrivals.0, &added));
+
+        let off = run_with(&network, &options, Off).0;
+        prop_assert_eq!((watched.fingerprint, watched.events), (off.fingerprint, off.events));
+
+        let every = Some(Span::from_millis(1));
+        let all = Recording { queue: every, window: every, rates: true, events: true, distributions: true, transfers: true, arrivals: true };
+        let mut recorded = Simulation::new(&network, &options, Recorder::new(all, options.duration));
+        for (millis, events) in slices {
+            let until = recorded.now() + Span::from_millis(millis);
+            recorded.advance(until, events);
+        }
+        let recorded = recorded.finish().0;
+        prop_assert_eq!((watched.fingerprint, watched.events), (recorded.fingerprint, recorded.events));
+    }
+}
+
+/// Where two lists of arrivals part.
+fn first_difference(one: &[Arrived], other: &[Arrived]) -> String {
+    let at = one.iter().zip(other).position(|(one, other)| one != other).unwrap_or(one.len().min(other.len()));
+    format!("arrival {at}: {:?} and {:?}", one.get(at), other.get(at))
+}
