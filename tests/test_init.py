@@ -39,3 +39,9 @@ def test_the_version_is_that_of_the_distribution() -> None:
     from importlib.metadata import version
 
     assert ecnlab.__version__ == version("ecnlab")
+
+
+def test_completion_offers_the_public_names_and_nothing_else() -> None:
+    assert [name for name in dir(ecnlab) if not name.startswith("__")] == sorted(ecnlab.__all__)
+    assert {"Any", "TYPE_CHECKING", "annotations", "import_module"}.isdisjoint(dir(ecnlab))
+    assert "__version__" in dir(ecnlab)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -200,3 +202,22 @@ def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> Non
         ecnlab.run(small, out=7)  # type: ignore[arg-type]
     with pytest.raises(ecnlab.UsageError, match="out: must be the path of a folder, not one that holds a null byte"):
         ecnlab.run(small, out="a\0b")
+
+
+def test_flows_take_the_memory_that_their_warning_says() -> None:
+    code = """
+import resource, sys, ecnlab
+link = {"name": "b", "from": "r", "to": "s", "rate": "100 Mbps", "delay": "5 ms", "queue": {"aqm": "red", "limit": 120}}
+access = {"to": "r", "rate": "100 Mbps", "delay": "5 ms"}
+flows = {"name": "f", "count": int(sys.argv[1]), "to": "s", "access": access, "tcp": {"profile": sys.argv[2]}}
+ecnlab.run(ecnlab.scenario({"name": "m", "duration": "1 s", "link": [link], "flows": [flows]}), 1, threads=1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+    def peak(flows: int, profile: str) -> int:
+        done = subprocess.run([sys.executable, "-c", code, str(flows), profile], capture_output=True, text=True, check=True)
+        return 1024 * int(done.stdout)
+
+    for profile in ("ns2", "linux"):
+        each = (peak(30_000, profile) - peak(10_000, profile)) / 20_000
+        assert 2_500 <= each <= 6_000, profile

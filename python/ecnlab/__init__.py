@@ -131,4 +131,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    """The public names, for tab completion: neither what the module imports nor its submodules."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

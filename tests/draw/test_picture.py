@@ -82,10 +82,10 @@ def _sound(root: ElementTree.Element) -> None:
     width, height = float(root.get("width", "nan")), float(root.get("height", "nan"))
     assert all(left >= 0 and top >= 0 and right <= width and bottom <= height for left, top, right, bottom in boxes)
     for text in root.iter(f"{SVG}text"):
-        middle = text.get("text-anchor") == "middle"
-        left = float(text.get("x", "nan")) - (width_of(text.text or "") / 2 if middle else 0)
+        middle, wide = text.get("text-anchor") == "middle", width_of(text.text or "", bold=text.get("font-weight") == "bold")
+        left = float(text.get("x", "nan")) - (wide / 2 if middle else 0)
         assert left >= 0
-        assert left + width_of(text.text or "") <= width
+        assert left + wide <= width
         assert float(text.get("y", "nan")) <= height
 
 
@@ -150,7 +150,7 @@ def test_names_of_any_kind_are_drawn_as_text_and_cut() -> None:
 
 
 def test_wide_letters_take_the_room_that_they_need() -> None:
-    assert width_of("日本") == 2 * width_of("ab")
+    assert width_of("日本") == 2 * 11, "as wide as they are high"
 
 
 def test_many_groups_and_many_links_are_drawn() -> None:
@@ -198,3 +198,38 @@ def test_a_group_is_labelled_with_its_congestion_control_and_codepoint() -> None
     texts = _texts(_drawn(_tree([_link("l", "a", "b", queue={"aqm": "step", "limit": 50, "threshold": 10}, limit=50) | {}], flows)))
     assert "low: TCP linux-6.1 dctcp, ECN, ECT(1); bulk; over l" in texts
     assert "usual: TCP linux-6.1 cubic, ECN; bulk; over l" in texts
+
+
+def test_a_picture_has_the_font_of_the_figures_and_its_letters_own_widths() -> None:
+    root = _drawn(MESH)
+    (family,) = {group.get("font-family") for group in root.iter(f"{SVG}g") if group.get("font-family")}
+    assert family is not None
+    assert family.startswith("'DejaVu Sans',")
+    assert width_of("iiii") < width_of("mmmm") < width_of("mmmm", bold=True)
+    assert width_of("mmmm") == pytest.approx(4 * 0.974 * 11, rel=0.01), "0.974 em, from the font's own table"
+
+
+@pytest.mark.parametrize("name", ["parking_lot", "dumbbell"])
+def test_the_way_of_a_group_ends_at_the_middle_of_its_hosts_where_their_link_does(name: str) -> None:
+    root = ElementTree.fromstring(draw.svg(ecnlab.load(EXAMPLES / f"{name}.toml")))
+    hosts = [
+        box
+        for box, rect in zip(_boxes(root), (r for r in root.iter(f"{SVG}rect") if r.get("x")), strict=True)
+        if rect.get("stroke-dasharray") == "3 2"
+    ]
+    sides = {(round(x, 1), round((top + bottom) / 2, 1)) for left, top, right, bottom in hosts for x in (left, right)}
+    starts = [(float(dot.get("cx", "nan")), float(dot.get("cy", "nan"))) for dot in root.iter(f"{SVG}circle")]
+    ways = [
+        path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("stroke-width") == "1.6" and "H" not in (path.get("d") or "")
+    ]
+    ends = [tuple(map(float, way.split("L")[-1].split())) for way in ways]
+    wires = {
+        tuple(map(float, end.split()))
+        for path in root.iter(f"{SVG}path")
+        if path.get("stroke-width") == "6"
+        for end in (path.get("d") or "")[2:].split("L")
+    }
+    assert len(starts) == len(ends) > 0
+    for point in (*starts, *ends):
+        assert any(abs(point[0] - x) <= 0.11 and abs(point[1] - y) <= 0.11 for x, y in sides), point
+        assert any(abs(point[0] - x) <= 0.11 and abs(point[1] - y) <= 0.11 for x, y in wires), point

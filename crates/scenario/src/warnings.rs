@@ -17,6 +17,7 @@ use crate::sections::way::Private;
 /// Warns of links and groups that are at odds.
 pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &[Group], duration: Span) {
     queues_without_use(reader, root, edges, groups);
+    memory_of_flows(reader, root, groups);
     edges.iter().for_each(|edge| shaped_links(reader, edge));
     edges.iter().for_each(|edge| dead_links(reader, root, edge, duration));
     for group in groups {
@@ -25,6 +26,24 @@ pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &
         ecn_at_odds(reader, edges, group);
         levels_at_odds(reader, edges, group);
         l4s_at_odds(reader, edges, group);
+    }
+}
+
+/// Memory that a flow takes in a run, in bytes: measured of profiles that keep little about each segment, and of those that keep much.
+const BYTES_PER_FLOW: [u64; 2] = [2_500, 6_000];
+/// Flows from which on a run takes about a gigabyte.
+const FLOWS_TO_WARN_OF: u64 = 200_000;
+
+/// So many flows that they may not fit into memory.
+fn memory_of_flows(reader: &mut Reader, root: &Given, groups: &[Group]) {
+    let flows: u64 = groups.iter().map(|group| u64::from(group.count) * group.traffic.flows()).sum();
+    if flows >= FLOWS_TO_WARN_OF {
+        let [least, most] = BYTES_PER_FLOW.map(|bytes| (flows * bytes) as f64 / 1e9);
+        let message = format!(
+            "{flows} flows take about {least:.1} to {most:.1} GB of memory in each run, and as many runs go on at a time as there are threads; \
+             fix: give fewer flows, or --threads 1"
+        );
+        reader.warn(root, "flows", message);
     }
 }
 

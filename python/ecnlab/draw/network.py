@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
 
 from ecnlab.draw import words
 
 if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
+
     from ecnlab.scenarios import Scenario
 
 Tree = Mapping[str, Any]
 
-LETTER, LINE_HEIGHT, PADDING = 6.6, 14.0, 6.0
+FONT, FONT_SIZE = "DejaVu Sans", 11
+LINE_HEIGHT, PADDING = 14.0, 6.0
 
 
 @dataclass
@@ -32,8 +35,8 @@ class Box:
 
     @property
     def width(self) -> float:
-        """The text at its widest, and a margin."""
-        return max((width_of(line) for line in self.lines), default=0.0) + (2 * PADDING if self.lines else 0.0)
+        """The text at its widest, and a margin; the first line is bold."""
+        return max((width_of(line, bold=at == 0) for at, line in enumerate(self.lines)), default=0.0) + (2 * PADDING if self.lines else 0.0)
 
     @property
     def height(self) -> float:
@@ -64,9 +67,28 @@ class Network:
         return _Builder(scenario).network()
 
 
-def width_of(text: str) -> float:
-    """How wide a text is drawn, at the most."""
-    return sum(LETTER * (2 if east_asian_width(letter) in "WF" else 1) for letter in text)
+def width_of(text: str, *, bold: bool = False) -> float:
+    """How wide a text is drawn in the figures' font; a letter that the font does not have counts as wide as it is high."""
+    return sum(_advance(letter, bold) for letter in text)
+
+
+@cache
+def _advance(letter: str, bold: bool) -> float:
+    from matplotlib.ft2font import LoadFlags
+
+    font = _font("bold" if bold else "normal")
+    if ord(letter) not in font.get_charmap():
+        return float(FONT_SIZE)
+    return float(font.load_char(ord(letter), flags=LoadFlags.NO_HINTING).linearHoriAdvance) / 65536
+
+
+@cache
+def _font(weight: str) -> FT2Font:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
+    font.set_size(FONT_SIZE, 72)
+    return font
 
 
 class _Builder:

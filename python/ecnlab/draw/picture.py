@@ -8,17 +8,17 @@ from xml.sax.saxutils import escape
 
 from ecnlab.draw import words
 from ecnlab.draw.layout import Place
-from ecnlab.draw.network import LINE_HEIGHT, PADDING, Box, Network, width_of
+from ecnlab.draw.network import FONT, FONT_SIZE, LINE_HEIGHT, PADDING, Box, Network, width_of
 
 # Okabe and Ito's palette: told apart without colour vision; dashes tell the rest, and where there is no colour at all.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("", "8 3", "2 3", "8 3 2 3", "14 4")
 
-_MARGIN, _FONT_SIZE, _TITLE = 16.0, 11, 34.0
+_MARGIN, _TITLE = 16.0, 34.0
 _TRACKS, _TRACK = 24.0, 4.0
 _SAMPLE = 46.0
 # Attributes rather than a style sheet, which not every program reads.
-_TEXT = f"""font-family="'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="{_FONT_SIZE}" fill="#000\""""
+_TEXT = f"""font-family="'{FONT}', Verdana, sans-serif" font-size="{FONT_SIZE}" fill="#000\""""
 _BOXES = {
     "node": 'fill="#ddd" stroke="#000" rx="8"',
     "link": 'fill="#fff" stroke="#000"',
@@ -46,7 +46,11 @@ class Picture:
         foot = max(place.y + box.height / 2 for box, place in self._placed()) + 2 * LINE_HEIGHT
         legend = list(self._legend(foot))
         widest = max(
-            [right, _MARGIN + width_of(words.cut(self.title, 90)), *(_SAMPLE + _MARGIN + width_of(g.about) for g in self.network.groups)]
+            [
+                right,
+                _MARGIN + width_of(words.cut(self.title, 90), bold=True),
+                *(_SAMPLE + _MARGIN + width_of(g.about) for g in self.network.groups),
+            ]
         )
         width, height = widest + _MARGIN, foot + LINE_HEIGHT * 1.3 * len(self.network.groups) + _MARGIN
         parts = [
@@ -54,7 +58,7 @@ class Picture:
             f"<title>{_plain(self.title)}</title>",
             '<rect width="100%" height="100%" fill="#fff"/>',
             f"<g {_TEXT}>",
-            _text(_MARGIN, _MARGIN + _FONT_SIZE, words.cut(self.title, 90), bold=True),
+            _text(_MARGIN, _MARGIN + FONT_SIZE, words.cut(self.title, 90), bold=True),
             *self._wires(),
             *self._ways(),
             *self._boxes(),
@@ -97,9 +101,9 @@ class Picture:
         return points
 
     def _leaving(self, number: int, aside: float, *, right: bool) -> list[Point]:
-        """From the side of a box to the end of its column."""
+        """From the side of a box to the end of its column. At hosts, where no other group has a line, it is at the link's end itself."""
         place, box = self.places[number], self.network.boxes[number]
-        y = place.y + max(-box.height / 2, min(aside, box.height / 2))
+        y = place.y + (0.0 if box.kind == "hosts" else max(-box.height / 2, min(aside, box.height / 2)))
         return [(place.x + box.width / 2 * (1 if right else -1), y), (place.right if right else place.left, y)]
 
     def _boxes(self) -> Iterator[str]:

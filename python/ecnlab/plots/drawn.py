@@ -33,7 +33,7 @@ _HIGHER, _HIGHEST_IN = 1.25, 60.0
 
 
 # How much longer than its axes are high a label may be: some of it may stand beside the ticks' labels below.
-_LABEL_OF_AXES = 1.1
+_LABEL_OF_AXES, _FEWEST_LETTERS = 1.1, 8
 
 
 class Drawn(Figure):
@@ -84,9 +84,8 @@ class Drawn(Figure):
             length = label.get_window_extent().height
             if length > room > 0:
                 words = " ".join(label.get_text().split("\n"))
-                label.set_text(
-                    "\n".join(wrap(words, max(8, int(len(words) * room / length)), break_long_words=False, break_on_hyphens=False))
-                )
+                letters = max(_FEWEST_LETTERS, int(len(words) * room / length))
+                label.set_text("\n".join(wrap(words, letters, break_long_words=False, break_on_hyphens=False)))
 
     def _has_room(self) -> bool:
         """Lay the axes out; whether their words leave them any room."""
