@@ -78,7 +78,12 @@ impl Node {
         let document = ImDocument::parse(text).map_err(|why| Problem {
             place: "file".to_owned(),
             line: why.span().and_then(|span| lines.number(span.start)),
-            message: why.message().to_owned(),
+            // The parser has no words for a text that ends within a value.
+            message: if why.message().is_empty() {
+                "not valid TOML: a value is missing or not complete".to_owned()
+            } else {
+                why.message().to_owned()
+            },
         })?;
         Ok(lines.item(document.as_item()))
     }
@@ -229,4 +234,18 @@ fn of_json(json: serde_json::Value) -> Node {
         Json::Object(entries) => Tree::Table(entries.into_iter().map(|(key, value)| (key, of_json(value))).collect()),
     };
     Node { value, line: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toml_that_ends_within_a_line_is_refused_with_a_reason_and_its_line() {
+        for text in ["name = ", "name = \"a\"\nlink = ["] {
+            let problem = Node::from_toml(text).unwrap_err();
+            assert!(!problem.message.is_empty(), "{text:?}");
+            assert_eq!(Some(text.lines().count()), problem.line, "{text:?}");
+        }
+    }
 }
