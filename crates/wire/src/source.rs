@@ -1,14 +1,18 @@
-//! Bytes on their way in: looked at before they are taken, with their place in the file, in a buffer that does not grow.
+//! Bytes on their way in: looked at before they are taken, with their place in the file, in a buffer that has a bound.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// The most that can be looked at ahead.
 pub const WINDOW: usize = 256 * 1024;
 
+/// What is looked at ahead first: a small file needs no whole window.
+const FIRST_WINDOW: usize = 8 * 1024;
+
 /// An input with a window on what comes next.
 pub struct Source<'a> {
     input: Box<dyn Read + Send + 'a>,
-    buffer: Box<[u8]>,
+    /// Grows up to a window.
+    buffer: Vec<u8>,
     /// What of the buffer has been read and not been taken.
     start: usize,
     end: usize,
@@ -18,7 +22,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub fn new(input: impl Read + Send + 'a) -> Source<'a> {
-        Source { input: Box::new(input), buffer: vec![0; WINDOW].into(), start: 0, end: 0, offset: 0 }
+        Source { input: Box::new(input), buffer: vec![0; FIRST_WINDOW], start: 0, end: 0, offset: 0 }
     }
 
     /// How many bytes have been taken.
@@ -68,10 +72,15 @@ impl<'a> Source<'a> {
 
     /// Reads more; false if there is no more, or no room.
     fn fill(&mut self) -> io::Result<bool> {
+        let is_full = self.end == self.buffer.len();
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
+        }
+        // A file that has filled it once is read in larger parts from then on.
+        if is_full && self.buffer.len() < WINDOW {
+            self.buffer.resize(2 * self.buffer.len(), 0);
         }
         loop {
             match self.input.read(&mut self.buffer[self.end..]) {

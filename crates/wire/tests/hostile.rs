@@ -219,3 +219,38 @@ fn packets_of_a_link_that_is_not_read_are_said_once_and_passed_over() {
     assert_eq!(0, events);
     assert!(said.contains("link type 105"), "{said}");
 }
+
+/// A little-endian file: a section, an interface of raw IP with these options, and a packet whose stamp is 3 000 000 000.
+fn with_options(options: &[u8]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &length, body, &length].concat()
+    };
+    let section = [&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[0xff; 8]].concat();
+    let interface = [&[101, 0, 0, 0, 0, 0, 0, 0][..], options].concat();
+    let mut packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    packet.splice(..0, [0, 0, 3_000_000_000, 20, 20].map(u32::to_le_bytes).concat());
+    [block(0x0a0d_0d0a, &section), block(1, &interface), block(6, &packet)].concat()
+}
+
+/// The packet's time in seconds, and what was wrong.
+fn time_with_options(options: &[u8]) -> (Option<f64>, Vec<String>) {
+    let file = with_options(options);
+    let (events, faults): (Vec<_>, Vec<_>) = Reader::open(&file[..]).unwrap().partition(Result::is_ok);
+    let time = events.into_iter().next().map(|event| event.unwrap().time.seconds());
+    (time, faults.into_iter().map(|fault| fault.unwrap_err().why.to_string()).collect())
+}
+
+#[test]
+fn an_option_that_goes_past_its_block_gives_no_unit_of_time() {
+    assert_eq!((Some(3.0), vec![]), time_with_options(&[9, 0, 1, 0, 9, 0, 0, 0]));
+    let (time, faults) = time_with_options(&[9, 0, 1, 1, 9, 0, 0, 0]);
+    assert_eq!((None, 1), (time, faults.len()), "packets without a unit of time are passed over: {faults:?}");
+    assert!(faults[0].contains("options"), "{faults:?}");
+}
+
+/// Each option of an interface that is read may occur once (draft-ietf-opsawg-pcapng, section 4.2); Wireshark keeps the first.
+#[test]
+fn of_two_units_of_time_the_first_holds() {
+    assert_eq!((Some(3.0), vec![]), time_with_options(&[9, 0, 1, 0, 9, 0, 0, 0, 9, 0, 1, 0, 6, 0, 0, 0]));
+}

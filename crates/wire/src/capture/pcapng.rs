@@ -40,6 +40,9 @@ pub mod option {
 /// A file's first four bytes, which are the same in either byte order.
 pub const MAGIC: [u8; 4] = block::SECTION.to_le_bytes();
 
+/// What `if_tsresol` is unless an interface has it.
+const MICROSECONDS: u8 = 6;
+
 /// Kind and length before a block, and the length behind it.
 const FRAME: u32 = 12;
 /// As much of an interface's description as is looked at; as Wireshark, nothing believes in more.
@@ -126,10 +129,14 @@ impl Pcapng {
         let link_number = self.order.u16(body, 8).ok_or(Stop::End(Why::Truncated))?;
         let link_type = LinkType::of(link_number);
         let options = Options::read(self.order, body.from(16));
-        let resolution = Resolution::of_code(options.resolution);
-        self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| resolution.is_some()), link_number });
-        self.resolutions.push(resolution.unwrap_or(Resolution::MICRO).offset_by(options.offset));
+        // Of a description that is longer than is looked at, an option may be cut here.
+        let is_damaged = options.is_cut && length as usize <= DESCRIPTION;
+        let resolution = Resolution::of_code(options.resolution.unwrap_or(MICROSECONDS));
+        let is_read = resolution.is_some() && !is_damaged;
+        self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
+        self.resolutions.push(resolution.unwrap_or(Resolution::MICRO).offset_by(options.offset.unwrap_or(0)));
         Ok(match (link_type, resolution) {
+            _ if is_damaged => Err(Why::Damaged("an interface's options go past the end of its block".to_owned())),
             (None, _) => Err(unknown_link(link_number)),
             (_, None) => Err(Why::Unsupported("stamps finer than 64 bits can count are not read".to_owned())),
             _ => Ok(None),
@@ -169,24 +176,33 @@ fn shortest(kind: u32) -> u32 {
     }
 }
 
-/// What an interface's options say.
+/// What an interface's options say. Each of them may occur once (draft-ietf-opsawg-pcapng, section 4.2); of several the first holds.
+#[derive(Default)]
 struct Options {
     name: Option<String>,
-    resolution: u8,
-    offset: i64,
+    resolution: Option<u8>,
+    offset: Option<i64>,
+    /// The last one is longer than what there is.
+    is_cut: bool,
 }
 
 impl Options {
-    /// Reads options up to their end, or to one that is cut.
+    /// Reads options up to their end, or to one that is cut, whose value says nothing.
     fn read(order: Order, mut bytes: Bytes) -> Options {
-        let mut options = Options { name: None, resolution: 6, offset: 0 };
+        let mut options = Options::default();
         while let (Some(code), Some(length)) = (order.u16(bytes, 0), order.u16(bytes, 2)) {
             let value = bytes.from(4).first(length.into());
+            if code == option::END {
+                break;
+            }
+            if value.0.len() < usize::from(length) {
+                options.is_cut = true;
+                break;
+            }
             match code {
-                option::END => break,
-                option::NAME => options.name = Some(String::from_utf8_lossy(value.first(NAME).0).into_owned()),
-                option::RESOLUTION => options.resolution = value.u8(0).unwrap_or(options.resolution),
-                option::OFFSET => options.offset = order.u64(value, 0).map_or(0, |seconds| seconds as i64),
+                option::NAME if options.name.is_none() => options.name = Some(String::from_utf8_lossy(value.first(NAME).0).into_owned()),
+                option::RESOLUTION => options.resolution = options.resolution.or(value.u8(0)),
+                option::OFFSET => options.offset = options.offset.or(order.u64(value, 0).map(|seconds| seconds as i64)),
                 _ => {}
             }
             bytes = bytes.from(4 + usize::from(length).next_multiple_of(4));
