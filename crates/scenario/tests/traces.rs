@@ -229,7 +229,7 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
     let out: Vec<_> = events.iter().filter(|event| event.place == Place::Interface(0)).map(|event| event.packet).collect();
     let first = out.first().unwrap();
     assert_eq!((Flags::SYN | Flags::ECE | Flags::CWR, 0), (first.tcp.flags, first.tcp.seq));
-    assert!(first.tcp.sack_permitted && first.tcp.mss.is_some() && first.tcp.timestamps.is_some());
+    assert!(first.tcp.sack_permitted && first.tcp.timestamps.is_some());
     let mut connections: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     out.iter().for_each(|packet| connections.entry(packet.source.port).or_default().push(packet));
     assert!(connections.len() > 2, "{} connections", connections.len());
@@ -246,6 +246,17 @@ fn a_host_s_connection_reads_as_tcp_has_it() {
     let closed = connections.values().filter(|packets| packets.iter().any(|packet| packet.has(Flags::FIN))).count();
     assert!(closed + 1 >= connections.len(), "all but the last connection are closed");
     assert!(events.iter().any(|event| event.packet.kind == Kind::Ack && event.packet.has(Flags::ECE)));
+}
+
+/// RFC 6691: the MSS option counts no options of TCP, so with timestamps a full segment carries 12 bytes less than it says.
+#[test]
+fn the_mss_is_the_packet_s_size_without_fixed_headers() {
+    for (version, expected) in [(Version::V4, 1460), (Version::V6, 1440)] {
+        let (_, mut tracer) = traced(TraceFormat::Pcapng { keep: 128, version }, &["hosts.access.0", "hosts.access.0.reverse"]);
+        let events = events(tracer.bytes().unwrap());
+        let syns: Vec<_> = events.iter().map(|event| event.packet).filter(|packet| packet.has(Flags::SYN)).collect();
+        assert!(syns.len() > 4 && syns.iter().all(|syn| syn.tcp.mss == Some(expected)), "{:?}", syns[0].tcp);
+    }
 }
 
 /// A packet as another parser shows it: the interface, the ECN field and TCP's flags.

@@ -29,6 +29,7 @@ const MOST_SHORTS: usize = 1024;
 pub struct Connection {
     /// By how many bytes a full segment carries less than the simulation says.
     cut: u32,
+    /// The MSS option of a SYN.
     mss: u16,
     /// The receiver's window in bytes, where acknowledgements do not tell it.
     window: u64,
@@ -71,8 +72,10 @@ impl Connection {
         };
         let headers = bare + if settings.timestamps { TIMESTAMPS } else { 0 };
         let cut = headers.saturating_sub(settings.header).min(settings.payload() - 1);
-        let mss = settings.payload() - cut;
-        let (window, scale) = windows(settings, mss);
+        let payload = settings.payload() - cut;
+        let (window, scale) = windows(settings, payload);
+        // TCP's options do not count (RFC 6691, section 2).
+        let mss = settings.packet_size.saturating_sub(bare).max(payload);
         Connection {
             cut,
             mss: mss.min(u16::MAX.into()) as u16,
@@ -227,11 +230,11 @@ impl Connection {
 }
 
 /// The receiver's window in bytes as long as no acknowledgement has told it, and its scale: that of its buffer, or of the largest window.
-fn windows(settings: &Settings, mss: u32) -> (u64, u8) {
+fn windows(settings: &Settings, payload: u32) -> (u64, u8) {
     if let Some((window, scale)) = receiver::announced(settings) {
         return (window.into(), scale as u8);
     }
-    let window = settings.max_window.saturating_mul(mss.into());
+    let window = settings.max_window.saturating_mul(payload.into());
     (window, (0..MOST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(MOST_SCALE))
 }
 
