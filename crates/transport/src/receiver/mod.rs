@@ -84,7 +84,7 @@ pub struct Arrival {
 impl Receiver {
     pub fn new(settings: &Settings, clock: HostClock) -> Receiver {
         let three_way = settings.handshake == Handshake::ThreeWay;
-        let is_host = settings.delayed_ack && settings.delayed_ack_rule == AckDelayRule::Quick;
+        let is_host = settings.delayed_ack_rule == AckDelayRule::Quick;
         Receiver {
             ack_size: settings.ack_size,
             delay: AckDelay::new(settings),
@@ -104,7 +104,7 @@ impl Receiver {
             may_ride: settings.piggyback,
             reports_twice: settings.dsack && settings.reported_blocks() > 0,
             reports_blocks: settings.reported_blocks() > 0,
-            answers_at_once: !settings.delayed_ack && !three_way,
+            answers_at_once: !settings.delayed_ack && !three_way && !is_host,
         }
     }
 
@@ -366,6 +366,7 @@ mod tests {
     use super::*;
     use crate::profile;
     use crate::settings::{EchoStyle, ReceiveWindow};
+    use ecnlab_units::parameter::OrOff;
     use ecnlab_units::{Ecn, Span};
 
     fn receiver_of(settings: &Settings) -> Receiver {
@@ -480,6 +481,32 @@ mod tests {
                 .collect();
             assert_eq!(vec![(2, true), (3, true), (4, false)], echoes, "{rule:?}");
         }
+    }
+
+    #[test]
+    fn a_host_that_delays_nothing_acknowledges_every_segment_and_tells_of_its_window() {
+        // Linux with the attribute quickack of a route (tcp_in_quickack_mode); its buffer is as with delayed acknowledgements.
+        let mut receiver = receiver_of(&Settings { delayed_ack: false, ..profile::settings("linux") });
+        receiver.receive(&Segment { role: Role::Syn, ..Segment::plain(0, 60) }, Time::ZERO, Time::ZERO);
+        let acks = (1..60).map(|seq| receiver.receive(&Segment::plain(seq, 1500), Time::ZERO, Time::ZERO).ack.unwrap());
+        let acks: Vec<(u64, bool)> = acks.map(|ack| (ack.next, ack.window < Ack::ANY)).collect();
+        assert_eq!((2..61).map(|next| (next, true)).collect::<Vec<_>>(), acks);
+    }
+
+    #[test]
+    fn a_host_that_delays_nothing_keeps_its_timers() {
+        let stops = OrOff(Some(Span::from_secs(1)));
+        let settings = Settings {
+            delayed_ack: false,
+            handshake: Handshake::FirstPacket,
+            fin: false,
+            reader_stops: stops,
+            ..profile::settings("linux")
+        };
+        let mut receiver = receiver_of(&settings);
+        let first = Segment { role: Role::Syn, ..Segment::plain(0, 60) };
+        assert!(receiver.receive(&first, Time::ZERO, Time::ZERO).ack.is_some());
+        assert!(receiver.deadline().is_some(), "its reader stops");
     }
 
     #[test]

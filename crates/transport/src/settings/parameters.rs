@@ -329,14 +329,15 @@ parameters! {
         /// Sample the round-trip time on every ACK, by timestamps, instead of once in a round trip.
         #[source("RFC 7323, section 4")]
         pub timestamps: bool = "false";
-        /// Acknowledge every second packet.
-        #[source("RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck")]
+        /// Acknowledge every second packet. Without it every packet is acknowledged at once; with delayed_ack_rule = quick by the same receiver, as
+        /// Linux does on a route with the attribute quickack.
+        #[source("RFC 1122, section 4.2.3.2; ns-2 TCPSink/DelAck; Linux tcp_in_quickack_mode")]
         pub delayed_ack: bool = "false";
         /// An acknowledgement is always delayed for delayed_ack_time; or so for the first segment, and then by the time between arrivals, up to 0.5 s;
         /// or by the time between arrivals, and not at all while acknowledgements are quick: at the start, after a pause or a mark, and while
-        /// the receiver's window grows.
+        /// the receiver's window grows. The last, quick, is the receiver of Linux with its buffer and its echo, with delayed_ack = false too; of the
+        /// other rules nothing is read then.
         #[source("ns-2 TCPSink/DelAck; Linux 2.0 and 2.2, tcp_delack_estimator; Linux 6 tcp_event_data_recv")]
-        #[when(delayed_ack = "true")]
         pub delayed_ack_rule: AckDelayRule = "fixed";
         /// Longest delay of an acknowledgement, unless arrivals say otherwise.
         #[source("ns-2 TCPSink/DelAck interval_")]
@@ -373,7 +374,7 @@ parameters! {
         /// What acknowledgements say of the room in the receiver's buffer: nothing, so that max_window holds; what is free of a buffer of fixed
         /// size; or of one that grows with what the application reads in a round trip.
         #[source("RFC 9293, section 3.8.6; Linux tcp_select_window, tcp_rcv_space_adjust")]
-        #[when(delayed_ack = "true", delayed_ack_rule = "quick")]
+        #[when(delayed_ack_rule = "quick")]
         pub receive_window: ReceiveWindow = "any";
         /// The receiver's buffer with all that it stores packets with, of which half counts as window; at the start where it is autotuned. The
         /// socket option SO_RCVBUF sets half of it.

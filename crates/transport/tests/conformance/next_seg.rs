@@ -151,8 +151,9 @@ const NOTHING: Rule = rule("NextSeg (5): else nothing", "RFC 6675, section 4", |
 const SACK: &[(&str, &str)] = &[("recovery", "sack")];
 const FACK: &[(&str, &str)] = &[("recovery", "fack")];
 /// 20 segments and a FIN go at once; a window of 30 lets nothing wait.
-const AT_ONCE: [(&str, &str); 6] = [
+const AT_ONCE: [(&str, &str); 7] = [
     ("sack_blocks", "3"),
+    ("receive_window", "any"),
     ("handshake", "three-way"),
     ("fin", "true"),
     ("fin_on_data", "false"),

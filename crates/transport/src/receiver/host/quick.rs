@@ -11,6 +11,7 @@
 //! quick         16 at the start, after a pause longer than the retransmission timeout and after what came twice; 2 after a mark; 1 for every
 //!               segment that lets the window grow; never more than fill half of the window
 //! answering     an application that answers at once will carry the acknowledgements: none is quick, until a timer had to send one
+//! always quick  with delayed_ack = false, as the attribute quickack of a route has it (Linux tcp_in_quickack_mode)
 //! ```
 //!
 //! Linux tcp_event_data_recv, tcp_measure_rcv_mss, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_delack_timer_handler.
@@ -40,6 +41,8 @@ pub enum Due {
 
 #[derive(Debug)]
 pub struct QuickAcks {
+    /// Every acknowledgement is quick, whoever answers.
+    always: bool,
     quick: u32,
     answering: bool,
     /// The delay in ticks, nothing before it is needed; its least value; and the tick of the last arrival.
@@ -72,6 +75,7 @@ impl QuickAcks {
         let header = settings.header.saturating_sub(IP_HEADER);
         let least = clock.ticks_of(settings.delayed_ack_time);
         QuickAcks {
+            always: !settings.delayed_ack,
             quick: 0,
             answering: false,
             delay: 0,
@@ -193,7 +197,7 @@ impl QuickAcks {
     }
 
     fn is_quick(&self) -> bool {
-        self.quick > 0 && !self.answering
+        self.always || self.quick > 0 && !self.answering
     }
 
     /// Whether what waits goes at once, whatever it is.
