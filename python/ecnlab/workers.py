@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from typing import Protocol, TypeVar
 
 from ecnlab.errors import UsageError
+from ecnlab.interrupts import hook_of, joined
 from ecnlab.jobs import Failure, Finished, Job, attempt
 from ecnlab.tiers import Watch
 from ecnlab.tracing import Tracing
@@ -85,6 +86,7 @@ class _ThreadCrew:
         self._given: SimpleQueue[tuple[int, Job, Tracing | None] | None] = SimpleQueue()
         self._ended: SimpleQueue[tuple[int, Ended]] = SimpleQueue()
         self._shares: dict[int, float] = {}
+        self._at_work: dict[Thread, tuple[int, Job]] = {}
         self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
@@ -102,9 +104,18 @@ class _ThreadCrew:
         self._stop.set()
         for _ in self._threads:
             self._given.put(None)
-        for thread in self._threads:
-            thread.join()
+        joined(self._threads, self._stuck)
         return self.ended(0.0)
+
+    def _stuck(self) -> list[str]:
+        """The hooks that threads are in, with seed and simulated time."""
+        found = []
+        for thread in self._threads:
+            if thread.is_alive() and (at_work := self._at_work.get(thread)) is not None:
+                number, job = at_work
+                what = hook_of(thread) or ("a compiled hook" if job.scenario.aqms else "a run")
+                found.append(f"{what}: seed {job.seed}, t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s")
+        return found
 
     def _work(self) -> None:
         """What each thread does."""
@@ -113,10 +124,12 @@ class _ThreadCrew:
             if given is None:
                 return
             number, job, tracing = given
+            self._at_work[current_thread()] = number, job
             try:
                 outcome: Ended = attempt(job, self._watch(number, job), tracing)
             except BaseException as error:
                 outcome = error
+            self._at_work.pop(current_thread(), None)
             self._shares.pop(number, None)
             self._ended.put((number, outcome))
 

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,3 +59,82 @@ def test_an_unknown_name_suggests_the_nearest(command: Command) -> None:
     done = command("check", "redd")
     assert done.code == 2
     assert "there is no AQM named 'redd'; did you mean 'red'?" in done.err
+
+
+@pytest.mark.parametrize("body", ["1 / 0", 'return "mark"'])
+def test_rules_and_duties_that_an_aqm_which_raises_cannot_be_tried_on_are_not_judged(command: Command, drops_all: Path, body: str) -> None:
+    drops_all.write_text(DROPS_ALL.replace("return lab.drop()", body))
+    done = command("check", drops_all, "--json")
+    report = json.loads(done.out)
+    assert done.code == 1
+    assert {rule["name"]: rule["ok"] for rule in report["checks"] if rule["ok"] is not None} == {"raises": False}
+    assert {duty["verdict"] for duty in report["duties"]} == {"not judged"}
+    assert "could not be judged" not in done.err
+    assert not re.search(r"\bok\b", command("check", drops_all).out)
+
+
+def test_rules_that_were_tried_before_an_aqm_raises_are_judged(command: Command, drops_all: Path) -> None:
+    body = "return lab.PASS if arrival.now_s < 59 else 1 / 0"  # only the trial of the rest takes so long
+    drops_all.write_text(DROPS_ALL.replace("return lab.drop()", body))
+    found = {rule["name"]: rule["ok"] for rule in json.loads(command("check", drops_all, "--json").out)["checks"]}
+    assert (found["raises"], found["rest"], found["books"], found["empty"]) == (False, None, True, True)
+
+
+UNEQUAL = """\
+import itertools
+import ecnlab as lab
+
+class Unequal(lab.Aqm):
+    def on_start(self):
+        STARTS[0] += 1
+        self.every = 5 + STARTS[0] % 2
+        self.count = 0
+
+    def on_arrival(self, arrival):
+        self.count += 1
+        return lab.mark() if self.count % self.every == 0 else lab.PASS
+
+STARTS = [0]
+"""
+
+
+def test_what_a_rule_finds_is_told_in_words(command: Command, drops_all: Path) -> None:
+    drops_all.write_text(UNEQUAL)
+    done = command("check", drops_all)
+    told = next(line for line in done.err.splitlines() if "Unequal: repeat" in line)
+    assert re.search(r"default values: packet \d+: one run (marked|sent) packet \d+.*, an equal one (marked|sent) packet \d+", told)
+    drops_all.write_text(
+        DROPS_ALL.replace("return lab.drop()", "self.level = float('nan'); return lab.PASS").replace(
+            "    def", "    level: float = lab.gauge()\n\n    def"
+        )
+    )
+    done = command("check", drops_all)
+    assert re.search(r"operation \d+, .*, at \S+ s: it shows level = NaN; declared are level", done.err)
+    for text in (told, done.err):
+        assert not re.search(r"Some\(|None|Packet \{|Bytes\(|Packets\(|Span\(|Time\(|with :", text)
+
+
+PRINTING = """\
+import ecnlab as lab
+
+print("read")
+
+class Printing(lab.Aqm):
+    def on_start(self):
+        print("started")
+
+    def on_arrival(self, arrival):
+        return lab.PASS
+"""
+
+
+def test_what_an_aqm_prints_goes_to_standard_error(command: Command, tmp_path: Path, small_file: Path) -> None:
+    path = tmp_path / "printing.py"
+    path.write_text(PRINTING)
+    done = command("check", path, "--json")
+    assert json.loads(done.out)["name"] == "Printing"
+    assert "read\nstarted\n" in done.err
+    queue = 'link.bottleneck.queue={ aqm = "Printing", limit = 60 }'
+    done = command("run", small_file, "--aqm", f"{path}:Printing", "--set", queue, "--json", "--out", tmp_path / "r")
+    assert json.loads(done.out)["seeds"] == [1]
+    assert "started\n" in done.err

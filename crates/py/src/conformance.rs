@@ -13,16 +13,19 @@ use crate::fault::caught;
 #[pyfunction]
 pub fn check_discipline(py: Python<'_>, name: &str) -> PyResult<String> {
     let entry = Registry::builtin().discipline(name).ok_or_else(|| PyValueError::new_err(format!("there is no discipline \"{name}\"")))?;
-    let judged = py.detach(|| caught(|| judge(&Subject::discipline(entry))));
+    let judged = py.detach(|| caught(|| judge(&Subject::discipline(entry), &mut || true)));
     judged.map(|judged| judged.to_string()).map_err(PyRuntimeError::new_err)
 }
 
 /// Judges every rule and measures every duty. JSON with `name`, `checks` and `duties`; each check has `name`, `sentence`, `ok` (nothing if it
-/// could not be judged) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`.
-pub fn judge(subject: &Subject) -> Json {
-    let report = conformance::subject(subject);
+/// could not be judged) and `found`, each duty `name`, `section`, `sentence`, `verdict` and `found`. `counts` is asked after each trial, and
+/// after the duties were measured, whether the subject was itself.
+pub fn judge(subject: &Subject, counts: &mut dyn FnMut() -> bool) -> Json {
+    let report = conformance::judge(subject, counts);
     let checks: Vec<_> = report.checks.iter().map(check).collect();
-    let duties: Vec<_> = duties(subject).iter().map(duty).collect();
+    let measured = duties(subject);
+    let counts = counts();
+    let duties: Vec<_> = measured.iter().map(|one| if counts { duty(one) } else { not_judged(one) }).collect();
     json!({ "name": report.name, "checks": checks, "duties": duties })
 }
 
@@ -34,4 +37,8 @@ fn check(check: &Check) -> Json {
 
 fn duty(Measured { duty, verdict, found }: &Measured) -> Json {
     json!({ "name": duty.word(), "section": duty.section(), "sentence": duty.sentence(), "verdict": verdict.word(), "found": found })
+}
+
+fn not_judged(Measured { duty, .. }: &Measured) -> Json {
+    json!({ "name": duty.word(), "section": duty.section(), "sentence": duty.sentence(), "verdict": "not judged", "found": "" })
 }

@@ -24,9 +24,6 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 threads = click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Runs at a time (default: one for each core).")
-aqms = click.option(
-    "--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help="Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
-)
 cluster = click.option("--cluster", metavar="ADDRESS", help="Run on the dask workers of this scheduler, e.g. tcp://node1:8786.")
 store = click.option(
     "--store",
@@ -53,6 +50,25 @@ _TIER = (
         "link).",
     ),
 )
+
+
+def prints_apart(command: Decorated) -> Decorated:
+    """Print to standard error whatever is no output of the command's own: an AQM of the user's may print."""
+
+    @wraps(command)
+    def called(*args: Any, **more: Any) -> Any:
+        from ecnlab.cli import output
+
+        with output.kept_apart():
+            return command(*args, **more)
+
+    return cast(Decorated, called)
+
+
+def aqms(command: Decorated) -> Decorated:
+    """`--aqm FILE:CLASS`, as the command's parameter `aqms`."""
+    words = "Bring an AQM of your own, e.g. my_aqm.py:MyAqm; repeatable."
+    return click.option("--aqm", "aqms", metavar="FILE:CLASS", multiple=True, help=words)(prints_apart(command))
 
 
 def on(command: Decorated) -> Decorated:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ecnlab.cli.table import can_write, room_of_output
 from ecnlab.cli.text import fold
@@ -17,10 +18,29 @@ if TYPE_CHECKING:
     from ecnlab.summary import Cells
 
 
+_kept: TextIO | None = None
+
+
+@contextmanager
+def kept_apart() -> Iterator[None]:
+    """Keep standard output for what this module prints; all else that is printed goes to standard error."""
+    global _kept
+    before, _kept = _kept, _standard()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept = before
+
+
+def _standard() -> TextIO:
+    return _kept or sys.stdout
+
+
 def say(text: str) -> None:
     """Print one line to standard output; whatever in it is no printable character is escaped."""
     text = printable(text)
-    print(text if can_write("±") else text.replace("±", "+-"))
+    print(text if can_write("±") else text.replace("±", "+-"), file=_standard())
 
 
 def say_folded(text: str) -> None:
@@ -51,7 +71,7 @@ def say_tables(tables: Iterable[Cells]) -> None:
 
 def say_json(value: Any) -> None:
     """Print a value as JSON and nothing else; what is no number becomes null."""
-    print(json.dumps(plain(value), indent=2, allow_nan=False))
+    print(json.dumps(plain(value), indent=2, allow_nan=False), file=_standard())
 
 
 def plain(value: Any) -> Any:

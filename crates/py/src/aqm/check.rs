@@ -4,7 +4,7 @@ use cpu_time::ThreadTime;
 use ecnlab_queue::conformance::{self, Packet};
 use ecnlab_queue::{AqmChoice, Discipline, Fifo, Limit};
 use ecnlab_units::{Rate, Rng, Span, Time, Values};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -13,17 +13,47 @@ use super::failure::{self, Failure};
 use crate::conformance::judge;
 use crate::fault::caught;
 
-/// Runs the suite over an AQM. JSON as of [`judge`], with one check more.
+/// Runs the suite over an AQM. JSON as of [`judge`], with one check more. Raises KeyboardInterrupt if a hook or this thread hears Ctrl-C.
+///
+/// An AQM that has raised lets every packet pass, so a trial in which it raises judges none of the other rules.
 #[pyfunction]
 pub fn check_aqm(py: Python<'_>, aqm: Subject<'_>) -> PyResult<String> {
     let entry = aqm.entry().map_err(PyValueError::new_err)?;
     drop(failure::take());
-    let outcome = py.detach(|| caught(|| judge(&conformance::Subject::aqm(entry))).map(|judged| (judged, failure::take())));
-    let (mut judged, failure) = outcome.map_err(PyRuntimeError::new_err)?;
+    let mut failure = None;
+    let outcome = py.detach(|| caught(|| judge(&conformance::Subject::aqm(entry), &mut || goes_on(&mut failure))));
+    drop(failure::take());
+    if let Some(Failure { error, .. }) = failure.take_if(|failure| is_interrupt(failure)) {
+        return Err(error);
+    }
+    let mut judged = outcome.map_err(PyRuntimeError::new_err)?;
     if let Json::Array(checks) = &mut judged["checks"] {
         checks.insert(0, raises(py, failure));
     }
     Ok(judged.to_string())
+}
+
+/// Whether nothing has failed since the last question. The first failure is kept, and after Ctrl-C no trial calls a hook.
+fn goes_on(first: &mut Option<Failure>) -> bool {
+    if first.as_ref().is_some_and(is_interrupt) {
+        failure::refuse();
+        return false;
+    }
+    if let Err(error) = Python::attach(|py| py.check_signals()) {
+        failure::keep(Failure { aqm: "", hook: "", now: None, packet: String::new(), error });
+    }
+    let Some(failure) = failure::take() else { return true };
+    if is_interrupt(&failure) {
+        failure::refuse();
+        *first = Some(failure);
+    } else {
+        first.get_or_insert(failure);
+    }
+    false
+}
+
+fn is_interrupt(failure: &Failure) -> bool {
+    Python::attach(|py| failure.error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
 /// What a packet costs on its way through a FIFO buffer with this AQM: nanoseconds of processor time, over so many packets.
@@ -41,6 +71,7 @@ pub fn cost_of_aqm(py: Python<'_>, aqm: Subject<'_>, packets: u32) -> PyResult<f
         began.elapsed().as_secs_f64() * 1e9 / f64::from(packets)
     });
     match failure::take() {
+        Some(failure) if is_interrupt(&failure) => Err(failure.error),
         Some(failure) => Err(failure::raised(py, 0, failure)),
         None => Ok(cost_ns),
     }

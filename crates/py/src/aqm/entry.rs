@@ -117,8 +117,11 @@ impl Brought {
         self.hooks.contains(&hook)
     }
 
-    /// An instance; one that failed to begin lets every packet pass.
+    /// An instance; one that failed to begin lets every packet pass, and so does one that is made where a failure waits to be looked at.
     fn make(&'static self, values: &Values, line: &Line) -> Box<dyn Aqm> {
+        if failure::is_kept() {
+            return Box::new(Failed);
+        }
         Python::attach(|py| self.begin(py, values, line)).unwrap_or_else(|error| {
             failure::keep(Failure { aqm: self.name, hook: "on_start", now: None, packet: String::new(), error });
             Box::new(Failed)

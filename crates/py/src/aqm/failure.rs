@@ -32,6 +32,16 @@ pub fn keep(failure: Failure) {
     }
 }
 
+/// Lets no instance be made until [`take`] is called: what goes on in this thread has no meaning any more.
+pub fn refuse() {
+    FAILED.set(true);
+}
+
+/// Whether there is a failure, or instances are refused.
+pub fn is_kept() -> bool {
+    FAILED.get()
+}
+
 /// Takes the failure out.
 pub fn take() -> Option<Failure> {
     FAILED.set(false);

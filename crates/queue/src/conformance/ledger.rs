@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ecnlab_units::{Ecn, Level, Span, Time};
 
+use super::describe;
 use super::packet::Packet;
 use super::rule::{Fault, Rule, ensure};
 use crate::{Cause, Counters, Deed, Discipline, Queue};
@@ -102,9 +103,9 @@ impl Ledger {
     pub fn send(&mut self, packet: &Packet, waited: Span, now: Time, band: u8) -> Result<(), Fault> {
         let known = self.known(packet)?;
         let first = self.flows.get(&packet.flow).and_then(|flow| flow.front());
-        ensure!(first == Some(&packet.number), Order, "packet {} left before packet {first:?} of the same flow", packet.number);
+        ensure!(first == Some(&packet.number), Order, "{packet} left before {} of the same flow", before(first));
         let expected = now.since(known.since);
-        ensure!(waited == expected, Books, "packet {} waited {expected:?}, told was {waited:?}", packet.number);
+        ensure!(waited == expected, Books, "{packet} waited {} s, and the queue tells {} s", expected.seconds(), waited.seconds());
         self.remove(packet);
         self.counters.departed.add(packet.size);
         self.events.push(Event::Sent(packet.number, band));
@@ -115,9 +116,15 @@ impl Ledger {
     pub fn compare(&self, queue: &Queue<Packet>) -> Result<(), Fault> {
         let held = (queue.len(), queue.bytes(), queue.is_empty());
         let expected = (self.waiting.len(), self.bytes, self.waiting.is_empty());
-        ensure!(held == expected, Books, "packets, bytes and emptiness are {held:?}, expected {expected:?}");
+        ensure!(held == expected, Books, "the queue tells {}, and {} wait", backlog(held), backlog(expected));
         let counted = queue.total();
-        ensure!(counted == self.counters, Books, "it has counted {counted:?}, told were {:?}", self.counters);
+        ensure!(
+            counted == self.counters,
+            Books,
+            "it has counted {}, and told {}",
+            describe::counters(&counted),
+            describe::counters(&self.counters)
+        );
         self.compare_frames(queue)
     }
 
@@ -131,7 +138,13 @@ impl Ledger {
             }
         });
         known?;
-        ensure!(shown == self.flows, Order, "waiting by flow are {shown:?}, expected {:?}", self.flows);
+        ensure!(
+            shown == self.flows,
+            Order,
+            "the queue shows packets that wait in another order than they came: {}, expected {}",
+            by_flow(&shown),
+            by_flow(&self.flows)
+        );
         Ok(())
     }
 
@@ -139,7 +152,7 @@ impl Ledger {
         let Some(arriving) = self.arriving.take() else {
             return Err(Fault::new(Rule::Books, format!("packet {} was stored without arriving, or twice", packet.number)));
         };
-        ensure!(arriving.packet == *packet, Books, "{:?} arrived and {packet:?} was stored", arriving.packet);
+        ensure!(arriving.packet == *packet, Books, "{} arrived and {packet} was stored", arriving.packet);
         self.waiting.insert(packet.number, arriving);
         self.flows.entry(packet.flow).or_default().push_back(packet.number);
         self.bytes += u64::from(packet.size);
@@ -152,9 +165,9 @@ impl Ledger {
         let Some(known) = arriving.or_else(|| self.waiting.get_mut(&packet.number)) else {
             return Err(Fault::new(Rule::Books, format!("packet {} was marked and is not in the queue", packet.number)));
         };
-        ensure!(known.packet.may_become(packet), Marks, "{:?} was marked and is told as {packet:?}", known.packet);
+        ensure!(known.packet.may_become(packet), Marks, "{} was marked and is told as {packet}", known.packet);
         let declared = self.quietest.is_some_and(|quietest| packet.dialect.level(packet.ecn) >= Some(quietest));
-        ensure!(declared, Marks, "packet {} was marked; the quietest mark that is declared is {:?}", packet.number, self.quietest);
+        ensure!(declared, Marks, "{packet} was marked; the quietest mark that is declared is {}", describe::level(self.quietest));
         known.packet = *packet;
         self.counters.marked[cause] += 1;
         self.events.push(Event::Marked(packet.number, packet.ecn, cause));
@@ -178,7 +191,7 @@ impl Ledger {
         let Some(known) = self.waiting.get(&packet.number) else {
             return Err(Fault::new(Rule::Books, format!("packet {} is not in the queue", packet.number)));
         };
-        ensure!(known.packet == *packet, Books, "{packet:?} was told last as {:?}", known.packet);
+        ensure!(known.packet == *packet, Books, "{packet} was told last as {}", known.packet);
         Ok(*known)
     }
 
@@ -192,6 +205,25 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The packet that should have left, in words.
+fn before(first: Option<&u64>) -> String {
+    first.map_or("no packet".to_owned(), |number| format!("packet {number}"))
+}
+
+/// Packets, bytes and whether it is empty, in words.
+fn backlog((packets, bytes, is_empty): (usize, u64, bool)) -> String {
+    format!("{packets} packets of {bytes} bytes{}", if is_empty { " (empty)" } else { "" })
+}
+
+/// The numbers of each flow's packets, in words.
+fn by_flow(flows: &BTreeMap<u64, VecDeque<u64>>) -> String {
+    let told = flows.iter().map(|(flow, numbers)| {
+        let numbers: Vec<_> = numbers.iter().map(u64::to_string).collect();
+        format!("flow {flow}: {}", numbers.join(" "))
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Watched {
     pub fn act_all(&mut self, operations: &[Operation]) -> Result<(), Fault> {
         for (number, operation) in operations.iter().enumerate() {
             self.act(*operation)
-                .map_err(|fault| fault.at(format_args!("operation {}, {operation:?}, at {} s", number + 1, self.now.seconds())))?;
+                .map_err(|fault| fault.at(format_args!("operation {}, {operation}, at {} s", number + 1, self.now.seconds())))?;
         }
         Ok(())
     }

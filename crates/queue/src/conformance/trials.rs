@@ -3,6 +3,7 @@
 use ecnlab_units::{Rng, Span};
 
 use super::account;
+use super::describe::{buffer, part};
 use super::ledger::Event;
 use super::load::{Operation, storm};
 use super::packet::Packet;
@@ -37,7 +38,7 @@ const SETTINGS: [Setting; 2] = [Setting::Defaults, Setting::Busy];
 fn storms(subject: &Subject) -> Result<(), Fault> {
     for (setting, limit) in pairs(subject) {
         let mut queue = Watched::new(subject, &subject.values(setting), limit, 1);
-        queue.act_all(&storm(1, 2000)).map_err(|fault| fault.at(format_args!("{setting:?}, {limit:?}")))?;
+        queue.act_all(&storm(1, 2000)).map_err(|fault| fault.at(format_args!("{setting}, {}", buffer(limit))))?;
     }
     Ok(())
 }
@@ -51,7 +52,7 @@ fn drains(subject: &Subject) -> Result<(), Fault> {
             queue.offer(packet)?;
             queue.wait(Span::from_micros(100))?;
             if flow % 10 == 0 {
-                queue.drain().map_err(|fault| fault.at(format_args!("{setting:?}, {limit:?}, after {} packets", flow + 1)))?;
+                queue.drain().map_err(|fault| fault.at(format_args!("{setting}, {}, after {} packets", buffer(limit), flow + 1)))?;
             }
         }
     }
@@ -62,7 +63,7 @@ fn passes_the_first(subject: &Subject) -> Result<(), Fault> {
     for setting in SETTINGS {
         for seed in 0..20 {
             let mut queue = Watched::new(subject, &subject.values(setting), BUFFER, seed);
-            pass(&mut queue, Rule::Empty).map_err(|fault| fault.at(format_args!("{setting:?}, seed {seed}")))?;
+            pass(&mut queue, Rule::Empty).map_err(|fault| fault.at(format_args!("{setting}, seed {seed}")))?;
         }
     }
     Ok(())
@@ -74,7 +75,7 @@ fn comes_to_rest(subject: &Subject) -> Result<(), Fault> {
             let mut queue = Watched::new(subject, &subject.values(setting), BUFFER, seed);
             keep_busy(&mut queue)?;
             queue.wait(Span::from_secs(60))?;
-            pass(&mut queue, Rule::Rest).map_err(|fault| fault.at(format_args!("{setting:?}, seed {seed}")))?;
+            pass(&mut queue, Rule::Rest).map_err(|fault| fault.at(format_args!("{setting}, seed {seed}")))?;
         }
     }
     Ok(())
@@ -111,15 +112,15 @@ fn repeats(subject: &Subject) -> Result<(), Fault> {
         let operations = storm(3, 2000);
         first.act_all(&operations)?;
         second.act_all(&operations)?;
-        compare(&first.ledger.events, &second.ledger.events).map_err(|fault| fault.at(format_args!("{setting:?}")))?;
+        compare(&first.ledger.events, &second.ledger.events).map_err(|fault| fault.at(format_args!("{setting}")))?;
     }
     Ok(())
 }
 
 fn compare(first: &[Event], second: &[Event]) -> Result<(), Fault> {
-    let at = first.iter().zip(second).position(|(a, b)| a != b);
-    let differ = at.map(|at| (at, first[at], second[at]));
-    ensure!(differ.is_none() && first.len() == second.len(), Repeat, "two equal runs part at {differ:?}");
+    let at = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
+    let (first, second) = (first.get(at), second.get(at));
+    ensure!(first == second, Repeat, "{}", part(first, second));
     Ok(())
 }
 
@@ -149,7 +150,9 @@ fn bears_any_values(subject: &Subject) -> Result<(), Fault> {
         let limit = if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) };
         let chosen = subject.draw(limit, &mut rng);
         let operations: Vec<Operation> = storm(number, 300);
-        let place = || format!("{limit:?} with {}", chosen.changes());
+        let changes = chosen.changes();
+        let values = if changes.is_empty() { "default values" } else { &changes };
+        let place = || format!("{} with {values}", buffer(limit));
         let kept = super::caught(|| Watched::new(subject, &chosen, limit, number).act_all(&operations));
         kept.map_err(|fault| Fault::new(Rule::Values, format!("{}: {fault}", place())))?;
     }

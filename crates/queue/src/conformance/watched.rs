@@ -2,9 +2,10 @@
 
 use ecnlab_units::{Rate, Rng, Span, Time};
 
+use super::describe;
 use super::ledger::{Event, Ledger};
 use super::packet::Packet;
-use super::rule::{Fault, ensure};
+use super::rule::{Fault, Rule, ensure};
 use super::subject::{Chosen, Subject};
 use crate::{Discipline, Limit, Queue, Take};
 
@@ -74,8 +75,8 @@ impl Watched {
                 Taken::Packet(frame)
             }
             Take::Later(time) => {
-                ensure!(time > *now, Later, "asked at {now:?} it says {time:?}");
-                ensure!(ledger.packets() > 0, Later, "nothing waits and it says {time:?}");
+                ensure!(time > *now, Later, "asked at {} s it says {} s", now.seconds(), time.seconds());
+                ensure!(ledger.packets() > 0, Later, "nothing waits and it says {} s", time.seconds());
                 ledger.events.push(Event::Later(time));
                 Taken::Later(time)
             }
@@ -98,7 +99,7 @@ impl Watched {
                     return Ok(());
                 }
                 taken = self.take()?;
-                ensure!(!matches!(taken, Taken::Later(_)), Later, "asked at {time:?}, as it said, it puts off again: {taken:?}");
+                ensure!(!matches!(taken, Taken::Later(_)), Later, "asked at {} s, as it said, it puts off: {taken}", time.seconds());
             } else {
                 taken = self.take()?;
             }
@@ -132,7 +133,7 @@ impl Watched {
     fn expire(&mut self) -> Result<(), Fault> {
         self.queue.expire(self.now, &mut self.rng);
         let next = self.queue.deadline();
-        ensure!(next.is_none_or(|next| next > self.now), Timers, "at {:?} the next deadline is {next:?}", self.now);
+        ensure!(next.is_none_or(|next| next > self.now), Timers, "at {} s the next deadline is {}", self.now.seconds(), describe::at(next));
         self.ledger.events.push(Event::Deadline(next));
         self.inspect(next)
     }
@@ -159,23 +160,28 @@ impl Watched {
             Limit::Packets(most) => self.queue.len() <= (most + self.beyond) as usize,
             Limit::Bytes(most) => self.queue.bytes() <= most + u64::from(self.beyond * LARGEST),
         };
-        ensure!(held, Limit, "{} packets of {} bytes wait, the limit is {:?}", self.queue.len(), self.queue.bytes(), self.limit);
+        ensure!(held, Limit, "{} packets of {} bytes wait in {}", self.queue.len(), self.queue.bytes(), describe::buffer(self.limit));
         let now = self.queue.deadline();
-        ensure!(now == deadline, Timers, "the deadline was {deadline:?} and is {now:?}");
+        ensure!(now == deadline, Timers, "the deadline was {} and is {}", describe::at(deadline), describe::at(now));
         self.inspect_gauges()
     }
 
     fn inspect_gauges(&self) -> Result<(), Fault> {
         let average = self.queue.average();
-        ensure!(average.is_none_or(|average| average.is_finite() && average >= 0.0), Gauges, "the average is {average:?}");
+        ensure!(
+            average.is_none_or(|average| average.is_finite() && average >= 0.0),
+            Gauges,
+            "the average is {}",
+            average.unwrap_or(f64::NAN)
+        );
         let mut wrong = None;
         self.queue.gauges(&mut |name, value| {
             if !value.is_finite() || !self.gauges.contains(&name) {
                 wrong.get_or_insert((name, value));
             }
         });
-        ensure!(wrong.is_none(), Gauges, "it shows {wrong:?}; declared are {:?}", self.gauges);
-        Ok(())
+        let Some((name, value)) = wrong else { return Ok(()) };
+        Err(Fault::new(Rule::Gauges, format!("it shows {name} = {value}; declared are {}", self.gauges.join(", "))))
     }
 }
 

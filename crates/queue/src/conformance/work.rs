@@ -59,7 +59,7 @@ pub fn does_not_grow(subject: &Subject) -> Result<(), Fault> {
     for setting in [Setting::Defaults, Setting::Busy] {
         let [small, large] = [SMALL, LARGE].map(|packets| looks_a_packet(subject, setting, packets));
         let grows = large > 2.0 * small + 10.0;
-        ensure!(!grows, Work, "{setting:?}: {small:.1} looks at packets for each in a buffer of {SMALL}, {large:.1} in one of {LARGE}");
+        ensure!(!grows, Work, "{setting}: {small:.1} looks at packets for each in a buffer of {SMALL}, {large:.1} in one of {LARGE}");
     }
     Ok(())
 }

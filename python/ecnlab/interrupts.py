@@ -1,0 +1,99 @@
+"""Ctrl-C while threads call hooks of a user's AQM, which may never return.
+
+The first Ctrl-C asks for an end. A thread that does not come to one is told on standard error after `PATIENCE_S`, and the second Ctrl-C
+leaves it behind: it ends with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread, current_thread, main_thread
+from time import monotonic
+from types import FrameType
+from typing import TypeVar
+
+PATIENCE_S = 10.0
+INTERRUPTED = 130  # the exit code of what Ctrl-C has ended
+_LOOK_S = 0.1
+_HOOKS = ("on_start", "on_arrival", "on_departure", "on_deadline", "on_idle", "on_rate", "group", "check")
+_PACKAGE = str(Path(__file__).parent)
+
+T = TypeVar("T")
+
+
+def in_thread(work: Callable[[], T], name: str) -> T:
+    """What `work` gives or raises. It works in a thread, in which the first Ctrl-C is raised; the second one leaves it behind.
+
+    `name` is what the message calls it where it is in no hook that Python can see.
+    """
+    if current_thread() is not main_thread():  # only the main thread hears Ctrl-C
+        return work()
+    told: SimpleQueue[tuple[bool, T | BaseException]] = SimpleQueue()
+
+    def do() -> None:
+        try:
+            told.put((True, work()))
+        except BaseException as error:
+            told.put((False, error))
+
+    thread = Thread(target=do, daemon=True)
+    thread.start()
+    try:
+        done, outcome = told.get()
+    except KeyboardInterrupt:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
+        joined([thread], lambda: [hook_of(thread) or name])
+        raise
+    if not done:
+        assert isinstance(outcome, BaseException)
+        raise outcome
+    return outcome  # type: ignore[return-value]
+
+
+def joined(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> bool:
+    """Wait until threads have ended; false if Ctrl-C has ended the waiting. `stuck` gives what does not return, once for the message."""
+    began, said = monotonic(), False
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_LOOK_S)
+                if not said and monotonic() - began >= PATIENCE_S and thread.is_alive():
+                    said = True
+                    for one in stuck():
+                        print(_message(one), file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        atexit.register(_end)
+        return False
+    return True
+
+
+def _end() -> None:
+    """End the process here: Python cannot stop a thread that is in the engine, and aborts if it tries."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(INTERRUPTED)
+
+
+def hook_of(thread: Thread) -> str | None:
+    """The hook of a user's AQM that a thread is in; None if it is in none, or in a compiled one."""
+    frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
+    found = None
+    while frame is not None:
+        if frame.f_code.co_name in _HOOKS and not frame.f_code.co_filename.startswith(_PACKAGE):
+            found = frame.f_code.co_name
+        frame = frame.f_back
+    return found
+
+
+def _message(what: str) -> str:
+    hook, _, place = what.partition(": ")
+    at = f": {place}" if place else ""
+    return f"{hook} has not returned for {PATIENCE_S:g} s{at}; press Ctrl-C again to end the process"
