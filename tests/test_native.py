@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -237,3 +241,72 @@ def test_the_cost_of_each_form_can_be_asked() -> None:
 
     for subject in ("red", brought.entry_of(loaded(COMPILED_RED)), brought.entry_of(loaded(RED_BY_HAND))):
         assert 1 < _core.cost_of_aqm(subject, 1000) < 1e6
+
+
+_OF_OTHERS = """
+import sys
+import numba
+import numpy as np
+
+if "ecnlab" in sys.argv:
+    from ecnlab import native
+    native._numba()
+
+record = np.rec.array([(1, 2.0)], dtype=[("a", "i8"), ("b", "f8")])[0]
+
+@numba.njit
+def known(one):
+    return one.a + one.b
+
+@numba.njit
+def unknown(one):
+    return one.c
+
+print(known(record))
+try:
+    unknown(record)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_numba_resolves_records_of_others_as_it_does_without_us() -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+    told = [
+        subprocess.run([sys.executable, "-c", _OF_OTHERS, *more], env=environment, capture_output=True, text=True, check=True).stdout
+        for more in ([], ["ecnlab"])
+    ]
+    assert told[0] == told[1]
+    assert told[0].startswith("3.0\n")
+    assert "Error" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("replaced", "told"),
+    [
+        (
+            "grown",
+            "self.state changes its shape in on_arrival, or is replaced by another array; fix: write into it, as in self.state[:] = ",
+        ),
+        ("scaled", "self.state changes its shape in on_arrival, or is replaced by another array"),
+        ("number", "self.state is a number in on_start and becomes an array in on_arrival; fix: begin it as an array"),
+    ],
+)
+def test_an_array_that_another_one_replaces_is_refused_by_its_name(replaced: str, told: str) -> None:
+    class Replacing(Aqm, compiled=True):
+        def on_start(self) -> None:
+            self.state: Any = 0 if replaced == "number" else np.zeros(4)
+
+        if replaced == "scaled":
+
+            def on_arrival(self, arrival: Arrival) -> Verdict:
+                self.state = self.state * 2.0
+                return PASS
+
+        else:
+
+            def on_arrival(self, arrival: Arrival) -> Verdict:
+                self.state = np.zeros(10)
+                return PASS
+
+    _fails(Replacing, told)

@@ -7,6 +7,7 @@ A compiled hook gets the record as `self` and a struct of what it sees, the same
 from __future__ import annotations
 
 import ctypes
+import dis
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -137,8 +138,11 @@ def _compiled_hook(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> Any:
     function = numba.njit(getattr(cls, hook), boundscheck=True)
     try:
         function.compile((record, seen))
-    except numba.core.errors.NumbaError as error:
-        raise TypeError(f"numba cannot compile {cls.__name__}.{hook}: {_shortened(str(error))}") from None
+    except (numba.core.errors.NumbaError, AssertionError) as error:
+        _check_arrays(cls, hook, layout)  # numba has no words for it
+        raise TypeError(
+            f"numba cannot compile {cls.__name__}.{hook}: {_shortened(str(error)) or 'it fails an assertion of its own'}"
+        ) from None
     made = function.overloads[(record, seen)]
     _check_sets(cls, hook, made, record)
     _check_answer(cls, hook, made.signature.return_type, types)
@@ -156,17 +160,30 @@ def _shortened(told: str) -> str:
 
 def _check_sets(cls: type[Aqm], hook: str, made: Any, record: Any) -> None:
     """Refuse to put a real number into what began as a whole one, which would cut it."""
-    from numba.core import ir
+    from numba.core import ir, types
 
     kinds = made.type_annotation.typemap
     for block in made.type_annotation.blocks.values():
         for one in block.body:
             if not isinstance(one, ir.SetAttr) or kinds[one.target.name] != record:
                 continue
+            if isinstance(kinds[one.value.name], types.Array):
+                what = f"is a number in on_start and becomes an array in {hook}"
+                raise TypeError(f"{cls.__name__}: self.{one.attr} {what}; fix: begin it as an array of that size")
             whole = str(record.typeof(one.attr)).startswith("int")
             if whole and str(kinds[one.value.name]).startswith("float"):
                 told = f"begins as a whole number in on_start and becomes a real one in {hook}: begin it with 0.0"
                 raise TypeError(f"{cls.__name__}: self.{one.attr} {told}")
+
+
+def _check_arrays(cls: type[Aqm], hook: str, layout: np.dtype[Any]) -> None:
+    """Refuse to put another array where one has its place. Raises TypeError."""
+    method = getattr(cls, hook)
+    names = {step.argval for step in dis.get_instructions(method) if step.opname == "STORE_ATTR"}
+    for name in layout.names or ():
+        if name in names and layout[name].shape:
+            what = f"changes its shape in {hook}, or is replaced by another array"
+            raise TypeError(f"{cls.__name__}: self.{name} {what}; fix: write into it, as in self.{name}[:] = ...")
 
 
 def _check_answer(cls: type[Aqm], hook: str, answer: Any, types: Any) -> None:
@@ -231,7 +248,13 @@ def _teach(numba: Any) -> None:
     from numba.extending import overload, overload_method
 
     # A name that is no field would end the search with a KeyError, before the methods are looked at that were taught later.
-    RecordAttribute.generic_resolve = lambda _, record, name: record.typeof(name) if name in record.fields else None  # type: ignore[method-assign]
+    # Records that are not ours are resolved as numba does it.
+    resolve: Any = RecordAttribute.generic_resolve
+
+    def resolved(self: Any, record: Any, name: str) -> Any:
+        return None if _STREAM in record.fields and name not in record.fields else resolve(self, record, name)
+
+    RecordAttribute.generic_resolve = resolved  # type: ignore[method-assign]
     types, at = numba.types, _core.addresses()
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64)(at["draw"])
     real = {name: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(at[name]) for name in ("exp", "ln")}
