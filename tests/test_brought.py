@@ -205,3 +205,15 @@ def test_a_class_stands_inside_a_discipline_too() -> None:
 def test_the_catalog_tells_a_users_class_like_ours() -> None:
     entry = brought.entry_of(Passes)
     assert (entry.name, len(entry.digest)) == ("Passes", 64)
+
+
+def test_busy_takes_plain_numbers_in_the_unit_of_the_default() -> None:
+    class Busy(Passes):
+        target: float = ecnlab.param(0.005, unit="s")
+        rate: float = ecnlab.param("10 Mbps", unit="bit/s")
+        most: int = 3
+        busy: ClassVar[dict[str, Any]] = {"target": 0.002, "rate": 5_000_000, "most": 1}
+
+    about = brought._about(Busy, "")
+    assert dict(about["busy"]) == {"target": "0.002 s", "rate": "5000000 bps", "most": "1"}
+    assert brought.entry_of(Busy).name == "Busy"

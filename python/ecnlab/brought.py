@@ -87,7 +87,7 @@ def _about(aqm: type[Aqm], digest: str) -> dict[str, Any]:
         "marks": aqm.marks,
         "parameters": [_parameter(name, kind, given) for name, (kind, given) in fields.items() if not isinstance(given, Gauge)],
         "gauges": [(name, given.unit, given.doc) for name, (_, given) in fields.items() if isinstance(given, Gauge)],
-        "busy": [(str(name), _text(value, "")) for name, value in aqm.busy.items()],
+        "busy": [(str(name), _text(value, _unit(fields, name))) for name, value in aqm.busy.items()],
         "hooks": [hook for hook in _HOOKS if getattr(aqm, hook) is not getattr(Aqm, hook)],
         "groups": aqm.groups,
     }
@@ -174,6 +174,12 @@ def _default(name: str, kind: type, declared: Param, word: str | None) -> str:
     if not (isinstance(value, fits) or quantity) or (isinstance(value, bool) and kind is not bool):
         raise ValueError(f"{name}: its default {value!r} is no {kind.__name__}")
     return _text(value, declared.unit)
+
+
+def _unit(fields: Mapping[str, tuple[Any, Any]], name: str) -> str:
+    """The unit of a parameter, in which a plain number is, as its default may be."""
+    _, given = fields.get(name, (None, None))
+    return given.unit if isinstance(given, Param) else ""
 
 
 def _text(value: Any, unit: str) -> str:
