@@ -99,7 +99,7 @@ def test_a_changed_class_goes_into_a_folder_of_its_own(mine: Path, tmp_path: Pat
 
     run()
     mine.write_text(MINE.replace("threshold: int = 5", "threshold: int = 5 "))
-    with pytest.raises(ecnlab.ResultsError, match="holds results of another scenario"):
+    with pytest.raises(ecnlab.ResultsError, match="holds results of another version of the AQM Mine, which has changed since"):
         run()
 
 

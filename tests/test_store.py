@@ -422,3 +422,13 @@ def _read(path: Path) -> Any:
 
 def _edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(_read(path) | changes))
+
+
+def test_a_table_that_all_batches_have_lost_is_told_as_lost(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 2, out=tmp_path / "r")
+    (batch,) = (tmp_path / "r").glob("batch-*")
+    shutil.copytree(batch, batch.with_name("batch-1-01234567-1-there"))
+    for path in (tmp_path / "r").glob("batch-*/total.parquet"):
+        path.unlink()
+    with pytest.raises(ecnlab.ResultsError, match=r"cannot read .*total\.parquet: it is not there; delete the folder"):
+        ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -89,7 +90,7 @@ class StoredPart:
         try:
             return self.read(name)
         except FileNotFoundError as error:  # merged meanwhile, maybe with more seeds
-            return _core.join(self.key, self._elsewhere(name, error.filename).read(name).runs(sorted(self.records)))
+            return _core.join(self.key, self._elsewhere(name, error.filename).runs(sorted(self.records)))
 
     def read(self, name: str) -> _core.Table:
         """As `table`; raises FileNotFoundError if the batch is gone."""
@@ -121,13 +122,15 @@ class StoredPart:
         others = [batch.path for batch in Batches(self.batch.parent).batches if not batch.is_whole()]
         return remedy(*sorted({self.batch, *others}))
 
-    def _elsewhere(self, name: str, missing: str) -> StoredPart:
+    def _elsewhere(self, name: str, missing: str) -> _core.Table:
+        """The table as another batch has it. Raises ResultsError if none has."""
         batches = _looked_at(self.batch.parent)
         batches.refresh()
         for part in batches.parts(self.key):
             same = part.batch != self.batch and name in part.tables and as_text(part.recording) == as_text(self.recording)
             if same and part.records.keys() >= self.records.keys():
-                return part
+                with suppress(FileNotFoundError):
+                    return part.read(name)
         raise ResultsError(f"cannot read {missing}: it is not there; {self._remedy()}")
 
 

@@ -227,12 +227,24 @@ def _require_same(folder: Folder, header: Mapping[str, Any]) -> None:
         return
     engines = [(told.get("engine"), told.get("build")) for told in (folder.header, header)]
     what = "another scenario" if engines[0] == engines[1] else "another build of the engine"
+    if engines[0] == engines[1] and (changed := _changed_aqms(folder.header, header)):
+        what = f"another version of the AQM {', '.join(changed)}, which has changed since, or something that it reads has"
     ran = [told.get("tier", tiers.told(tiers.SIMULATOR)) for told in (folder.header, header)]
     if ran[0] != ran[1]:
         what = f"another tier, {tiers.titled(ran[0])} in place of {tiers.titled(ran[1])}"
     raise ResultsError(
         f"{folder.path} holds results of {what} (key {folder.header.get('hash')}); choose another folder, or delete this one"
     )
+
+
+def _changed_aqms(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The user's AQMs by which alone two headers differ."""
+    in_force = [
+        {key: value for key, value in told.get("parameters", {}).items() if key not in ("name", "record")} for told in (before, now)
+    ]
+    digests = [told.get("aqms", {}) for told in (before, now)]
+    same = in_force[0] == in_force[1] and digests[0].keys() == digests[1].keys()
+    return sorted(name for name in digests[1] if digests[0][name] != digests[1][name]) if same else []
 
 
 def _begin(path: Path, name: str, told: Mapping[str, Any], what: str) -> None:
