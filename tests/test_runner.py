@@ -206,12 +206,12 @@ def test_what_is_no_scenario_or_folder_is_refused(small: ecnlab.Scenario) -> Non
 
 def test_flows_take_the_memory_that_their_warning_says() -> None:
     code = """
-import resource, sys, ecnlab
+import sys, ecnlab
 link = {"name": "b", "from": "r", "to": "s", "rate": "100 Mbps", "delay": "5 ms", "queue": {"aqm": "red", "limit": 120}}
 access = {"to": "r", "rate": "100 Mbps", "delay": "5 ms"}
 flows = {"name": "f", "count": int(sys.argv[1]), "to": "s", "access": access, "tcp": {"profile": sys.argv[2]}}
 ecnlab.run(ecnlab.scenario({"name": "m", "duration": "1 s", "link": [link], "flows": [flows]}), 1, threads=1)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
     def peak(flows: int, profile: str) -> int:
@@ -220,4 +220,4 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
     for profile in ("ns2", "linux"):
         each = (peak(30_000, profile) - peak(10_000, profile)) / 20_000
-        assert 2_500 <= each <= 6_000, profile
+        assert 2_000 <= each <= 6_000, profile

@@ -72,6 +72,17 @@ def test_all_that_a_sweep_does_not_have_is_told_at_once(command: Command, small_
     assert [name for name in ("nope", "goodput", "none", "x", "zz") if done.err.count(f"named {name!r}") != 1] == []
 
 
+def test_a_sweep_is_drawn_in_panels_and_on_logarithmic_axes(command: Command, small_file: Path, tmp_path: Path) -> None:
+    vary = ["--vary", "flows.far.count=1,2", "--vary", "link.bottleneck.queue.max_p=0.1,0.5"]
+    assert command("sweep", small_file, *vary, "--out", tmp_path / "swept", "--store", tmp_path / "store", "--quiet").code == 0
+    figures = ["--y", "goodput_bps", "--panels", "max_p", "--log", "y", "--width", "3.4in"]
+    done = command("plot", tmp_path / "swept", *figures)
+    assert (done.code, done.out.split(": ")[1].strip()) == (0, "goodput_bps-count"), done.err
+    assert (tmp_path / "swept" / "figures" / "goodput_bps-count.csv").read_text().startswith("count,max_p,")
+    assert "did you mean 'max_p'?" in command("plot", tmp_path / "swept", "--panels", "max_q").err
+    assert "max_p: is along the axis" in command("plot", tmp_path / "swept", "--x", "max_p", "--panels", "max_p").err
+
+
 @pytest.mark.parametrize(("text", "inches"), [("2.54cm", 1.0), (" 3.4 in ", 3.4), ("254mm", 10.0)])
 def test_a_width_is_a_length(text: str, inches: float) -> None:
     assert read_width(text) == pytest.approx(inches)

@@ -15,7 +15,7 @@ import ecnlab
 from ecnlab import catalog
 from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import Interrupted, ResultsError, UnknownName, UsageError
-from ecnlab.sweeps import run
+from ecnlab.sweeps import run, summary
 from helpers import SMALL
 
 MAX_P = "link.bottleneck.queue.max_p"
@@ -277,3 +277,11 @@ def test_an_argument_out_of_range_is_refused(arguments: dict[str, Any], message:
     with pytest.raises(UsageError) as refused:
         ecnlab.sweep(**given)
     assert message in str(refused.value)
+
+
+def test_the_table_of_a_sweep_has_the_units_of_its_parameters_in_the_headings(small: ecnlab.Scenario) -> None:
+    grid = {"flows.far.access.delay": ["8 ms", "0.0385 s"], "link.bottleneck.rate": ["2 Mbps", "4 Mbit/s"]}
+    swept = ecnlab.sweep(small, grid, store=None)
+    (table,) = summary.tables(swept)
+    assert table.header[:3] == ["delay (ms)", "rate (Mbit/s)", "goodput (Mbit/s)"]
+    assert [row[:2] for row in table.rows] == [["8", "2"], ["8", "4"], ["38.5", "2"], ["38.5", "4"]]

@@ -30,7 +30,7 @@ pub fn of_the_whole(reader: &mut Reader, root: &Given, edges: &[Edge], groups: &
 }
 
 /// Memory that a flow takes in a run, in bytes: measured of profiles that keep little about each segment, and of those that keep much.
-const BYTES_PER_FLOW: [u64; 2] = [2_500, 6_000];
+const BYTES_PER_FLOW: [u64; 2] = [2_000, 6_000];
 /// Flows from which on a run takes about a gigabyte.
 const FLOWS_TO_WARN_OF: u64 = 200_000;
 
