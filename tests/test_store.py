@@ -204,7 +204,7 @@ def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Sc
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
+@pytest.mark.parametrize("text", ["", "[]", "[" * 5000, '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
 def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")
     batch = _batch(tmp_path / "r")

@@ -497,7 +497,7 @@ def read_json(path: Path, what_to_do: str) -> dict[str, Any]:
         raise
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror or error}; {what_to_do}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise ResultsError(f"{path} is damaged; {what_to_do}")

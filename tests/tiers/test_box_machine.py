@@ -9,7 +9,9 @@ import pytest
 
 import ecnlab
 from ecnlab.errors import TierError, UsageError
+from ecnlab.jobs import FailedElsewhere
 from ecnlab.tiers.box import console, kernels, machine, room
+from ecnlab.tiers.boxed import Boxed
 
 
 @pytest.fixture
@@ -79,6 +81,34 @@ def test_who_ends_a_box_from_outside_is_not_taken_for_a_fault_of_ours(home: Path
     box.program.write_bytes(b"")
     with pytest.raises(TierError, match=r"linux cannot be started: .* `ecnlab doctor`"), machine.Machine(box).run({}, 1):
         pass
+
+
+@pytest.mark.parametrize("result", ["{", "[" * 5000, "\\377"])
+def test_a_result_that_is_no_json_is_a_crash_with_what_was_said(home: Path, tmp_path: Path, result: str) -> None:
+    box = program(tmp_path, f"printf '{result}' > \"$ECNLAB_BOX_JOB/result.json\"; echo it has ended")
+    with pytest.raises(machine.Crashed, match=r"is not JSON; it said last:\nit has ended"), machine.Machine(box).run({}, 1):
+        pass
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "{}",
+        "[]",
+        '{"refused": 3}',
+        '{"refused": [["link", null]]}',
+        '{"refused": [[1, null, "no"]]}',
+        '{"fingerprint": "0", "events": 1, "packet_hops": 1, "tables": {"total": [["x", "count", "0", []]]}, "about": {}}',
+        '{"fingerprint": "0", "events": "1", "packet_hops": 1, "tables": {}, "about": {}}',
+    ],
+)
+def test_a_result_that_is_neither_a_run_nor_a_refusal_is_a_failure_of_the_run(home: Path, tmp_path: Path, result: str) -> None:
+    class Tier(Boxed):
+        _box = program(tmp_path, f"printf '%s' '{result}' > \"$ECNLAB_BOX_JOB/result.json\"")  # type: ignore[assignment]
+
+    scenario = ecnlab.load(Path(__file__).parents[2] / "examples" / "codel.toml")
+    with pytest.raises(FailedElsewhere, match="neither a run nor a refusal"):
+        Tier().run(scenario, 1, None, None)
 
 
 def test_a_console_gives_lines_whole_and_tells_of_silence() -> None:

@@ -1,3 +1,4 @@
+import io
 import json
 import pickle
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from ecnlab.jobs import Failure, Job, attempt
 from ecnlab.runner import Request, run_all
 from ecnlab.studies import runner as studies
 from ecnlab.sweeps.plan import plan
-from ecnlab.tiers import lateness
+from ecnlab.tiers import lateness, live
 from ecnlab.tiers.flaws import flaws
 from helpers import Outcome
 from tiny_study import TINY
@@ -242,3 +243,16 @@ def test_a_late_run_of_the_box_is_told_what_would_do_there() -> None:
         lateness.require_in_time({**late, "time": "virtual"})
     assert "--on" not in str(raised.value)
     assert "lower rate" in str(raised.value)
+
+
+def test_a_message_whose_length_is_damaged_is_the_end_of_messages() -> None:
+    with pytest.raises(EOFError):
+        live.received(io.BytesIO(b"\xff" * 8 + b"short"))
+
+
+def test_a_long_message_is_received_whole() -> None:
+    value = bytes(range(256)) * 20_000
+    pipe = io.BytesIO()
+    live.send(pipe, value)
+    pipe.seek(0)
+    assert value == live.received(pipe)

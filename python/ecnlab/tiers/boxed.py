@@ -10,7 +10,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -119,21 +119,43 @@ class Boxed:
         try:
             box = machine.Machine(self._box, limit_s=self.limit_s, silence_s=machine.silence(scenario.duration_s))
             with box.run(job, seed, watch) as done:
-                if refused := done.result.get("refused"):
-                    raise _failed(scenario, seed, RECORDING, ScenarioError((Problem(*one) for one in refused), scenario.source))
+                refused, ran = _read(done)
+                if refused:
+                    raise _failed(scenario, seed, RECORDING, ScenarioError(refused, scenario.source))
                 if tracing is not None:
                     (_keep_cases if is_cases else _keep_capture)(done, tracing, scenario, seed)
         except machine.Stopped:
             raise _core.Interrupted("the run was stopped") from None
         except machine.Crashed as crashed:
             raise FailedElsewhere(Failure(scenario.hash, scenario.name, seed, ENGINE, str(crashed))) from None
-        tables = {name: _core.Table([_column(*column) for column in table]) for name, table in done.result["tables"].items()}
-        about = {**done.result["about"], "box": self._box.name, "reproducible": self._box.reproducible}
-        return Ran(done.result["fingerprint"], done.result["events"], done.result["packet_hops"], done.cpu_s, tables, about)
+        return replace(ran, about={**(ran.about or {}), "box": self._box.name, "reproducible": self._box.reproducible})
 
     @cached_property
     def _box(self) -> kernels.Box:
         return kernels.chosen(self.kernel)
+
+
+def _read(done: machine.Done) -> tuple[Sequence[Problem], Ran]:
+    """What the box has refused, or else what it has run. Raises Crashed if the result is neither."""
+    try:
+        result = done.result
+        refused = [_problem(*one) for one in result.get("refused", ())]
+        if refused:
+            return refused, Ran("", 0, 0, done.cpu_s, {}, None)
+        fingerprint, events, packet_hops = result["fingerprint"], result["events"], result["packet_hops"]
+        if not (isinstance(fingerprint, str) and type(events) is int and type(packet_hops) is int):
+            raise TypeError("fingerprint, events or packet_hops")
+        tables = {name: _core.Table([_column(*column) for column in table]) for name, table in result["tables"].items()}
+        return (), Ran(fingerprint, events, packet_hops, done.cpu_s, tables, dict(result["about"]))
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise machine.Crashed(f"the result of the program in the box is neither a run nor a refusal ({why})") from None
+
+
+def _problem(place: str, line: int | None, message: str) -> Problem:
+    if not (isinstance(place, str) and isinstance(message, str) and (line is None or type(line) is int)):
+        raise TypeError("refused")
+    return Problem(place, line, message)
 
 
 def _column(name: str, kind: str, values: str, names: list[str]) -> tuple[str, str, bytes, list[str]]:

@@ -34,6 +34,7 @@ NAME = "live"
 
 # A message between the two processes: its length, then a pickled value.
 _LENGTH = struct.Struct("<Q")
+_PART = 1 << 20
 _PATIENCE_S = 5.0
 _TOLD_LINES = 8
 
@@ -127,9 +128,13 @@ def received(origin: IO[bytes]) -> Any:
     if len(head) < _LENGTH.size:
         raise EOFError
     (length,) = _LENGTH.unpack(head)
-    data = origin.read(length)
-    if len(data) < length:
-        raise EOFError
+    data = bytearray()
+    while len(data) < length:
+        # A length that is damaged may be more than memory has; no more is taken than comes.
+        part = origin.read(min(length - len(data), _PART))
+        if not part:
+            raise EOFError
+        data += part
     return pickle.loads(data)
 
 

@@ -100,6 +100,8 @@ class Machine:
                 result = json.loads((folder / RESULT).read_bytes())
             except FileNotFoundError:
                 raise Crashed(f"the program in the box has written no result; it said last:\n{said}") from None
+            except (ValueError, RecursionError):
+                raise Crashed(f"the result of the program in the box is not JSON; it said last:\n{said}") from None
             yield Done(result, cpu_s, folder)
 
     def command(self, folder: Path, seed: int) -> list[str]:

@@ -1,0 +1,222 @@
+"""Fuzz targets of the Python package: what reads bytes that other processes have written.
+
+    targets.py list                    names, and the longest input that is tried
+    targets.py NAME [libFuzzer's]      runs a target with atheris, which brings libFuzzer for Python
+
+A target takes any bytes. An error of ecnlab's own is an answer; any other exception fails it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+LONGEST = {"batch_json": 2048, "scenarios_json": 1024, "box_result": 1024, "box_console": 256, "live_frames": 128}
+
+
+def batch_json(data: bytes) -> None:
+    """`batch.json` of a batch whose tables are sound: its runs are read, or it is told that they are not used."""
+    from ecnlab.batches import Batch
+    from ecnlab.errors import ResultsError
+
+    with contextlib.suppress(ResultsError):
+        batch = Batch.open(_folder({"batch.json": data}))  # type: ignore[arg-type]
+        batch.is_whole()
+        for part in batch.parts:
+            for name in part.tables:
+                with contextlib.suppress(FileNotFoundError):
+                    part.read(name)
+
+
+def scenarios_json(data: bytes) -> None:
+    """`scenarios.json` of a sound batch."""
+    from ecnlab.batches import Batch, _scenarios
+    from ecnlab.errors import ResultsError
+
+    batch = Batch.open(_folder({"scenarios.json": data}))  # type: ignore[arg-type]
+    with contextlib.suppress(ResultsError):
+        assert isinstance(_scenarios(batch), dict)
+    batch.is_whole()
+
+
+def box_result(data: bytes) -> None:
+    """`result.json` as the program in the box has written it: a run, or a failure that names the box."""
+    from ecnlab.jobs import FailedElsewhere
+
+    with contextlib.suppress(FailedElsewhere):
+        ran_in_box(data)
+
+
+def box_console(data: bytes) -> None:
+    """What the program in the box writes to its console, as it comes in parts."""
+    from ecnlab.tiers.box import console, machine
+
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, data[:4096])
+    finally:
+        os.close(writer)
+    try:
+        for line in console.lines(reader, 1.0):
+            assert line is not None
+            machine._seconds(line)
+    finally:
+        os.close(reader)
+
+
+def live_frames(data: bytes) -> None:
+    """Lengths before messages of a run's child process. The messages are pickles that our own process writes; none is read here."""
+    from ecnlab.tiers import live
+
+    pipe = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+    loads = live.pickle.loads
+    live.pickle.loads = lambda _: None  # type: ignore[assignment]
+    try:
+        while True:
+            live.received(pipe)
+    except EOFError:
+        pass
+    finally:
+        live.pickle.loads = loads
+
+
+class _File:
+    """A path to files in memory, as far as batches use paths."""
+
+    def __init__(self, files: dict[str, bytes], name: str = "") -> None:
+        self._files, self.name = files, name
+
+    def __truediv__(self, name: str) -> _File:
+        return _File(self._files, name)
+
+    def __str__(self) -> str:
+        return f"batch-1/{self.name}"
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _File) and self.name == other.name and self._files is other._files
+
+    @property
+    def parent(self) -> Path:
+        return Path("nowhere")
+
+    def read_bytes(self) -> bytes:
+        if self.name not in self._files:
+            raise FileNotFoundError(2, "No such file", str(self))
+        return self._files[self.name]
+
+    def write_text(self, text: str) -> None:
+        pass
+
+    def open(self, mode: str) -> io.BytesIO:
+        assert mode == "rb"
+        return io.BytesIO(self.read_bytes())
+
+
+def _folder(files: dict[str, bytes]) -> _File:
+    return _File(_sound_batch() | files)
+
+
+@cache
+def _sound_batch() -> dict[str, bytes]:
+    """The files of a batch of one scenario with two seeds."""
+    from ecnlab import _core, batches
+
+    counts = struct.pack("<2Q", 1, 2)
+    columns = [
+        ("key", "name", struct.pack("<2I", 0, 0), ["k"]),
+        ("seed", "count", counts, []),
+        ("x", "real", struct.pack("<2d", 1, 2), []),
+    ]
+    data, extents = _core.write_parquet([_core.Table(columns)], [])
+    seed = {"fingerprint": "0", "events": 1, "packet_hops": 1, "cpu_s": 0.5}
+    runs = [{"key": "k", "record": {}, "tables": ["total"], "seeds": {"1": seed, "2": seed}}]
+    files = {"total": batches._told_of(data, extents)}
+    told = {"format": 1, "build": "b", "merged": [], "scenarios": ["k"], "runs": runs, "files": files}
+    return {"batch.json": json.dumps(told).encode(), "scenarios.json": b'{"k": {"name": "n"}}', "total.parquet": data}
+
+
+def ran_in_box(result: bytes) -> Any:
+    """What a run is whose box ends at once and has written this."""
+    from ecnlab.tiers.box import machine
+
+    tier, scenario = _boxed()
+    room = SimpleNamespace(folder=lambda: nullcontext(_File({machine.RESULT: result})), core=nullcontext)
+    before = machine.PROGRAM, machine.room, machine.Machine._boot
+    machine.PROGRAM, machine.room = Path(__file__), room  # type: ignore[assignment]
+    machine.Machine._boot = lambda *_: (0.0, "nothing")  # type: ignore[method-assign]
+    try:
+        return tier.run(scenario, 1, None, None)
+    finally:
+        machine.PROGRAM, machine.room, machine.Machine._boot = before  # type: ignore[method-assign]
+
+
+@cache
+def _boxed() -> tuple[Any, Any]:
+    """A tier on a box, and a scenario."""
+    from ecnlab import scenarios
+    from ecnlab.tiers.box import kernels
+    from ecnlab.tiers.boxed import Boxed
+
+    class Written(Boxed):
+        _box = kernels.Box(Path("6.1"), {"kernel": "6.1"})  # type: ignore[assignment]
+
+    return Written(), scenarios.read(_SCENARIO)
+
+
+_SCENARIO = """
+name = "one"
+duration = "1 s"
+[[link]]
+name = "slow"
+from = "a"
+to = "b"
+rate = "1 Mbps"
+delay = "5 ms"
+[[flows]]
+name = "tcp"
+from = "a"
+to = "b"
+tcp = { profile = "linux" }
+"""
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "batch_json": batch_json,
+    "scenarios_json": scenarios_json,
+    "box_result": box_result,
+    "box_console": box_console,
+    "live_frames": live_frames,
+}
+
+
+def main() -> None:
+    """List targets, or fuzz one."""
+    if sys.argv[1:] == ["list"]:
+        print("\n".join(f"{name} {longest}" for name, longest in LONGEST.items()))
+        return
+    import atheris
+
+    with atheris.instrument_imports(include=["ecnlab", "json"]):
+        import ecnlab.batches
+        import ecnlab.tiers.boxed
+        import ecnlab.tiers.live  # noqa: F401
+    target = TARGETS[sys.argv.pop(1)]
+    target(b"")
+    atheris.Setup(sys.argv, target)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
