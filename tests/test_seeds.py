@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ecnlab
+from ecnlab import _core, runner, scenarios
+from ecnlab.aqm import Arrival, Verdict
 from ecnlab.errors import UsageError
 from ecnlab.seeds import LIMIT, checked_seeds, chosen_seeds, listed_seeds, parse_seed, parse_seeds
+from own_aqms import Passes, scenario_with
 
 
 @pytest.mark.parametrize(
@@ -84,3 +88,48 @@ def test_what_is_not_the_one_seed_is_refused(text: str) -> None:
 
 def test_the_one_seed_is_read() -> None:
     assert parse_seed("20") == [20]
+
+
+# By the number of the rules: which seeds are run, the first draws of the queue's stream under some of them, and overrides as text.
+_DERIVED: dict[int, Any] = {
+    1: {
+        "seeds": [[1, 2, 3], [1, 2, 3, 7], [4], [1]],
+        "draws": {
+            1: [0.8213921585237784, 0.8760351704340709, 0.4046735245957881],
+            2: [0.4576005901065895, 0.5262872208067161, 0.7001223089986239],
+            LIMIT - 1: [0.029535175107951228, 0.6911340722232113, 0.3250132809387757],
+        },
+        "overrides": {"a": "1", "b": "0.1", "c": "true", "d": "20 Mbps", "e": '[1, "2 s"]', "f": '{ "x" = 1 }'},
+    }
+}
+
+
+def _draws(seed: int) -> list[float]:
+    """What the first arrivals at the queue draw in a run that Python has asked for."""
+    drawn: list[float] = []
+
+    class Drawing(Passes):
+        def on_arrival(self, arrival: Arrival) -> Verdict:
+            if len(drawn) < 3:
+                drawn.append(self.random())
+            return ecnlab.PASS
+
+    ecnlab.run(scenario_with(Drawing, duration="2 s"), [seed], threads=1)
+    return drawn
+
+
+def test_a_change_of_the_rules_of_derivation_changes_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number is part of every key: whoever changes a rule raises it in crates/scenario, and adds here what the new rules give."""
+    asked: list[list[int]] = []
+
+    def crew(tasks: Any, *_: Any) -> Any:
+        asked.append([task.job.seed for task in tasks])
+        return []
+
+    draws = {seed: _draws(seed) for seed in (1, 2, LIMIT - 1)}
+    monkeypatch.setattr(runner, "_ordered", crew)
+    made = scenario_with(Passes)
+    for chosen in ({"seeds": 3}, {"seeds": parse_seeds("1..3,7")}, {"seed": 4}, {}):
+        ecnlab.run(made, **chosen)  # type: ignore[arg-type]
+    overrides = scenarios._changes({"a": 1, "b": 0.1, "c": True, "d": "20 Mbps", "e": [1, "2 s"], "f": {"x": 1}})
+    assert _DERIVED[_core.DERIVATION] == {"seeds": asked, "draws": draws, "overrides": overrides}

@@ -328,3 +328,11 @@ def test_a_global_that_cannot_be_part_of_the_key_is_refused_by_the_command(mine:
     done = command("run", small_file, "--aqm", f"{mine}:Mine", "--set", f'{QUEUE}={{ aqm = "Mine", limit = 60 }}')
     assert done.code == 2
     assert "Mine: the global FACTOR is a list_iterator, whose value cannot be part of the key; fix: " in done.err
+
+
+def test_the_key_covers_the_engines_side_of_asking_a_class(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(__file__).parent.parent / "crates" / "py" / "src" / "aqm"
+    assert b"".join(path.read_bytes() for path in sorted(folder.glob("*.rs"))) == sources._core.AQM_SOURCES
+    before = digest_of(loaded(f"{mine}:Mine"))
+    monkeypatch.setattr(sources._core, "AQM_SOURCES", b"other")
+    assert digest_of(loaded(f"{mine}:Mine")) != before

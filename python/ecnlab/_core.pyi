@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any, final
 
 __all__ = [
+    "AQM_SOURCES",
     "BUILD",
+    "DERIVATION",
     "FORMAT",
     "ROUTER",
     "VERSION",
@@ -65,7 +67,9 @@ __all__ = [
 ]
 
 VERSION: str
+AQM_SOURCES: bytes
 BUILD: str
+DERIVATION: int
 ROUTER: str
 FORMAT: int
 

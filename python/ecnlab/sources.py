@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
+from ecnlab import _core
 from ecnlab.aqm import Aqm
 from ecnlab.digests import Digest, NotCovered, file_of_module, python, version
 from ecnlab.errors import UnknownName, UsageError
@@ -77,7 +78,7 @@ def _of_ecnlab(compiled: bool) -> list[bytes]:
     """What of ecnlab decides how a class is asked: the engine's build is in every key, but does not cover this."""
     files = ["aqm.py", "brought.py", *(["native.py"] if compiled else [])]
     versions = [version(package).encode() for package in ("numba", "llvmlite") if compiled]
-    return [*((_PACKAGE / file).read_bytes() for file in files), *versions]
+    return [_core.AQM_SOURCES, *((_PACKAGE / file).read_bytes() for file in files), *versions]
 
 
 def _content(file: Path, one: type | None) -> list[bytes]:

@@ -91,6 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fault::install();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("BUILD", ecnlab_scenario::BUILD)?;
+    module.add("DERIVATION", ecnlab_scenario::DERIVATION)?;
     module.add("ROUTER", ecnlab_router::BUILD)?;
     module.add("FORMAT", FORMAT)?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;

@@ -18,7 +18,7 @@ mod warnings;
 pub use ecnlab_queue::Registry;
 pub use problem::Problem;
 use read::Reader;
-pub use scenario::{BUILD, Scenario};
+pub use scenario::{BUILD, DERIVATION, Scenario};
 pub use sections::record::Record;
 use shapes::NETWORK;
 use tree::Node;

@@ -22,6 +22,10 @@ use crate::warnings;
 /// Digest of the sources that results depend on.
 pub const BUILD: &str = env!("ECNLAB_BUILD");
 
+/// The number of the rules by which Python derives runs from what is asked: seeds, overrides and batches. [`BUILD`] covers no Python.
+/// Whoever changes a rule raises it (`tests/test_seeds.py` pins what the rules give), so that no result of the old rule is taken for one of the new.
+pub const DERIVATION: u32 = 1;
+
 /// A scenario that is known to be sound.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -107,14 +111,15 @@ impl Scenario {
         flows.chain(templates).find(|flow| flow.group == group).map(|flow| &flow.transport)
     }
 
-    /// A key of what results depend on: the engine's sources, those of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.
+    /// A key of what results depend on: the engine's sources, the rules of derivation, the sources of AQMs that the user brought, and all of the scenario but its title and what is recorded on top.
     /// 128-bit FNV-1a, in hexadecimal.
     pub fn hash(&self) -> String {
         let empty = Map::new();
         let physics = self.resolved.as_object().unwrap_or(&empty).iter().filter(|(key, _)| !matches!(key.as_str(), "name" | "record"));
         let texts = physics.map(|(key, value)| format!("{key} {value}\n"));
         let sources = std::iter::once(BUILD).chain(self.brought.iter().map(|(_, digest)| *digest)).map(|digest| format!("{digest}\n"));
-        let hash = sources.chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
+        let derivation = std::iter::once(format!("derivation {DERIVATION}\n"));
+        let hash = sources.chain(derivation).chain(texts).fold(FNV_OFFSET, |hash, text| fnv(hash, &text));
         format!("{hash:032x}")
     }
 }
