@@ -38,7 +38,8 @@ def replay(result: Path, seed: str | None, seeds: str | None, queue: str | None,
         output.say_json(found.json())
     elif not quiet:
         for one in found.queues:
-            click.echo(_told(one))
+            for line in _told(one).split("\n"):
+                output.say(line)
     if not found.agrees:
         click.get_current_context().exit(DISAGREES)
 
