@@ -20,11 +20,33 @@ pub fn uninterrupted<T: Copy + PartialEq + From<i8>>(mut result: impl FnMut() ->
     }
 }
 
-/// `None` where a call that does not wait would have had to.
-pub fn at_once<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(why) if why.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(why) => Err(why),
+/// Makes a call that does not wait, again while a signal interrupts it; `None` where it would have to wait.
+///
+/// # Errors
+/// Any other error of the call.
+pub fn at_once<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    loop {
+        match attempt() {
+            Ok(value) => return Ok(Some(value)),
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use io::ErrorKind::{BrokenPipe, Interrupted, WouldBlock};
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_signal_interrupts_is_made_again() {
+        let after = |last: io::Result<u8>| {
+            let mut results = vec![last, Err(Interrupted.into()), Err(Interrupted.into())];
+            at_once(|| results.pop().unwrap()).map_err(|why| why.kind())
+        };
+        assert_eq!([Ok(Some(7)), Ok(None), Err(BrokenPipe)], [after(Ok(7)), after(Err(WouldBlock.into())), after(Err(BrokenPipe.into()))]);
     }
 }

@@ -175,15 +175,7 @@ pub fn own_devices() -> io::Result<()> {
 /// Puts another `/sys` over the one that there is: its devices of networks are those of the process. What is mounted in it is there again.
 fn cover_devices() -> io::Result<()> {
     const SYS: &str = "/sys";
-    let mounts = fs::read_to_string("/proc/self/mounts")?;
-    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1)?.strip_prefix(SYS)?.strip_prefix('/'));
-    let mut kept: Vec<&str> = Vec::new();
-    for place in places {
-        // What is mounted within another of them comes along with it.
-        if !kept.iter().any(|outer| place.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))) {
-            kept.push(place);
-        }
-    }
+    let kept = mounted_below(SYS, &fs::read_to_string("/proc/self/mounts")?);
     mount(Some("sysfs"), WORKSHOP, Some("sysfs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
     let put = kept.iter().try_for_each(|place| {
         let (from, to) = (format!("{SYS}/{place}"), format!("{WORKSHOP}/{place}"));
@@ -193,6 +185,39 @@ fn cover_devices() -> io::Result<()> {
         Ok(()) => Ok(()),
         Err(why) => close_workshop().and(Err(why)),
     }
+}
+
+/// The outermost mount points below a folder, relative to it, of the text of `/proc/self/mounts` (proc(5)).
+fn mounted_below(folder: &str, mounts: &str) -> Vec<String> {
+    let places =
+        mounts.lines().filter_map(|line| Some(unescaped(line.split(' ').nth(1)?).strip_prefix(folder)?.strip_prefix('/')?.to_owned()));
+    let mut kept: Vec<String> = Vec::new();
+    for place in places {
+        // What is mounted within another of them comes along with it.
+        if !kept.iter().any(|outer| place.strip_prefix(outer.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))) {
+            kept.push(place);
+        }
+    }
+    kept
+}
+
+/// A path of `/proc/self/mounts`, in which the kernel writes blanks, tabs, line feeds and backslashes as `\ooo` in octal digits.
+fn unescaped(path: &str) -> String {
+    let mut parts = path.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                plain.push(char::from(byte));
+                plain.push_str(&part[3..]);
+            }
+            _ => {
+                plain.push('\\');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
 }
 
 /// Shows a folder at another place too, with all that is mounted in it, or a link as the link that it is. What is not there needs nothing.
@@ -249,4 +274,20 @@ pub fn join(process: u32) -> io::Result<()> {
         call(unsafe { libc::setns(namespace.as_raw_fd(), flag) })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_read_with_their_escapes() {
+        let mounts = r"sysfs /sys sysfs rw 0 0
+tmpfs /sys/fs/a\040b tmpfs rw 0 0
+tmpfs /sys/fs/a\040b/c tmpfs rw 0 0
+tmpfs /sys/fs/d\011e\012f\134040 tmpfs rw 0 0
+tmpfs /sys/fs/a tmpfs rw 0 0
+tmpfs /system tmpfs rw 0 0";
+        assert_eq!(vec!["fs/a b", "fs/d\te\nf\\040", "fs/a"], mounted_below("/sys", mounts));
+    }
 }

@@ -176,8 +176,8 @@ impl Socket {
             Set::CongestionControl(name) => self.set_bytes(libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()),
             Set::NoDelay => self.set_number(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
             Set::Interactive => self.set_number(libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0),
-            // Any rate but the largest number has the kernel pace; this one limits nothing.
-            Set::Paced => self.set_number(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, -2),
+            // Any rate but the largest number has the kernel pace; this one limits nothing. Four bytes would limit to 34 Gbit/s.
+            Set::Paced => self.set_bytes(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(u64::MAX - 1).to_ne_bytes()),
             Set::WindowClamp(bytes) => self.set_number(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as i32),
             Set::Codepoint(ecn) => self.set_codepoint(ecn),
             Set::ExactBuffer(bytes) => self.set_number(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as i32),
@@ -230,6 +230,19 @@ impl Socket {
         }
     }
 
+    /// The address that the socket is bound to.
+    ///
+    /// # Errors
+    /// If the kernel has no memory.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // Safety: the kernel writes an address of at most that length.
+        call(unsafe { libc::getsockname(self.raw(), address.as_mut_ptr().cast(), &raw mut length) })?;
+        // Safety: all zeros are an address of no family; the kernel has written over them.
+        Ok(decode(unsafe { address.assume_init_ref() }))
+    }
+
     /// # Errors
     /// If another socket listens there.
     pub fn listen(&self) -> io::Result<()> {
@@ -247,7 +260,7 @@ impl Socket {
         let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Safety: the kernel writes an address of at most that length.
-        let accepted = at_once(call(unsafe { libc::accept4(self.raw(), address.as_mut_ptr().cast(), &raw mut length, flags) }))?;
+        let accepted = at_once(|| call(unsafe { libc::accept4(self.raw(), address.as_mut_ptr().cast(), &raw mut length, flags) }))?;
         // Safety: all zeros are an address of no family; the kernel has written over them. The descriptor is new.
         Ok(accepted.map(|accepted| unsafe { (Socket(OwnedFd::from_raw_fd(accepted)), decode(&address.assume_init())) }))
     }
@@ -259,7 +272,7 @@ impl Socket {
     pub fn send(&self, bytes: u64) -> io::Result<Option<u64>> {
         let length = bytes.min(MOST as u64) as usize;
         // Safety: so many zeros are there.
-        let sent = at_once(call(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, libc::MSG_NOSIGNAL) }))?;
+        let sent = at_once(|| call(unsafe { libc::send(self.raw(), ZEROS.as_ptr().cast(), length, libc::MSG_NOSIGNAL) }))?;
         Ok(sent.map(|sent| sent as u64))
     }
 
@@ -270,7 +283,7 @@ impl Socket {
     pub fn discard(&self, at_most: u32) -> io::Result<Option<u64>> {
         let (nowhere, length) = (std::ptr::null_mut(), at_most as usize);
         // Safety: with MSG_TRUNC a stream's bytes are written nowhere (tcp(7)).
-        let read = at_once(call(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
+        let read = at_once(|| call(unsafe { libc::recv(self.raw(), nowhere, length, libc::MSG_TRUNC) }))?;
         Ok(read.map(|read| read as u64))
     }
 
@@ -288,8 +301,8 @@ impl Socket {
         }
         let (flags, no_limit) = (libc::MSG_TRUNC | libc::MSG_DONTWAIT, std::ptr::null_mut());
         // Safety: there are so many headers, each with room for an address and none for data.
-        let came = call(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit) });
-        let came = at_once(came)?.unwrap_or(0) as usize;
+        let came = at_once(|| call(unsafe { libc::recvmmsg(self.raw(), messages.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit) }));
+        let came = came?.unwrap_or(0) as usize;
         for (message, address) in messages.iter().zip(&addresses).take(came) {
             // Safety: all zeros are an address of no family; the kernel has written over them.
             each(decode(unsafe { address.assume_init_ref() }), u64::from(message.msg_len));
@@ -411,6 +424,13 @@ fn decode(storage: &libc::sockaddr_storage) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pacing_sets_a_rate_that_limits_no_link() {
+        let socket = Socket::stream(false).unwrap();
+        socket.set(Set::Paced).unwrap();
+        assert_eq!(u64::MAX - 1, socket.info().unwrap().max_pacing_rate);
+    }
 
     #[test]
     fn addresses_are_the_same_on_the_way_back() {

@@ -61,7 +61,7 @@ impl Tun {
     /// # Errors
     /// If the device is down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        at_once((&self.file).read(into))
+        at_once(|| (&self.file).read(into))
     }
 
     /// Gives a packet to the namespace. False if the device has no room for it.
@@ -69,7 +69,7 @@ impl Tun {
     /// # Errors
     /// If the device is down, or the kernel does not take the bytes for a packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        Ok(at_once((&self.file).write(packet))?.is_some())
+        Ok(at_once(|| (&self.file).write(packet))?.is_some())
     }
 }
 
