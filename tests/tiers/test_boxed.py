@@ -452,6 +452,34 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
 
 
 @needs_box
+@pytest.mark.parametrize(
+    "app", ['kind = "exchange", think = "50 s"', 'kind = "exchange", connection = "keep", think = "50 s"', 'kind = "web"']
+)
+def test_an_application_that_waits_for_its_user_is_not_locked_out(app: str) -> None:
+    asked = lab.scenario(
+        tomllib.loads(f"""
+            name = "idle"
+            duration = "60 s"
+            [network]
+            shape = "dumbbell"
+            rate = "20 Mbps"
+            delay = "10 ms"
+            queue = {{ aqm = "codel", limit = 500 }}
+            [[flows]]
+            name = "idle"
+            count = 2
+            from = "left"
+            to = "right"
+            tcp = {{ profile = "linux", ecn = true }}
+            app = {{ {app} }}
+        """)
+    )
+    for on in ("sim", "boxed"):
+        group = lab.run(asked, seed=1, on=on).groups
+        assert [group["lockouts"][0], group["transactions"][0] > 0] == [0, True]
+
+
+@needs_box
 def test_of_cases_that_cannot_be_written_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> bytes:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -163,6 +163,16 @@ fn applications_of_all_kinds_get_on() {
 }
 
 #[test]
+fn an_application_that_waits_for_its_user_is_not_locked_out() {
+    let kinds = ["exchange\", think = \"9 s", "exchange\", connection = \"keep\", think = \"9 s", "web\", think = \"9 s"];
+    for kind in kinds {
+        let idle = flows("idle", &format!("tcp = {{ profile = \"linux\" }}\napp = {{ kind = \"{kind}\" }}"));
+        let Some(outcome) = ran(Family::V4, "3 s", &idle) else { return };
+        assert_eq!((0.0, 0), (outcome.run.report.reals("flows", "lockouts").iter().sum(), outcome.about.connections.broken), "{kind}");
+    }
+}
+
+#[test]
 fn round_trips_are_those_of_the_network() {
     for control in ["", ", variant = \"newreno\", timestamps = false, header = \"40 B\", ack_size = \"40 B\", first_packet_size = \"48 B\""]
     {

@@ -199,7 +199,13 @@ impl End {
     pub fn settle(&mut self, poller: &Poller) -> io::Result<()> {
         let Some(socket) = self.socket.as_ref().filter(|_| self.state == State::Open) else { return Ok(()) };
         if self.has_all && self.left == 0 {
-            (self.socket, self.state) = (None, State::None);
+            if !self.owes {
+                (self.socket, self.state) = (None, State::None);
+            } else if self.interest.take().is_some() {
+                // Only its last data or its FIN is unacknowledged, which a packet to the host will change. Both directions are closed, so
+                // every wait would end at once with a hang-up.
+                poller.remove(socket)?;
+            }
             return Ok(());
         }
         let wanted = match (!self.has_all, self.left > 0) {
@@ -208,9 +214,10 @@ impl End {
             (false, true) => Interest::Write,
             (false, false) => Interest::Nothing,
         };
-        if self.interest != Some(wanted) {
-            poller.change(socket, self.token, wanted)?;
-            self.interest = Some(wanted);
+        match self.interest.replace(wanted) {
+            None => poller.add(socket, self.token, wanted)?,
+            Some(before) if before != wanted => poller.change(socket, self.token, wanted)?,
+            Some(_) => {}
         }
         Ok(())
     }
@@ -233,7 +240,8 @@ impl End {
         {
             self.tell(Told::Counters(SendCounters { ecn_reactions: 1, ..SendCounters::default() }), with);
         }
-        self.look_for_acknowledgement(with)
+        self.look_for_acknowledgement(with)?;
+        if self.has_all && !self.owes { self.settle(with.poller) } else { Ok(()) }
     }
 
     /// Asks the kernel why it has sent something again, and tells it.
@@ -275,6 +283,8 @@ fn threshold(segments: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::Time;
+
     use super::*;
 
     fn told(retransmissions: &mut Retransmissions, total_retrans: u32, retransmits: u8, bytes_acked: u64) -> Option<[u64; 3]> {
@@ -301,6 +311,46 @@ mod tests {
         assert!(end.is_connecting() && !end.is_open());
         assert!(!end.breaks(&io::ErrorKind::ConnectionReset.into()).unwrap());
         assert!(!end.is_connecting() && !end.is_open());
+    }
+
+    #[test]
+    fn an_end_that_has_read_all_reports_that_its_last_data_is_acknowledged() {
+        let listener = Socket::stream(false).unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        listener.listen().unwrap();
+        let socket = Socket::stream(false).unwrap();
+        socket.connect(listener.address().unwrap()).unwrap();
+        let (accepted, _) = std::iter::from_fn(|| Some(listener.accept().unwrap())).flatten().next().unwrap();
+        let (poller, mut told) = (Poller::new().unwrap(), Vec::new());
+        let mut end = End { flow: Some(3), ..End::accepted(socket, 1, &poller).unwrap() };
+        end.push(Demand::closing(100));
+        end.left = 0;
+        end.has_all = true;
+        end.settle(&poller).unwrap();
+        assert!(end.is_open(), "its last data is not acknowledged yet");
+        end.settle(&poller).unwrap();
+        let mut with = With { now: Time::ZERO, poller: &poller, hosts: &[], told: &mut told, cases: None };
+        end.has_received(false, &mut with).unwrap();
+        assert!(matches!(told[..], [(3, Told::Acknowledged)]), "{told:?}");
+        assert!(!end.is_open(), "nothing is left to wait for");
+        drop(accepted);
+    }
+
+    #[test]
+    fn an_end_is_waited_for_again_when_it_has_more_to_send() {
+        let listener = Socket::stream(false).unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        listener.listen().unwrap();
+        let socket = Socket::stream(false).unwrap();
+        socket.connect(listener.address().unwrap()).unwrap();
+        let poller = Poller::new().unwrap();
+        let mut end = End { flow: Some(3), ..End::accepted(socket, 1, &poller).unwrap() };
+        (end.owes, end.has_all) = (true, true);
+        end.settle(&poller).unwrap();
+        assert_eq!(None, end.interest);
+        end.push(Demand::open(100));
+        end.settle(&poller).unwrap();
+        assert_eq!(Some(Interest::Write), end.interest);
     }
 
     #[test]

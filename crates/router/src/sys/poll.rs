@@ -71,6 +71,14 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, descriptor, token, interest)
     }
 
+    /// Waits for the descriptor no longer, also not for its end.
+    ///
+    /// # Errors
+    /// If it is not waited for.
+    pub fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, descriptor, 0, Interest::Nothing)
+    }
+
     fn control(&self, what: libc::c_int, descriptor: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         let mut event = libc::epoll_event { events: interest.bits(), u64: token };
         // Safety: both descriptors are open, and the event outlives the call.
