@@ -448,7 +448,35 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
         outcome.name: [judgement.verdict for judgement in outcome.judgements] for outcome in kernel.check_folder(tmp_path / "some.cases")
     }
     shared = ["exact", "exact", "not comparable"]
-    assert told == {"both-0": shared, "both-1": shared, "alone-0": ["exact", "exact", "exact"]}
+    assert told == {"some-both-0": shared, "some-both-1": shared, "some-alone-0": ["exact", "exact", "exact"]}
+
+
+@needs_box
+def test_what_a_recorded_host_answers_is_sent_behind_the_request_that_it_acknowledges(tmp_path: Path) -> None:
+    """A request comes to its host right behind an acknowledgement, and what is read of the host next is one turn's."""
+    asked = lab.scenario(
+        tomllib.loads("""
+            name = "kept"
+            duration = "6 s"
+            [[link]]
+            name = "path"
+            from = "a"
+            to = "b"
+            rate = "10 Mbps"
+            delay = "5 ms"
+            impair = [{ kind = "script", numbers = [4, 20, 33] }]
+            reverse = { rate = "1 Tbps" }
+            [[flows]]
+            name = "one"
+            from = "a"
+            to = "b"
+            tcp = { profile = "linux" }
+            app = { kind = "exchange", request = "900 B", response = "6 KB", count = 20, connection = "keep" }
+        """)
+    )
+    lab.run(asked, seed=1, on="boxed", trace=tmp_path / "kept.cases")
+    (outcome,) = kernel.check_folder(tmp_path / "kept.cases", ["receiver"])
+    assert outcome.judgements[0].verdict == "exact"
 
 
 @needs_box
@@ -477,6 +505,32 @@ def test_an_application_that_waits_for_its_user_is_not_locked_out(app: str) -> N
     for on in ("sim", "boxed"):
         group = lab.run(asked, seed=1, on=on).groups
         assert [group["lockouts"][0], group["transactions"][0] > 0] == [0, True]
+
+
+@needs_box
+def test_a_connection_that_never_opened_is_recorded_and_judged(tmp_path: Path) -> None:
+    asked = lab.scenario(
+        tomllib.loads("""
+            name = "never"
+            duration = "4 s"
+            [[link]]
+            name = "path"
+            from = "a"
+            to = "b"
+            rate = "10 Mbps"
+            delay = "10 ms"
+            reverse = { rate = "1 Tbps", impair = [{ kind = "script", numbers = [1, 2, 3, 4, 5, 6, 7, 8] }] }
+            [[flows]]
+            name = "one"
+            from = "a"
+            to = "b"
+            tcp = { profile = "linux" }
+        """)
+    )
+    lab.run(asked, seed=1, on="boxed", trace=tmp_path / "never.cases")
+    (outcome,) = kernel.check_folder(tmp_path / "never.cases")
+    assert outcome.name == "never-one-0"
+    assert [judgement.verdict for judgement in outcome.judgements] == ["exact", "exact", "exact"]
 
 
 @needs_box

@@ -102,6 +102,54 @@ def test_a_record_of_one_side_is_not_comparable_and_fails_nothing(tmp_path: Path
     assert {judgement.why for judgement in outcome.judgements} == {"not comparable: the record has no packet of side b but resets"}
 
 
+def test_rows_that_do_not_fit_their_columns_are_refused(tmp_path: Path) -> None:
+    longer, shorter = case("reno-lastack-lost"), case("reno-lastack-lost")
+    longer["states"][3].append(0)
+    shorter["packets"][2].pop()
+    for name, wrong in (("longer", longer), ("shorter", shorter)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(wrong))
+    told = r"(?s)longer\.json .*states\[3\] has 23 values for 22 columns.*shorter\.json .*packets\[2\] has 16 values for 17 columns"
+    with pytest.raises(ecnlab.UsageError, match=told):
+        kernel.check_folder(tmp_path)
+
+
+def test_a_state_of_the_package_has_dctcp_s_alpha_and_the_timeout_of_acknowledgements_in_its_last_columns() -> None:
+    for path in sorted(kernel.OWN_CASES.glob("*.json.gz")):
+        found = json.loads(gzip.decompress(path.read_bytes()))
+        assert found["state_columns"][-2:] == ["dctcp_alpha_1024", "ato_us"]
+        alphas = {state[-2] for state in found["states"]}
+        assert all(0 <= alpha <= 1024 for alpha in alphas) if found["tcp"]["congestion"] == "dctcp" else alphas == {-1}
+
+
+def test_a_connection_that_never_opened_is_judged_by_its_handshake(tmp_path: Path) -> None:
+    never = case("reno-lastack-lost")
+    (offer, answer), sent_ms = (next(row for row in never["packets"] if row[1] == side) for side in (0, 1)), (0, 1003, 3019)
+    never["packets"] = []
+    for nth, ms in enumerate(sent_ms):
+        at = (offer[2], 1_003_000.512, 3_019_000.512)[nth]
+        arrives = at + offer[3] - offer[2]
+        never["packets"] += [
+            [2 * nth, 0, at, arrives, "", *offer[5:12], ms, *offer[13:15], nth, 0],
+            [2 * nth + 1, 1, arrives, None, "drop", *answer[5:12], *answer[12:15], nth, 0],
+        ]
+    never |= {"states": [], "path": None, "end_us": 3_100_000}
+    (tmp_path / "never.json").write_text(json.dumps(never))
+    (tmp_path / "other.json").write_text(json.dumps(case("reno-first-lost")))
+    outcomes = kernel.check_folder(tmp_path, ["sender"])
+    assert [(outcome.name, outcome.judgements[0].verdict) for outcome in outcomes] == [
+        ("reno-lastack-lost", "exact"),
+        ("reno-first-lost", "exact"),
+    ]
+    assert outcomes[0].judgements[0].packets == len(sent_ms)
+
+
+def test_a_case_is_chosen_by_its_name_where_its_file_has_another(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(case("reno-lastack-lost")))
+    (tmp_path / "y.json").write_text(json.dumps(case("reno-first-lost")))
+    assert [outcome.name for outcome in kernel.check_folder(tmp_path, ["sender"], "*-first-*")] == ["reno-first-lost"]
+    assert [outcome.name for outcome in kernel.check_folder(tmp_path, ["sender"], "x")] == ["reno-lastack-lost"]
+
+
 def test_a_folder_without_cases_and_a_name_that_none_has_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ecnlab.UsageError, match="holds no"):
         kernel.check_folder(tmp_path)

@@ -92,7 +92,7 @@ struct Smallest {
 }
 
 /// Whether a number comes before another, around zero.
-fn precedes(a: u32, b: u32) -> bool {
+pub fn precedes(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 

@@ -85,13 +85,13 @@ def explanations(path: Path = OWN / "explained.toml") -> list[Explanation]:
 
 
 def check_folder(folder: Path | None = None, ways: Sequence[str] = WAYS, only: str = "*") -> list[CaseOutcome]:
-    """Every case of a folder whose name fits a pattern, by name; without a folder the package's own.
+    """Every case of a folder whose name or file's name fits a pattern, by the files' names; without a folder the package's own.
 
     Raises UsageError if there is none, naming all files that are no case.
     """
     folder = folder or OWN_CASES
     paths = _files(folder)
-    chosen = [path for path in paths if fnmatchcase(_stem(path), only)]
+    chosen = [path for path in paths if fnmatchcase(_stem(path), only) or fnmatchcase(_name(path), only)]
     if not chosen:
         raise UsageError(f"no case of {folder} is called {only}: there are {', '.join(map(_stem, paths))}")
     known = explanations()
@@ -137,6 +137,14 @@ def _files(folder: Path) -> list[Path]:
 
 def _stem(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".json")
+
+
+def _name(path: Path) -> str:
+    """The name that a case has in its file; nothing if the file is no case."""
+    try:
+        return str(json.loads(_text(path))["name"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+        return ""
 
 
 def _text(path: Path) -> str:

@@ -23,6 +23,7 @@ use ecnlab_units::{Ecn, Span, Time};
 use ecnlab_wire::Tcp as Header;
 
 use crate::address::{Family, Seat, Side};
+use crate::connection::precedes;
 use crate::mapping::HostSettings;
 use crate::packet::Tcp;
 use crate::sys::socket::TcpInfo;
@@ -59,6 +60,8 @@ struct Connection {
     deeds: Vec<(Side, Time, Deed)>,
     /// When either side was last given something, by the network or by its application.
     stirs: [Stirs; 2],
+    /// The newest data that either side was given.
+    data: [Option<Data>; 2],
     /// The window's scale that the SYN of either side offers, and where its numbers begin.
     first: [Option<First>; 2],
 }
@@ -68,6 +71,13 @@ struct Connection {
 struct First {
     at: Time,
     header: Header,
+}
+
+/// A segment with data: one past its last sequence number, and when its host was given it.
+#[derive(Clone, Copy, Debug)]
+struct Data {
+    end: u32,
+    at: Time,
 }
 
 /// When a side was given something: the last time, and the first of those that lie so near together that its kernel's answers to them are read
@@ -138,7 +148,8 @@ impl Cases {
     pub fn connects(&mut self, seat: Seat, port: u16, flow: u32, now: Time) {
         let (packets, states, deeds) = (Vec::new(), Vec::new(), Vec::new());
         self.places.insert((seat, port), self.connections.len());
-        self.connections.push(Connection { seat, flow, began: now, packets, states, deeds, stirs: [Stirs::at(now); 2], first: [None; 2] });
+        let (stirs, data, first) = ([Stirs::at(now); 2], [None; 2], [None; 2]);
+        self.connections.push(Connection { seat, flow, began: now, packets, states, deeds, stirs, data, first });
     }
 
     /// A packet has left its host. Whether a timer of the near side's kernel has sent it; which port that side has.
@@ -155,7 +166,9 @@ impl Cases {
         self.on_the_way.insert(ticket, (at, connection.packets.len()));
         let stirs = connection.stirs[side as usize];
         let is_answer = now.since(stirs.last) <= AT_ONCE;
-        let sent = if is_answer { stirs.first } else { now };
+        // It was sent no earlier than the data came that it acknowledges.
+        let acknowledged = connection.data[side as usize].filter(|data| tcp.flags.ack() && !precedes(tcp.ack, data.end));
+        let sent = if is_answer { acknowledged.map_or(stirs.first, |data| data.at.max(stirs.first)) } else { now };
         let packet = Packet { side, sent, arrives: None, is_lost: false, size: bytes.len() as u32, payload, ecn: [ecn; 2], header };
         connection.packets.push(packet);
         (side == Side::Near && !is_answer).then_some(port)
@@ -168,7 +181,11 @@ impl Cases {
         let connection = &mut self.connections[at];
         let packet = &mut connection.packets[number];
         (packet.arrives, packet.ecn[1]) = (Some(now), ecn);
-        connection.stirs[packet.side.other() as usize].add(now);
+        let to = packet.side.other() as usize;
+        if packet.payload > 0 {
+            connection.data[to] = Some(Data { end: packet.header.seq.wrapping_add(packet.payload), at: now });
+        }
+        connection.stirs[to].add(now);
     }
 
     /// A packet is gone.

@@ -67,6 +67,8 @@ const NO_THRESHOLD: u32 = i32::MAX as u32;
 /// What was recorded.
 #[derive(Debug)]
 pub struct Recorded<'a> {
+    /// The scenario's name.
+    pub scenario: &'a str,
     /// Names of groups, and what their hosts were set to.
     pub names: &'a [String],
     pub hosts: &'a [HostSettings],
@@ -113,7 +115,9 @@ impl Clock {
 pub fn case(connection: &Connection, (number, is_only): (usize, bool), clock: &Clock, of: &Recorded) -> Json {
     let seat = connection.seat;
     let (group, host) = (&of.names[seat.group as usize], &of.hosts[seat.group as usize]);
-    let name = if is_only { format!("{group}-{}", seat.number) } else { format!("{group}-{}-{number}", seat.number) };
+    // Neither scenario, group nor seat alone tells connections of a folder apart; the last number is behind another character than the seat's.
+    let name = format!("{}-{group}-{}", of.scenario, seat.number);
+    let name = if is_only { name } else { format!("{name}_{number}") };
     let (phase, jiffies) = clock.at(connection.began, of.tick);
     let end = connection.end(of.end);
     let path = Path::of(of.network, connection.flow, of.seed).ok_or_else(|| "the flow is one of many that come and go".to_owned());
@@ -164,9 +168,9 @@ fn tcp(connection: &Connection, host: &HostSettings) -> Json {
         "nodelay": tcp.nodelay,
         "receiver": match (is_tuned, tcp.interactive) { (true, _) => "auto", (_, true) => "delayed", _ => "big" },
         "rcvbuf": tcp.receive_buffer.map_or_else(|| json!("default"), |bytes| json!(bytes / 2)),
+        "interactive": tcp.interactive,
         "read_size": tcp.read_size,
         "initial_window": host.route.initcwnd,
-        "cwnd_limit": host.route.cwnd_limit,
         "rto_min_us": host.route.rto_min.map(micros),
         "quickack": host.route.quickack,
         "sysctl": sysctls.collect::<Vec<_>>(),

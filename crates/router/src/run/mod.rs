@@ -175,6 +175,7 @@ fn drive<P: Probe + Tapped>(
     let Driven { simulation, ends, counts, lateness, cases } = router.finish()?;
     about.take(&ends, counts, lateness);
     let recorded = |clock: &Clock| cases::Recorded {
+        scenario: &scenario.name,
         names: &scenario.groups,
         hosts: &settings,
         network: &network,

@@ -65,6 +65,8 @@ pub struct Tcp {
     pub gso: bool,
     pub nodelay: bool,
     pub receiver: String,
+    /// Whether an autotuned receiver has TCP_QUICKACK 0 too.
+    pub interactive: bool,
     /// The buffer asked for, unless it is the default one.
     pub buffer: Option<u64>,
     /// What the SYN of either side offered.
@@ -275,6 +277,7 @@ impl Tcp {
             gso: field.field("gso")?.truth()?,
             nodelay: field.field("nodelay")?.truth()?,
             receiver: field.field("receiver")?.text()?,
+            interactive: field.optional("interactive").map_or(Ok(false), |interactive| interactive.truth())?,
             buffer: if buffer.json == "default" { None } else { Some(buffer.within(2304, 1 << 29)?) },
             read_size: field.optional("read_size").map(|size| size.within(1, 1 << 30)).transpose()?,
             initial_window: field.optional("initial_window").map(|window| window.within(1, 255)).transpose()?,
@@ -383,10 +386,8 @@ impl Packet {
 }
 
 impl State {
+    /// A connection that never opened has none: its packets alone are compared.
     fn of_sender(rows: &[Row]) -> Result<Vec<State>, String> {
-        if rows.is_empty() {
-            return Err("states is empty: there is no window to compare".to_owned());
-        }
         rows.iter().map(State::read).collect()
     }
 
@@ -474,7 +475,14 @@ impl<'a> Field<'a> {
 
     /// Rows whose members stand in these columns.
     fn table<'b>(&self, columns: &'b [String]) -> Result<Vec<Row<'a, 'b>>, String> {
-        self.rows()?.into_iter().map(|row| Ok(Row { members: row.rows()?, columns, name: row.name })).collect()
+        let row = |row: Field<'a>| {
+            let members = row.rows()?;
+            if members.len() != columns.len() {
+                return Err(format!("{} has {} values for {} columns", row.name, members.len(), columns.len()));
+            }
+            Ok(Row { members, columns, name: row.name })
+        };
+        self.rows()?.into_iter().map(row).collect()
     }
 
     /// A field that may be missing or null.
@@ -534,7 +542,6 @@ impl<'a> Row<'a, '_> {
     /// What stands in a column.
     fn field(&self, name: &str) -> Result<Field<'a>, String> {
         let at = self.columns.iter().position(|column| column == name).ok_or_else(|| format!("column {name} is missing"))?;
-        let member = self.members.get(at).ok_or_else(|| format!("{} has no column {name}", self.name))?;
-        Ok(Field { json: member.json, name: format!("{}.{name}", self.name) })
+        Ok(Field { json: self.members[at].json, name: format!("{}.{name}", self.name) })
     }
 }

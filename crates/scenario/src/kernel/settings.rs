@@ -36,7 +36,7 @@ const SHOWN_OTHERWISE: &[&str] = &[
     "net.ipv4.tcp_no_metrics_save",
 ];
 
-/// A kernel's switch: which side reads it, its values, and what a parameter is with each of them.
+/// A kernel's switch: which side reads it, its values, and what a parameter is with each of them; without any, it is the value.
 struct Switch {
     name: &'static str,
     side: u8,
@@ -56,7 +56,7 @@ const SWITCHES: &[Switch] = &[
     switch("net.ipv4.tcp_frto", A, "frto", &[("0", "false"), ("1", "true"), ("2", "true")]),
     switch("net.ipv4.tcp_slow_start_after_idle", A, "idle_restart", &[("0", "off"), ("1", "halve")]),
     switch("net.ipv4.tcp_ecn_fallback", A, "ecn_fallback", &[("0", "false"), ("1", "true")]),
-    switch("net.ipv4.tcp_reordering", A, "duplicate_threshold", &[("3", "3"), ("4", "4"), ("5", "5"), ("10", "10")]),
+    switch("net.ipv4.tcp_reordering", A, "duplicate_threshold", &[]),
 ];
 
 /// How long before time zero the clock of either host began, as far as it can be seen.
@@ -153,7 +153,7 @@ fn receiver(case: &Case, set: &mut impl FnMut(&str, &str)) -> Result<(), String>
     let (window, interactive) = match tcp.receiver.as_str() {
         "big" => ("fixed", "false"),
         "delayed" => ("fixed", "true"),
-        "auto" => ("autotuned", "false"),
+        "auto" => ("autotuned", if tcp.interactive { "true" } else { "false" }),
         other => return Err(format!("not built: receiver {other}")),
     };
     set("receive_window", window);
@@ -205,7 +205,10 @@ fn turn(side: Option<u8>, name: &str, value: &str, set: &mut impl FnMut(&str, &s
     }
     let unknown = || format!("not built: {name} = {value}");
     let switch = SWITCHES.iter().find(|switch| switch.name == name).ok_or_else(unknown)?;
-    let (_, setting) = switch.values.iter().find(|(of, _)| *of == value).ok_or_else(unknown)?;
+    let setting = match switch.values {
+        [] => value,
+        values => values.iter().find(|(of, _)| *of == value).ok_or_else(unknown)?.1,
+    };
     if side.is_none_or(|side| side == switch.side) {
         set(switch.parameter, setting);
     }
