@@ -1,6 +1,7 @@
 """Runs in the box. They need a kernel that is built for it, once, with `ecnlab box build`; what needs none stands in test_box_build.py."""
 
 import errno
+import gzip
 import json
 import os
 import shutil
@@ -449,6 +450,48 @@ def test_connections_are_recorded_as_cases_in_which_the_simulated_hosts_agree(tm
     }
     shared = ["exact", "exact", "not comparable"]
     assert told == {"some-both-0": shared, "some-both-1": shared, "some-alone-0": ["exact", "exact", "exact"]}
+
+
+@needs_box
+@pytest.mark.parametrize("rto_min_ms", [20, 50, 200, 1000])
+def test_the_smallest_timeout_is_the_hosts_and_ends_a_transfer_whose_last_segments_are_lost(tmp_path: Path, rto_min_ms: int) -> None:
+    """The last four of 40 segments are lost, and so is the tail loss probe: the timeout alone repairs that."""
+    asked = lab.scenario(
+        tomllib.loads(f"""
+            name = "tail"
+            duration = "5 s"
+            [[link]]
+            name = "path"
+            from = "a"
+            to = "b"
+            rate = "100 Mbps"
+            delay = "5 ms"
+            impair = [{{ kind = "script", numbers = [38, 39, 40, 41, 42] }}]
+            reverse = {{ rate = "1 Tbps" }}
+            [[flows]]
+            name = "one"
+            from = "a"
+            to = "b"
+            tcp = {{ profile = "linux", rto_min = "{rto_min_ms} ms" }}
+            app = {{ kind = "file", bytes = "57920 B" }}
+        """)
+    )
+    took = {
+        on: lab.run(asked, seed=1, on=on, **({"trace": tmp_path / "tail.cases"} if on == "boxed" else {})).groups["transaction_mean_s"][0]
+        for on in ("sim", "boxed")
+    }
+    # Ticks of 4 ms lie elsewhere in the kernel's run, and timers from 252 ms on are rounded up to 32 ms. Judged below with the kernel's
+    # own ticks, every packet is the same.
+    assert took["boxed"] == pytest.approx(took["sim"], abs=4e-3 if rto_min_ms < 252 else 32e-3)
+    (file,) = (tmp_path / "tail.cases").iterdir()
+    case = json.loads(gzip.decompress(file.read_bytes()))
+    rto, srtt, backoff = (case["state_columns"].index(column) for column in ("rto_us", "srtt_us", "backoff"))
+    beyond_us = [state[rto] - state[srtt] for state in case["states"] if state[backoff] == 0]
+    # `__tcp_set_rto`: beyond the round trip it has the larger of the smallest timeout, in ticks, and the deviation.
+    smallest_us = -(-rto_min_ms // 4) * 4000
+    assert smallest_us <= min(beyond_us) < smallest_us + 4000
+    (outcome,) = kernel.check_folder(tmp_path / "tail.cases")
+    assert [judgement.verdict for judgement in outcome.judgements] == ["exact", "exact", "exact"]
 
 
 @needs_box

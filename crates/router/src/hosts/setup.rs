@@ -56,11 +56,11 @@ pub fn make(family: Family, group: u32, host: &HostSettings) -> io::Result<[Host
 }
 
 fn metrics(route: &RouteMetrics) -> Vec<(u16, u32)> {
-    let lock = route.cwnd_limit.map(|_| 1 << metric::CWND);
     let rto_min = route.rto_min.map(|span| (span.picos() / 1_000_000_000) as u32);
+    // A kernel reads it only where it is locked (`tcp_rto_min`).
+    let lock = rto_min.map(|_| 1 << metric::RTO_MIN);
     let metrics = [
         (metric::LOCK, lock),
-        (metric::CWND, route.cwnd_limit),
         (metric::INITCWND, route.initcwnd),
         (metric::RTO_MIN, rto_min),
         (metric::QUICKACK, route.quickack.then_some(1)),
@@ -113,4 +113,23 @@ pub fn bind_next(socket: &Socket, address: IpAddr, last: u16) -> io::Result<u16>
         }
     }
     Err(io::Error::new(io::ErrorKind::AddrInUse, format!("{address}: all ports are in use")))
+}
+
+#[cfg(test)]
+mod tests {
+    use ecnlab_units::Span;
+
+    use super::*;
+
+    fn value(metrics: &[(u16, u32)], wanted: u16) -> Option<u32> {
+        metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
+    }
+
+    #[test]
+    fn the_smallest_timeout_of_a_route_is_locked_or_a_kernel_does_not_read_it() {
+        let route = RouteMetrics { rto_min: Some(Span::from_millis(20)), ..RouteMetrics::default() };
+        let found = metrics(&route);
+        assert_eq!((Some(20), Some(1 << metric::RTO_MIN)), (value(&found, metric::RTO_MIN), value(&found, metric::LOCK)));
+        assert_eq!(None, value(&metrics(&RouteMetrics::default()), metric::LOCK));
+    }
 }

@@ -59,8 +59,6 @@ pub struct Sysctl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     pub initcwnd: Option<u32>,
-    /// The largest congestion window; the attribute `cwnd`, locked.
-    pub cwnd_limit: Option<u32>,
     pub rto_min: Option<Span>,
     /// Every segment is acknowledged at once.
     pub quickack: bool,
@@ -462,6 +460,11 @@ mod tests {
         let of_packets = of(" }\napp = { kind = \"file\", packets = 10 }").unwrap_err();
         assert_eq!((1, "flows.one.tcp.header"), (of_packets.len(), of_packets[0].place.as_str()));
         assert!(of(", header = 64 }\napp = { kind = \"file\", packets = 10 }").is_ok());
+    }
+
+    #[test]
+    fn a_limit_that_no_kernel_keeps_to_is_refused() {
+        assert_eq!(vec!["flows.one.tcp.cwnd_limit"], refused(", cwnd_limit = 25"));
     }
 
     #[test]

@@ -129,7 +129,7 @@ pub const ROWS: &[Row] = &[
     only("duplicates_when_idle", BY_CODE),
     only("max_burst", "it has no such limit"),
     only("gso", "the router takes packets one by one"),
-    row("cwnd_limit", Means::Route("cwnd lock")),
+    only("cwnd_limit", "the attribute cwnd of a route has no effect where its metrics are not saved (tcp_init_metrics makes no entry)"),
     only("halving", BY_CODE),
     only("single_fast_retransmit", BY_CODE),
     only("first_packet_loss", BY_CODE),
@@ -328,7 +328,6 @@ pub fn hosts(settings: &Settings, family: Family) -> HostSettings {
         ecn: ecn(settings),
         route: RouteMetrics {
             initcwnd: Some(settings.initial_window as u32),
-            cwnd_limit: (settings.cwnd_limit > 0).then_some(settings.cwnd_limit as u32),
             rto_min: Some(settings.rto_min),
             quickack: !settings.delayed_ack,
         },

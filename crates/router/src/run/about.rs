@@ -96,7 +96,6 @@ fn group(name: &str, host: &HostSettings, kernels: &[KernelCounts; 2]) -> Json {
         "mtu": host.mtu,
         "route": {
             "initcwnd": route.initcwnd,
-            "cwnd": route.cwnd_limit,
             "rto_min_s": route.rto_min.map(Span::seconds),
             "quickack": route.quickack,
         },

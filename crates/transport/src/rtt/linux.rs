@@ -26,9 +26,10 @@ pub(super) struct Linux {
 }
 
 impl Linux {
-    /// Takes a sample with all before `una` acknowledged and all before `high` sent; returns the timeout before it is rounded.
-    pub(super) fn sample(&mut self, m: u64, una: u64, high: u64, rto_min: Span) -> Span {
-        let least = || rto_min.picos() / Span::from_micros(1).picos();
+    /// Takes a sample with all before `una` acknowledged and all before `high` sent, for a host with this smallest timeout; returns the timeout
+    /// before it is rounded.
+    pub(super) fn sample(&mut self, m: u64, una: u64, high: u64, smallest: impl Fn() -> Span) -> Span {
+        let least = || smallest().picos() / Span::from_micros(1).picos();
         if self.srtt == 0 {
             self.begin(m, high, least());
         } else {
@@ -86,7 +87,7 @@ mod tests {
         for line in trace.lines().skip(1) {
             let fields: Vec<u64> = line.split(',').map(|field| field.parse().unwrap()).collect();
             let [sample, una, high, srtt, mdev, rto] = fields[..] else { panic!("six fields: {line}") };
-            let timeout = linux.sample(sample, una, high, MINIMUM).picos().div_ceil(Span::from_millis(4).picos()) * 4000;
+            let timeout = linux.sample(sample, una, high, || MINIMUM).picos().div_ceil(Span::from_millis(4).picos()) * 4000;
             assert_eq!((srtt, mdev, rto), (linux.srtt >> 3, linux.mdev >> 2, timeout), "{line}");
         }
     }
@@ -106,7 +107,7 @@ mod tests {
     fn a_sample_far_below_the_mean_raises_the_deviation_by_an_eighth_of_what_one_above_does() {
         let deviation_after = |m| {
             let mut linux = Linux { srtt: 8 * 100_000, mdev: 4_000, most: 200_000, var: 200_000, ends: 9 };
-            linux.sample(m, 1, 10, MINIMUM);
+            linux.sample(m, 1, 10, || MINIMUM);
             linux.mdev
         };
         assert_eq!((4_000 + 39_000, 4_000 + 39_000 / 8), (deviation_after(140_000), deviation_after(60_000)));

@@ -132,7 +132,7 @@ impl Estimator {
                 Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
             }
             Arithmetic::Linux(samples) => {
-                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, settings.rto_min);
+                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, || settings.smallest_timeout());
                 settings.tick * clock.ticks_of(rto)
             }
         };
@@ -144,7 +144,7 @@ impl Estimator {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.sample(Time::from_picos(sent), now, point, settings);
         };
-        let rto = samples.linux.sample(rtt, point.una, point.high, settings.rto_min);
+        let rto = samples.linux.sample(rtt, point.una, point.high, || settings.smallest_timeout());
         self.rto = settings.tick * self.clock.ticks_of(rto);
     }
 
@@ -297,6 +297,24 @@ mod tests {
             estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
         }
         assert_eq!(Span::from_millis(220), estimator.timeout(&settings));
+    }
+
+    #[test]
+    fn linux_counts_its_minimum_in_whole_ticks() {
+        let timeout = |timer_wheel| {
+            let (rto_min, tick) = (Span::from_millis(50), Span::from_millis(4));
+            let settings = Settings { rto_min, tick, timer_wheel, ..profile::settings("linux-6.1") };
+            let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
+            for una in 1..200 {
+                estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
+            }
+            estimator.timeout(&settings)
+        };
+        // 20 + 52 are 18 ticks; 20 + 50 are 17.5.
+        assert_eq!([Span::from_millis(72); 2], [true, false].map(timeout));
+        let settings = Settings { rto_min: Span::from_millis(50), tick: Span::from_millis(4), ..profile::settings("linux-6.1") };
+        assert_eq!(Span::from_millis(52), settings.smallest_timeout());
+        assert_eq!(Span::from_millis(50), Settings { timer_wheel: false, ..settings }.smallest_timeout());
     }
 
     #[test]

@@ -219,6 +219,12 @@ impl Settings {
         self.piggyback && self.handshake == Handshake::ThreeWay && self.dialect() == Dialect::Classic
     }
 
+    /// The smallest retransmission timeout. A host whose timers go off at the steps of a wheel counts it in whole ticks (Linux
+    /// `dst_metric_rtt`, `msecs_to_jiffies`).
+    pub fn smallest_timeout(&self) -> Span {
+        if self.timer_wheel { self.tick * self.rto_min.picos().div_ceil(self.tick.picos()) } else { self.rto_min }
+    }
+
     /// Most SACK blocks that the receiver sends in an acknowledgement; none where recovery makes no use of them.
     pub fn reported_blocks(&self) -> u8 {
         if self.recovery.wants_sack() { self.sack_blocks } else { 0 }
