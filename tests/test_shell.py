@@ -14,8 +14,9 @@ import pytest
 
 from ecnlab.errors import ScenarioError
 from ecnlab.scenarios import read
+from ecnlab.shell.enter import _environment
 from ecnlab.shell.live import queues, text
-from ecnlab.shell.session import _refuse
+from ecnlab.shell.session import _NO_DEVICE, _refuse
 from helpers import SMALL
 
 PYTHON = sys.executable
@@ -306,6 +307,40 @@ def test_from_another_terminal(tmp_path: Path) -> None:
     networks = {one.stdout.strip() for one in told.values()} | {str(Path("/proc/self/ns/net").stat().st_ino)}
     assert len(networks) == 3
     assert 0.020 <= float(far.stdout) < 0.030
+
+
+def test_of_a_shell_s_variables_only_its_own_are_taken_and_only_where_they_are_sound() -> None:
+    """A process of another user's can have any environment: which kernels are run is not for it to say."""
+    hostile = {
+        "ECNLAB_CACHE": "/tmp/evil",
+        "ECNLAB_WORKERS": "9",
+        "LD_PRELOAD": "/tmp/evil.so",
+        "PYTHONPATH": "/tmp/evil",
+        "PATH": "/tmp/evil",
+    }
+    own = {"ECNLAB_INSIDE": "100.64.0.2", "ECNLAB_OUTSIDE6": "fdec::6440:1", "ECNLAB_LEVEL": "2", "ECNLAB_NETWORK": "4026532000",
+           "ECNLAB_LINK": "a b"}  # fmt: skip
+    unsound = {"ECNLAB_OUTSIDE": "$(reboot)", "ECNLAB_LEVEL": "x", "ECNLAB_NETWORK": "1;2", "ECNLAB_LINK": "a\nb"}
+    for given, taken in ((hostile | own, own), (unsound, {})):
+        with subprocess.Popen(["/bin/sleep", "60"], env=given) as process:
+            try:
+                assert _soon(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n")
+                assert _environment(process.pid) == taken
+            finally:
+                process.kill()
+
+
+def test_a_shell_leaves_the_settings_of_the_one_around_it_as_they_are() -> None:
+    settings = " ".join(f"/proc/sys/net/{name}" for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"))
+    inner = f"{PYTHON} -m ecnlab shell --quiet --rate 1Gbps -- true"
+    told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--", "sh", "-c", f"cat {settings}; echo; {inner}; cat {settings}")
+    assert told.returncode == 0
+    before, after = told.stdout.split("\n\n")
+    assert before.split() == after.split()
+
+
+def test_a_device_that_cannot_be_opened_is_no_reason_to_open_it_to_everybody() -> None:
+    assert "chmod" not in _NO_DEVICE
 
 
 def test_a_process_that_keeps_no_shell_cannot_be_entered() -> None:

@@ -75,7 +75,7 @@ def test_where_all_is_well_nothing_is_to_be_done() -> None:
             "NET_ADMIN)",
         ),
         ("TUN devices", {"net": "yes", "user_net": NO, "tun": NO, "root": True, "lacks": ["CAP_NET_ADMIN"]}, "not tried", "see namespaces"),
-        ("TUN devices", {"tun": NO}, "does not open", "chmod 666 /dev/net/tun"),
+        ("TUN devices", {"tun": NO}, "does not open", "group of /dev/net/tun"),
         ("TUN devices", {"tun": NO, "tun_there": False}, "there is no /dev/net/tun", "modprobe tun"),
         ("TUN devices", {"tun": NO, "user_net": NO}, "not tried", "see namespaces"),
         ("congestion controls", {"settings": {**SOUND["settings"], "allowed": []}}, "hosts cannot choose any", "modprobe -a tcp_reno"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from subprocess import Popen
 
@@ -12,7 +14,41 @@ from ecnlab import _core
 from ecnlab.errors import UsageError
 from ecnlab.shell.process import SIGNALLED
 
-_PASSED = "ECNLAB_"
+# What a shell sets for the programs in it, and what each may be. Nothing else of the environment of another process is taken: it may belong
+# to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
+_LONGEST = 200
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+def _is_place(text: str) -> bool:
+    return re.fullmatch(r"[0-9A-Za-z.:/]+", text) is not None
+
+
+def _is_title(text: str) -> bool:
+    return text.isprintable()
+
+
+_OWN: Mapping[str, Callable[[str], bool]] = {
+    "ECNLAB_INSIDE": _is_address,
+    "ECNLAB_INSIDE6": _is_address,
+    "ECNLAB_OUTSIDE": _is_address,
+    "ECNLAB_OUTSIDE6": _is_address,
+    "ECNLAB_LEVEL": _is_number,
+    "ECNLAB_NETWORK": _is_number,
+    "ECNLAB_PLACE": _is_place,
+    "ECNLAB_LINK": _is_title,
+}
 
 
 def enter(process: int, side: str, command: Sequence[str]) -> int:
@@ -69,11 +105,11 @@ def _room(process: int, kind: str) -> str:
 
 
 def _environment(process: int) -> dict[str, str]:
-    """What a program is told of its shell."""
+    """The variables that a shell has set for one of its programs."""
     told = {}
     with suppress(OSError):
         for entry in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
             name, _, value = entry.decode(errors="surrogateescape").partition("=")
-            if name.startswith(_PASSED):
+            if name in _OWN and len(value) <= _LONGEST and _OWN[name](value):
                 told[name] = value
     return told

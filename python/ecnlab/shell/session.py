@@ -30,8 +30,8 @@ _NO_NAMESPACES = (
     "have them permitted to users; ecnlab doctor says how"
 )
 _NO_DEVICE = (
-    "a shell needs /dev/net/tun, which cannot be opened ({why}): load it with modprobe tun, and let users open it with "
-    "chmod 666 /dev/net/tun; ecnlab doctor says more"
+    "a shell needs /dev/net/tun, which cannot be opened ({why}): load the driver with modprobe tun; where the device belongs to a group, "
+    "as ls -l /dev/net/tun shows, have root add you to it; ecnlab doctor shows more"
 )
 
 

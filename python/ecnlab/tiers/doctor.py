@@ -171,7 +171,7 @@ def _tun(found: Mapping[str, Any]) -> Check:
     if not _has_powers(found) and found["user_net"] != "yes":
         return Check(LIVE, name, "not tried, since there is no namespace to try it in", False, "see namespaces")
     remedy = (
-        "as root: chmod 666 /dev/net/tun, as distributions have it (a device belongs to the namespace of who opens it); boxed needs none"
+        "as root: add the user to the group of /dev/net/tun, or have a udev rule give it mode 0666, as distributions do; boxed needs none"
     )
     return Check(LIVE, name, f"/dev/net/tun does not open: {_why(found['tun'])}", False, remedy)
 

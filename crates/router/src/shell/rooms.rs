@@ -59,22 +59,26 @@ fn furnish_outside(spec: &RoomsSpec) -> io::Result<(Place, Tun)> {
         up("lo", Device::default())?;
     }
     // Where nothing leads further this has those who ask for more told so, in place of waiting.
-    settings::set("net.ipv4.ip_forward", "1")?;
+    forward()?;
     let way = connect(tun.name(), place, Side::Far)?;
     let mut netlink = Netlink::open()?;
     for family in families() {
         let from = Some(place.address(family, Side::Far));
         let there = Route { from, congestion_control: spec.congestion_control.clone(), ..Route::over(way, place.network(family)) };
         netlink.ask(set_route(&there))?;
-        if family == Family::V6 {
-            settings::set("net.ipv6.conf.all.forwarding", "1")?;
-        }
     }
     Ok((place, tun))
 }
 
+/// Has a namespace forward packets. The inside of a shell does from its start, so that a shell inside of it changes nothing there.
+fn forward() -> io::Result<()> {
+    settings::set("net.ipv4.ip_forward", "1")?;
+    if has_v6() { settings::set("net.ipv6.conf.all.forwarding", "1") } else { Ok(()) }
+}
+
 fn furnish_inside(spec: &RoomsSpec, place: Place) -> io::Result<Tun> {
     quiet(spec)?;
+    forward()?;
     up("lo", Device::default())?;
     let tun = Tun::make(DEVICE)?;
     let way = connect(DEVICE, place, Side::Near)?;
