@@ -95,6 +95,53 @@ def test_a_kernel_that_is_built_again_takes_the_place_of_one_that_is_damaged(hom
     assert [folder.name for folder in home.glob("[!.]*")] == ["6.1.1-aa"]
 
 
+@pytest.mark.parametrize(
+    "about", ["[1]", '{"kernel": "6.1", "built_s": null}', '{"kernel": 6.1, "built_s": 1}', '{"kernel": "6.1", "built_s": 1}']
+)
+def test_a_kernel_whose_description_is_damaged_is_reported_and_hides_no_other(home: Path, about: str) -> None:
+    box(home, "6.1.1-aa")
+    (box(home, "6.1.2-bb", 3.0) / kernels.ABOUT).write_text(about)
+    assert kernels.chosen().name == "6.1.1-aa"
+    assert kernels.damaged() == [home / "6.1.2-bb"]
+    for words in (["box", "list"], ["box", "list", "--json"]):
+        listed = CliRunner().invoke(root, words)
+        assert (listed.exit_code, "6.1.1-aa" in listed.stdout, "6.1.2-bb" in listed.stdout) == (0, True, False)
+        assert "about.json is damaged; fix: remove the folder" in " ".join(listed.stderr.split())
+
+
+@pytest.mark.parametrize("place", [".", "6.1.1-aa", f"6.1.1-aa/{kernels.PROGRAM}", f"6.1.1-aa/{kernels.ABOUT}"])
+def test_a_kernel_that_others_may_change_is_never_run(home: Path, place: str) -> None:
+    box(home, "6.1.1-aa")
+    path = home / place
+    mode = path.stat().st_mode
+    path.chmod(mode | 0o020)
+    with pytest.raises(TierError, match="others may write to; fix: chmod go-w"):
+        kernels.chosen()
+    path.chmod(mode)
+    assert kernels.chosen().name == "6.1.1-aa"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+@pytest.mark.parametrize("place", [".", "6.1.1-aa", f"6.1.1-aa/{kernels.PROGRAM}"])
+def test_a_kernel_of_another_user_is_never_run(home: Path, place: str) -> None:
+    box(home, "6.1.1-aa")
+    os.chown(home / place, 65534, 65534)
+    with pytest.raises(TierError, match=r"belongs to user 65534; fix: build kernels of your own, in the folder that ECNLAB_CACHE names"):
+        kernels.chosen()
+
+
+def test_a_stale_package_is_named(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "linux-source-6.1_6.1.1-1_all.deb").write_text("stale")
+
+    def download(command: list[str], folder: Path, remedy: str) -> None:
+        (folder / "linux-source-6.1_6.1.2-1_all.deb").write_text("new")
+
+    monkeypatch.setattr(source, "_run", download)
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    with pytest.raises(TierError, match=r"one file linux-source-6\.1_VERSION_all\.deb.*6\.1\.1-1_all\.deb, .*6\.1\.2-1_all\.deb"):
+        source.fetched(kernels.kernel("6.1"), tmp_path)
+
+
 def test_a_kernel_that_is_not_built_says_how_it_is(home: Path) -> None:
     with pytest.raises(TierError, match="ecnlab box build"):
         kernels.chosen()

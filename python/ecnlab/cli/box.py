@@ -52,6 +52,8 @@ def list_(as_json: bool) -> None:
     from ecnlab.tiers.box import kernels
 
     boxes = kernels.built()
+    for folder in kernels.damaged():
+        output.tell(f"{folder}: {kernels.ABOUT} is damaged; fix: remove the folder, or build the kernel again")
     if as_json:
         output.say_json([{"name": box.name, "folder": str(box.folder), **box.about} for box in boxes])
     elif not boxes:

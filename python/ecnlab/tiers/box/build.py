@@ -70,7 +70,8 @@ def build(kernel: Kernel, from_source: Path | None = None, jobs: int | None = No
     home = kernels.home()
     with ExitStack() as stack:
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            home.parent.mkdir(parents=True, exist_ok=True)
+            home.mkdir(mode=0o755, exist_ok=True)
             atomic.sweep(home)
             room = stack.enter_context(atomic.under_way(atomic.partial_path(home / "build"), folder=True))
         except OSError as error:
@@ -153,13 +154,15 @@ def _make(tree: Path, targets: list[str], jobs: int, watch: Watch | None) -> Non
 
 def _moved(tree: Path, finished: Path, place: Path, about: dict[str, object]) -> Box:
     """Put the finished kernel at its place, whole; if another build was faster, take that one's."""
-    finished.mkdir()
+    # A kernel that others may write to is not run.
+    finished.mkdir(mode=0o755)
     subprocess.run(["strip", "-o", finished / kernels.PROGRAM, tree / "linux"], check=True, capture_output=True)
     (finished / kernels.PROGRAM).chmod(0o755)
     shutil.copy(tree / ".config", finished / "config")
     shutil.copy(tree / "COPYING", finished / "COPYING")
     about["program"] = sha256((finished / kernels.PROGRAM).read_bytes()).hexdigest()
     (finished / kernels.ABOUT).write_text(json.dumps(about, indent=2) + "\n")
+    (finished / kernels.ABOUT).chmod(0o644)
     atomic.flush([finished / name for name in (kernels.PROGRAM, kernels.ABOUT)])
     if not any(box.folder == place and box.is_whole for box in kernels.built()):
         atomic.remove(place)  # what is there, if anything, is damaged

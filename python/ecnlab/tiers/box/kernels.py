@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,8 @@ from ecnlab import atomic
 from ecnlab.errors import TierError, UnknownName
 
 PROGRAM, ABOUT = "linux", "about.json"
+# What a description has at least. A Box's attribute `about` says what each is.
+_TYPES: Mapping[str, type | tuple[type, ...]] = {"kernel": str, "version": str, "sha256": str, "built_s": (int, float)}
 DEFAULT = "6.1"
 
 
@@ -147,17 +150,41 @@ def built() -> list[Box]:
     return sorted((box for box in found if box is not None), key=lambda box: (box.about["kernel"], box.about["built_s"], box.name))
 
 
+def damaged() -> list[Path]:
+    """Folders of kernels whose description is there and cannot be read."""
+    return sorted(folder for folder in home().glob("[!.]*") if (folder / ABOUT).exists() and _box(folder) is None)
+
+
 def _box(folder: Path) -> Box | None:
-    """The box of a folder, if there is a whole one."""
+    """The box of a folder, if its description can be read."""
     try:
         about = json.loads((folder / ABOUT).read_bytes())
     except (OSError, ValueError):
         return None
-    return Box(folder, about) if isinstance(about, dict) and {"kernel", "built_s"} <= about.keys() else None
+    return Box(folder, about) if isinstance(about, dict) and all(isinstance(about.get(key), kind) for key, kind in _TYPES.items()) else None
+
+
+def _require_own(box: Box) -> None:
+    """See that nobody but the user and root may change a kernel, which is run with all that the user may do. Raises TierError."""
+    for path in (home(), box.folder, box.program, box.folder / ABOUT):
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise TierError(f"{path}: {error.strerror}") from None
+        if found.st_uid not in (0, os.getuid()):
+            raise TierError(
+                f"{path}: the kernel would be run, and it belongs to user {found.st_uid}; fix: build kernels of your own, in the folder "
+                "that ECNLAB_CACHE names"
+            )
+        if stat.S_IMODE(found.st_mode) & 0o022:
+            raise TierError(f"{path}: the kernel would be run, and it is one that others may write to; fix: chmod go-w {path}")
 
 
 def chosen(name: str | None = None) -> Box:
-    """The newest box of that kernel, or of that very name; the default kernel's if none is named. Raises TierError, UnknownName."""
+    """The newest box of that kernel, or of that very name; the default kernel's if none is named.
+
+    Raises UnknownName, and TierError where there is none, or it is not what was built, or others may change it.
+    """
     wanted = name or DEFAULT
     fitting = [box for box in built() if wanted in (box.name, box.about["kernel"])]
     if not fitting:
@@ -168,6 +195,7 @@ def chosen(name: str | None = None) -> Box:
         raise TierError(
             f"{box.program} is not the kernel that was built: `ecnlab box build --kernel {box.about['kernel']}` builds it again"
         )
+    _require_own(box)
     return box
 
 

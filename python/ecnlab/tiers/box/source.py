@@ -47,8 +47,14 @@ def fetched(kernel: Kernel, into: Path) -> Source:
         f"apt-get cannot fetch {kernel.package}{_where(kernel)}: `apt-get update` as root renews its lists; --source FILE takes a file of "
         "yours",
     )
-    (package,) = into.glob(f"{kernel.package}_*.deb")
-    return unpacked(package, into)
+    packages = sorted(into.glob(f"{kernel.package}_*.deb"))
+    if len(packages) != 1:
+        there = ", ".join(package.name for package in packages) or "none"
+        raise TierError(
+            f"{into}: apt-get download {kernel.package} has to leave one file {kernel.package}_VERSION_all.deb, and there are: {there}; "
+            "remove what is stale, or give --source FILE"
+        )
+    return unpacked(packages[0], into)
 
 
 def _where(kernel: Kernel) -> str:
