@@ -9,18 +9,21 @@ import pytest
 
 import ecnlab
 from bench_tier import MOST, Bench
+from ecnlab import _core, tiers
 from ecnlab import store as stores
-from ecnlab import tiers
 from ecnlab.cli import options
 from ecnlab.cluster import Cluster
 from ecnlab.comparison.model import Changed
+from ecnlab.errors import Problem
 from ecnlab.jobs import Failure, Job, attempt
 from ecnlab.runner import Request, run_all
 from ecnlab.studies import runner as studies
 from ecnlab.sweeps.plan import plan
 from ecnlab.tiers import lateness, live
+from ecnlab.tiers.boxed import CONTROLS
 from ecnlab.tiers.flaws import flaws
 from helpers import Outcome
+from own_aqms import Passes, scenario_with
 from tiny_study import TINY
 
 LATE = Bench(late_s=0.01)
@@ -31,6 +34,14 @@ def test_a_scenario_is_on_the_simulator_and_keeps_its_key_there(small: ecnlab.Sc
     assert small.tier == tiers.SIMULATOR
     assert small.hash == small._core.hash
     assert small.on("sim") is small
+
+
+def test_an_aqm_in_python_is_refused_in_the_box_at_its_link() -> None:
+    refused = {
+        problem.place: problem.message
+        for problem in map(Problem.of, _core.refusals(scenario_with(Passes)._core, "boxed", CONTROLS, 4, False))
+    }
+    assert "has no Python" in refused["link.bottleneck.queue.aqm"]
 
 
 def test_a_key_says_on_what_a_scenario_runs(small: ecnlab.Scenario) -> None:

@@ -1,6 +1,6 @@
 //! What of links, queues and addresses a kernel tier cannot do. Nearly all of it is the engine's, as in the simulator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ecnlab_scenario::{Problem, Scenario};
 use ecnlab_sim::Buffer;
@@ -74,9 +74,15 @@ fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) 
     if kernel.runs_python {
         return;
     }
-    for (name, _) in &scenario.brought {
+    // Private links of a group's flows have one label.
+    let mut found = BTreeSet::new();
+    for link in &scenario.network.links {
+        let Buffer::Queue(queue) = &link.buffer else { continue };
+        found.extend(queue.of.brought().into_iter().map(|(name, _)| (link.name.label(), name)));
+    }
+    for (link, name) in found {
         let message = format!("\"{name}\" is an AQM in Python, and the tier {} has no Python: run it --on sim or --on live", kernel.tier);
-        problems.push(Problem::new("link.queue.aqm", message));
+        problems.push(Problem::new(&format!("link.{link}.queue.aqm"), message));
     }
 }
 
