@@ -116,6 +116,8 @@ def test_rows_that_do_not_fit_their_columns_are_refused(tmp_path: Path) -> None:
 def test_a_state_of_the_package_has_dctcp_s_alpha_and_the_timeout_of_acknowledgements_in_its_last_columns() -> None:
     for path in sorted(kernel.OWN_CASES.glob("*.json.gz")):
         found = json.loads(gzip.decompress(path.read_bytes()))
+        if found["kind"] == "recorded":  # in the box, whose recorder has other columns
+            continue
         assert found["state_columns"][-2:] == ["dctcp_alpha_1024", "ato_us"]
         alphas = {state[-2] for state in found["states"]}
         assert all(0 <= alpha <= 1024 for alpha in alphas) if found["tcp"]["congestion"] == "dctcp" else alphas == {-1}
