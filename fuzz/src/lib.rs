@@ -4,6 +4,8 @@
 //! that reach new code; `tests/corpus.rs` runs the inputs in `corpus/NAME` through the same functions, without libFuzzer.
 //! An input fails a target by a panic, by holding more memory than the target's bound, or by taking longer than libFuzzer's limit of time.
 
+#![deny(unsafe_code)]
+
 pub mod input;
 pub mod memory;
 mod targets;

@@ -1,5 +1,7 @@
 //! The Python module `ecnlab._core`: converts, releases the interpreter's lock, maps errors. Nothing is decided here.
 
+#![deny(unsafe_code)]
+
 mod aqm;
 mod conformance;
 mod errors;

@@ -20,6 +20,10 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 const CORE: &[&str] = &["units", "queue", "transport", "sim", "scenario", "wire", "trace"];
 
+/// Where unsafe code is allowed. The rooms of these files deny it everywhere else; all other rooms forbid it.
+const UNSAFE: &[&str] =
+    &["guest/src/calls.rs", "guest/src/outside.rs", "py/src/aqm/compiled.rs", "py/src/aqm/entry.rs", "router/src/sys/mod.rs"];
+
 /// What a room may use all the same: readers of traces are given something to read from.
 const ALLOWED: &[(&str, &str)] = &[("wire", "std::io")];
 
@@ -107,4 +111,22 @@ fn the_core_has_no_clock_file_thread_hash_order_or_output() {
         }
     }
     assert!(found.is_empty(), "the core must not use:\n{}", found.join("\n"));
+}
+
+#[test]
+fn unsafe_code_is_forbidden_but_in_the_files_that_are_named() {
+    let workspace = std::fs::read_to_string(crates().join("../Cargo.toml")).unwrap().parse::<DocumentMut>().unwrap();
+    assert_eq!(Some("forbid"), workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str());
+    for (room, _) in ROOMS {
+        let source = crates().join(room).join("src");
+        let has_exceptions = UNSAFE.iter().any(|path| path.starts_with(&format!("{room}/")));
+        let is_forbidden = manifest(room).get("lints").and_then(|lints| lints.get("workspace")).and_then(Item::as_bool) == Some(true);
+        let is_denied = std::fs::read_to_string(source.join("lib.rs")).unwrap().contains("#![deny(unsafe_code)]");
+        assert_eq!((!has_exceptions, has_exceptions), (is_forbidden, is_denied), "{room}");
+        for path in sources(&source) {
+            let allows = std::fs::read_to_string(&path).unwrap().contains("allow(unsafe_code)");
+            let name = path.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+            assert_eq!(UNSAFE.contains(&&*name), allows, "{name}");
+        }
+    }
 }

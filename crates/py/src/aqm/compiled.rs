@@ -7,7 +7,10 @@
 //! What a hook raises it tells with [`RAISED`]. Then the same question is put to the class in plain Python, over the record as the hook
 //! left it, and what that raises is the failure, with its traceback.
 //!
-//! This is the one place of the project with `unsafe`, and what it rests on is said beside each block.
+//! With [`entry`](super::entry), which begins a compiled instance, this is the one place of this crate with `unsafe`. Each block says on what
+//! it rests.
+
+#![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -80,9 +83,12 @@ struct Hooks {
 }
 
 impl Hooks {
-    fn of(program: &Program) -> Option<Hooks> {
-        // SAFETY: `ecnlab.native` compiles each hook with exactly this signature and keeps the code alive through `keep`, which the
-        // instance holds. A zero is no address and makes `None`.
+    /// The hooks of a program; `None` if it has no `on_arrival`.
+    ///
+    /// # Safety
+    /// As for [`Compiled::new`].
+    unsafe fn of(program: &Program) -> Option<Hooks> {
+        // SAFETY: each address is zero, which makes `None`, or that of a function with the signature of its field, as the caller promises.
         unsafe {
             Some(Hooks {
                 arrival: std::mem::transmute::<usize, Option<Ask>>(program.on_arrival)?,
@@ -97,9 +103,16 @@ impl Hooks {
 }
 
 impl Compiled {
-    pub fn new(brought: &'static Brought, program: Program, due: Option<f64>) -> PyResult<Compiled> {
+    /// # Errors
+    /// If the record is not of whole words, has no room for a gauge, or there is no `on_arrival`.
+    ///
+    /// # Safety
+    /// Each address in the program is zero or that of a function of the signature of its field in [`Hooks`]. The function was compiled for
+    /// this layout of the record and for the struct that the hook sees. It stays in memory as long as `keep` lives.
+    pub unsafe fn new(brought: &'static Brought, program: Program, due: Option<f64>) -> PyResult<Compiled> {
         let fault = || PyValueError::new_err("a compiled AQM needs a record of whole words, its gauges inside, and on_arrival");
-        let hooks = Hooks::of(&program).ok_or_else(fault)?;
+        // SAFETY: the caller promises what `of` asks for, and the instance holds `keep`.
+        let hooks = unsafe { Hooks::of(&program) }.ok_or_else(fault)?;
         let record = words(&program.record).filter(|record| record.len() > 1).ok_or_else(fault)?;
         if program.gauges.iter().any(|(at, _)| *at >= record.len()) {
             return Err(fault());
