@@ -86,6 +86,32 @@ def test_arrays_methods_and_the_engines_functions_work_compiled() -> None:
     assert counted(other, "marks")[0] > 0
 
 
+class Alternating(Aqm):
+    """Counts packets where it is asked for their group, and lets few of every second one wait."""
+
+    groups = 2
+
+    def on_start(self) -> None:
+        self.came = 0
+
+    def group(self, packet: Packet) -> int:
+        self.came += 1
+        return self.came % 2
+
+    def on_arrival(self, arrival: Arrival) -> Verdict:
+        return drop() if arrival.groups[1].packets > 3 else PASS
+
+
+class CompiledAlternating(Alternating, compiled=True):
+    pass
+
+
+def test_state_that_group_changes_is_the_same_in_plain_python_and_compiled() -> None:
+    one, other = run_with(Alternating), run_with(CompiledAlternating)
+    assert one.fingerprint == other.fingerprint
+    assert counted(one, "drops") == counted(other, "drops") != [0]
+
+
 class Summing(Aqm):
     """Adds up everything that it sees."""
 

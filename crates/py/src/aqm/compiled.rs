@@ -64,7 +64,8 @@ pub struct Program {
 pub struct Compiled {
     brought: &'static Brought,
     hooks: Hooks,
-    record: Vec<u64>,
+    /// Cells, since a hook may write through the address that it gets, also one that is asked with the instance shared.
+    record: Vec<Cell<u64>>,
     gauges: Vec<(usize, bool)>,
     average: Option<(usize, bool)>,
     deadline: Option<Time>,
@@ -126,9 +127,9 @@ impl Compiled {
     /// Asks a hook with the stream lent to it.
     #[inline]
     fn ask<S>(&mut self, hook: Ask, seen: &S, rng: &mut Rng) -> i64 {
-        self.record[0] = std::ptr::from_mut(rng) as u64;
-        let answer = call(hook, &mut self.record, seen);
-        self.record[0] = 0;
+        self.record[0].set(std::ptr::from_mut(rng) as u64);
+        let answer = call(hook, &self.record, seen);
+        self.record[0].set(0);
         answer
     }
 
@@ -153,14 +154,15 @@ impl Compiled {
 
     /// What the class raises in plain Python for the same question.
     fn raised_by(&self, py: Python<'_>, hook: &str, about: &About) -> PyErr {
-        let record: Vec<u8> = self.record.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let record: Vec<u8> = self.record.iter().flat_map(|word| word.get().to_ne_bytes()).collect();
         let seen = (about.seen)(py);
         let again = seen.and_then(|seen| self.again.call1(py, (hook, PyBytes::new(py, &record), seen)));
         again.err().unwrap_or_else(|| PyRuntimeError::new_err("the compiled hook raised, and the same in plain Python does not"))
     }
 
     fn gauge(&self, (at, whole): (usize, bool)) -> f64 {
-        if whole { self.record[at] as i64 as f64 } else { f64::from_bits(self.record[at]) }
+        let word = self.record[at].get();
+        if whole { word as i64 as f64 } else { f64::from_bits(word) }
     }
 }
 
@@ -182,17 +184,23 @@ struct About {
 type Shown = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyAny>>>;
 
 /// The bytes as words.
-fn words(bytes: &[u8]) -> Option<Vec<u64>> {
+fn words(bytes: &[u8]) -> Option<Vec<Cell<u64>>> {
     let words = bytes.chunks_exact(8);
     let whole = words.remainder().is_empty();
-    whole.then(|| words.map(|word| u64::from_ne_bytes(std::array::from_fn(|at| word[at]))).collect())
+    whole.then(|| words.map(|word| Cell::new(u64::from_ne_bytes(std::array::from_fn(|at| word[at])))).collect())
 }
 
 #[inline]
-fn call<S>(hook: Ask, record: &mut [u64], seen: &S) -> i64 {
+fn call<S>(hook: Ask, record: &[Cell<u64>], seen: &S) -> i64 {
     // SAFETY: the hook reads and writes the record within its layout and reads `seen`, a struct of the layout that it was compiled for;
     // it keeps neither address. Both outlive the call, and nobody else looks at them meanwhile.
-    unsafe { hook(record.as_mut_ptr(), std::ptr::from_ref(seen).cast()) }
+    unsafe { hook(words_of(record), std::ptr::from_ref(seen).cast()) }
+}
+
+/// The address of the record's words, which lie as words without cells do.
+#[inline]
+fn words_of(record: &[Cell<u64>]) -> *mut u64 {
+    record.as_ptr().cast_mut().cast()
 }
 
 impl Aqm for Compiled {
@@ -203,8 +211,7 @@ impl Aqm for Compiled {
     fn group(&self, packet: &Glimpse) -> u8 {
         let Some(hook) = self.hooks.group.filter(|_| !self.failed.get()) else { return 0 };
         let seen = view::Packet::of(packet);
-        // `group` only reads the record, but it is handed over as one that can be written: a copy takes what a class writes all the same.
-        let answer = call(hook, &mut self.record.clone(), &seen);
+        let answer = call(hook, &self.record, &seen);
         let groups = self.brought.groups;
         let group = match answer {
             RAISED => Err(Wrong::Raised),
@@ -245,7 +252,7 @@ impl Aqm for Compiled {
     fn idle(&mut self, now: Time) {
         let Some(hook) = self.hooks.idle.filter(|_| !self.failed.get()) else { return };
         let seen = view::Idling::at(now);
-        let told = if call(hook, &mut self.record, &seen) == RAISED { Err(Wrong::Raised) } else { Ok(()) };
+        let told = if call(hook, &self.record, &seen) == RAISED { Err(Wrong::Raised) } else { Ok(()) };
         self.settled("on_idle", told, (), || About { now: Some(now), packet: String::new(), seen: shown(move || seen) });
     }
 
@@ -256,10 +263,10 @@ impl Aqm for Compiled {
     fn expire(&mut self, expiry: &Expiry, rng: &mut Rng) {
         let Some(hook) = self.hooks.deadline.filter(|_| !self.failed.get()) else { return self.deadline = None };
         let (now, seen) = (expiry.now, view::Expiry::of(expiry));
-        self.record[0] = std::ptr::from_mut(rng) as u64;
+        self.record[0].set(std::ptr::from_mut(rng) as u64);
         // SAFETY: as in `call`; the hook answers with seconds.
-        let answer = unsafe { hook(self.record.as_mut_ptr(), std::ptr::from_ref(&seen).cast()) };
-        self.record[0] = 0;
+        let answer = unsafe { hook(words_of(&self.record), std::ptr::from_ref(&seen).cast()) };
+        self.record[0].set(0);
         let due = match answer {
             NEVER => Ok(None),
             RAISED_S => Err(Wrong::Raised),
@@ -273,7 +280,7 @@ impl Aqm for Compiled {
         let Some(hook) = self.hooks.rate.filter(|_| !self.failed.get()) else { return };
         let bps = rate.bps() as i64;
         // SAFETY: as in `call`; the rate goes by value.
-        let told = if unsafe { hook(self.record.as_mut_ptr(), bps) } == RAISED { Err(Wrong::Raised) } else { Ok(()) };
+        let told = if unsafe { hook(words_of(&self.record), bps) } == RAISED { Err(Wrong::Raised) } else { Ok(()) };
         self.settled("on_rate", told, (), || About {
             now: None,
             packet: String::new(),
