@@ -86,8 +86,15 @@ def test_a_queue_that_a_page_shows_is_one(line: str) -> None:
     link = {"name": "l", "from": "a", "to": "b", "rate": "10 Mbps", "delay": "1 ms", **tomllib.loads(line)}
     flows = {"name": "f", "from": "a", "to": "b", "tcp": {"profile": "rfc", "ecn": True}}
     shown = ecnlab.scenario({"name": "shown", "duration": "1 s", "link": [link], "flows": [flows]})
-    if not shown.refusals():  # the simulator has no queues of a kernel
-        ecnlab.run(shown)
+    is_kernels = "kernel" in link["queue"]  # the simulator has no queues of a kernel
+    assert [problem.place for problem in shown.refusals()] == ["link.l.queue.kernel"] * is_kernels
+    if not is_kernels:
+        assert ecnlab.run(shown).table("queues")["arrivals"][0] > 0
+
+
+def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
+    texts = (shown.read_text() for shown in (docs.MEASURES_PAGE, docs.TRACES_PAGE))
+    assert [words for text in texts for words in re.findall(r"^\| `\w+` .*(\(`[^)]*`\)) \1 \|$", text, re.MULTILINE)] == []
 
 
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:

@@ -182,7 +182,7 @@ pub static FLOWS: TableSpec<FlowRow, Of> = TableSpec {
             real("fid", "1", "The flow's number in an ns-2 trace; NaN in captures", |row| row.fid.map_or(f64::NAN, f64::from)),
             name("source", Of::End, "Who sends: node and agent of ns-2, or address and port", |row| row.names[0]),
             name("destination", Of::End, "Who receives", |row| row.names[1]),
-            name("kind", Of::Word(KINDS), "What it talks (`tcp`, `datagrams`)", |row| row.kind),
+            name("kind", Of::Word(KINDS), "Its transport protocol", |row| row.kind),
             name(
                 "ecn",
                 Of::Word(ECN),
@@ -318,7 +318,7 @@ pub static EVENTS_TABLE: TableSpec<EventRow, Of> = TableSpec {
         real("time_s", "s", "When it was seen marked, or dropped", |row: &EventRow| row.time_s),
         name("link", Of::Link, "Where", |row| row.link),
         index("flow", "index", "The flow's number", |row| row.flow),
-        name("kind", Of::Word(EVENTS), "Mark or drop (`mark`, `drop`)", |row| row.kind),
+        name("kind", Of::Word(EVENTS), "Mark or drop", |row| row.kind),
     ]],
 };
 
