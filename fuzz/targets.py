@@ -14,14 +14,23 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-LONGEST = {"batch_json": 2048, "scenarios_json": 1024, "box_result": 1024, "box_console": 256, "live_frames": 128}
+LONGEST = {
+    "batch_json": 2048,
+    "batch_fields": 16,
+    "scenarios_json": 1024,
+    "box_result": 1024,
+    "box_fields": 16,
+    "box_console": 256,
+    "live_frames": 128,
+}
 
 
 def batch_json(data: bytes) -> None:
@@ -36,6 +45,11 @@ def batch_json(data: bytes) -> None:
             for name in part.tables:
                 with contextlib.suppress(FileNotFoundError):
                     part.read(name)
+
+
+def batch_fields(data: bytes) -> None:
+    """As `batch_json`, of a sound one in which some values are others."""
+    batch_json(_edited(json.loads(_sound_batch()["batch.json"]), data))
 
 
 def scenarios_json(data: bytes) -> None:
@@ -55,6 +69,11 @@ def box_result(data: bytes) -> None:
 
     with contextlib.suppress(FailedElsewhere):
         ran_in_box(data)
+
+
+def box_fields(data: bytes) -> None:
+    """As `box_result`, of a sound one in which some values are others."""
+    box_result(_edited(json.loads(_RESULT), data))
 
 
 def box_console(data: bytes) -> None:
@@ -88,6 +107,32 @@ def live_frames(data: bytes) -> None:
         pass
     finally:
         live.pickle.loads = loads
+
+
+_VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2, 4, 1 << 31, 1 << 64, 0.5, -1e308, 1e308, "", "a", "total", "1", "-1", "\ud800", "0" * 64, [], {}, [[]],
+    [0, 0], {"1": {}}, {"": 0}, ["total"], ["total", "total"], [1, 2, "x"], [["link", None, "no"]],
+)  # fmt: skip
+
+
+def _edited(sound: Any, data: bytes) -> bytes:
+    """The JSON of a value in which each two bytes have put another value at a place, or taken it out."""
+    for which, what in zip(data[::2], data[1::2], strict=False):
+        places = list(_places(sound))
+        if not places:
+            break
+        inside, key = places[which % len(places)]
+        if what % (len(_VALUES) + 1) == len(_VALUES):
+            del inside[key]
+        else:
+            inside[key] = deepcopy(_VALUES[what % (len(_VALUES) + 1)])
+    return json.dumps(sound).encode()
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from _places(value[key])
 
 
 class _File:
@@ -176,6 +221,11 @@ def _boxed() -> tuple[Any, Any]:
     return Written(), scenarios.read(_SCENARIO)
 
 
+_RESULT = """
+{"fingerprint": "0", "events": 1, "packet_hops": 1, "about": {}, "tables":
+ {"total": [["x", "count", "0100000000000000", []], ["q", "name", "00000000", ["a"]]], "queues": []}, "refused": []}
+"""
+
 _SCENARIO = """
 name = "one"
 duration = "1 s"
@@ -194,8 +244,10 @@ tcp = { profile = "linux" }
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "batch_json": batch_json,
+    "batch_fields": batch_fields,
     "scenarios_json": scenarios_json,
     "box_result": box_result,
+    "box_fields": box_fields,
     "box_console": box_console,
     "live_frames": live_frames,
 }

@@ -204,6 +204,18 @@ def test_a_table_of_another_batch_is_refused_though_it_is_sound(small: ecnlab.Sc
         ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
 
 
+@pytest.mark.parametrize("extent", [(1 << 64, 10), (4, 1 << 62)])
+def test_a_table_that_is_said_to_lie_beyond_its_file_is_damaged(small: ecnlab.Scenario, tmp_path: Path, extent: tuple[int, int]) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    journal = _batch(tmp_path / "r") / "batch.json"
+    told = json.loads(journal.read_text())
+    del told["digest"]
+    told["files"]["total"]["row_groups"][0][:2] = extent
+    journal.write_text(json.dumps(told))
+    with pytest.raises(ecnlab.ResultsError, match=r"total\.parquet is damaged: it is not what was stored"):
+        ecnlab.open_result(tmp_path / "r").estimate("goodput_bps")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "[" * 5000, '{"runs": []}', '{"runs": [{"seeds": {"one": {}}}], "files": {}, "merged": []}'])
 def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: ecnlab.Scenario, tmp_path: Path, text: str) -> None:
     ecnlab.run(small, 1, out=tmp_path / "r")

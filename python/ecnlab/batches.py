@@ -456,6 +456,9 @@ def _bytes(path: Path, extent: _Extent) -> bytes:
     """A part of a file. Raises OSError; one without a number if they are not those that were stored."""
     begin, size, digest = extent
     with path.open("rb") as file:
+        # A size that is damaged may be more than memory has.
+        if file.seek(0, os.SEEK_END) < begin + size:
+            raise OSError("not what was stored")
         file.seek(begin)
         data = file.read(size)
     if len(data) != size or sha256(data).hexdigest() != digest:

@@ -26,14 +26,13 @@ pub fn json(data: &[u8]) {
     }
 }
 
-/// A line each, as `link.slow.delay=20 ms`.
+/// A line each, as `link.slow.delay=20 ms`; those that speak of a network are of the scenario with a shape.
 pub fn overrides(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let one = |line: &str| line.split_once('=').map(|(path, value)| (path.to_owned(), value.to_owned()));
     let overrides: Vec<(String, String)> = text.lines().filter_map(one).collect();
-    for scenario in [LINKS, SHAPE] {
-        check(Scenario::from_toml(scenario, &overrides, registry(), &no_files));
-    }
+    let scenario = if text.contains("network") { SHAPE } else { LINKS };
+    check(Scenario::from_toml(scenario, &overrides, registry(), &no_files));
 }
 
 const LINKS: &str = r#"

@@ -253,7 +253,8 @@ fn packet(input: &mut Input) -> Packet {
         sack_permitted: input.flag(),
         sacks,
     };
-    let length = |input: &mut Input| if input.flag() { input.u32() } else { u32::from(input.u16() & 0xfff) };
+    // Mostly short: each byte of a packet is summed several times.
+    let length = |input: &mut Input| if input.u8() == 255 { input.u32() } else { u32::from(input.u8()) * 8 };
     let (size, payload) = (length(input), length(input));
     let id = input.flag().then(|| input.u64());
     Packet { kind, source, destination, flow: None, id, size, payload, ecn: Ecn::of_bits(input.u8()), tcp, state: State::Whole }
