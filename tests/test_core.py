@@ -1,4 +1,5 @@
 import pickle
+import struct
 
 import pytest
 
@@ -103,3 +104,20 @@ def _values(table: _core.Table) -> str:
 def test_a_seed_below_zero_is_a_value_error(small: ecnlab.Scenario) -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         small._core.run(-1)
+
+
+@pytest.mark.parametrize("rows", [4, 1 << 33, 1 << 62])
+def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no_memory(rows: int) -> None:
+    data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
+    footer = data[begin + size : -8]
+    # The third field of a row group, a zigzag number (parquet.thrift, RowGroup; Thrift's compact protocol).
+    at = footer.rindex(b"\x16\x06") + 1
+    forged = footer[:at] + _varint(2 * rows) + footer[at + 1 :]
+    tail = forged + struct.pack("<I", len(forged)) + b"PAR1"
+    with pytest.raises(OSError, match=r"3 of \d+ rows are there"):
+        _core.Footer(tail).table(0, data[begin : begin + size])
+
+
+def _varint(number: int) -> bytes:
+    low = [number >> at & 127 for at in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(part | 128 for part in low[:-1]), low[-1]])

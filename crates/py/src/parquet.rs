@@ -29,6 +29,9 @@ const FEWEST_COMPRESSED: usize = 4096;
 /// Rows of names that are written at a time, which bounds what their texts take.
 const NAMES_AT_ONCE: usize = 1 << 16;
 
+/// Rows for which there is room before the first of them has been read.
+const MOST_AHEAD: usize = 1 << 16;
+
 /// Bytes behind a footer: its length and the file's mark.
 const AFTER_FOOTER: usize = 8;
 
@@ -224,7 +227,8 @@ fn read_column(rows: &dyn RowGroupReader, at: usize, height: usize) -> Result<Co
 }
 
 fn values<T: DataType>(mut reader: ColumnReaderImpl<T>, height: usize) -> Result<Vec<T::T>> {
-    let mut values = Vec::with_capacity(height);
+    // A damaged footer may promise more rows than memory has: what is there decides how much is taken.
+    let mut values = Vec::with_capacity(height.min(MOST_AHEAD));
     while values.len() < height {
         let (_, read, _) = reader.read_records(height - values.len(), None, None, &mut values)?;
         if read == 0 {
