@@ -47,7 +47,13 @@ class Network:
 ONE_OF_EACH = ("flows.*.count=1",)
 ONE_ARRIVAL = ("flows.*.app.count=1",)
 # Linux' transport as profile `linux` has it (RACK-TLP, undo, HyStart), with the packets and the ACK for each packet of the other rows.
-CUBIC_SACK = ('flows.*.tcp.profile="linux"', 'flows.*.tcp.packet_size="1000 B"', "flows.*.tcp.delayed_ack=false")
+# ns-2's sink acknowledges each segment and has no buffer; so does the receiver here with the rule "fixed".
+CUBIC_SACK = (
+    'flows.*.tcp.profile="linux"',
+    'flows.*.tcp.packet_size="1000 B"',
+    "flows.*.tcp.delayed_ack=false",
+    'flows.*.tcp.delayed_ack_rule="fixed"',
+)
 
 NETWORKS = (
     Network("thesis, 60 flows", "thesis.toml", (), ONE_OF_EACH, ("net=thesis", "flows=60"), 95, 45),
