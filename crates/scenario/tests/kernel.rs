@@ -114,7 +114,7 @@ fn what_is_no_case_is_refused_by_the_name_of_the_field() {
     assert_eq!("tcp.mss must be from 48 to 65483, not 0", refused(|case| case["tcp"]["mss"] = json!(0)));
     assert_eq!("states is empty: there is no window to compare", refused(|case| case["states"] = json!([])));
     assert_eq!("packets[3].seq must be a number from 0, not \"x\"", refused(|case| case["packets"][3][5] = json!("x")));
-    assert_eq!("packets[0] has no column nth", refused(|case| case["packets"][0].as_array_mut().unwrap().truncate(5)));
+    assert_eq!("packets[0] has 5 values for 17 columns", refused(|case| case["packets"][0].as_array_mut().unwrap().truncate(5)));
     assert_eq!(
         "script[0].do: no router does \"burn\"",
         refused(|case| case["script"] = json!([{"direction": "data", "seq": [1, 2], "nth": 0, "do": "burn"}]))

@@ -421,7 +421,8 @@ mod tests {
                 continue;
             }
             let given = if parameter.name == "ecn" { String::new() } else { format!(", {} = \"{other}\"", parameter.name) };
-            let given = if matches!(parameter.kind, Kind::Flag) { given.replace('"', "") } else { given };
+            let is_bare = matches!(parameter.kind, Kind::Flag | Kind::Number { .. } | Kind::Count { .. });
+            let given = if is_bare { given.replace('"', "") } else { given };
             let given = format!(", ecn = true{given}");
             let place = format!("flows.one.tcp.{}", parameter.name);
             let refusals = refused(&given);

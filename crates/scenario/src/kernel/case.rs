@@ -195,6 +195,10 @@ impl Case {
             packets: Packet::of_connection(&top.field("packets")?.table(&packet_columns)?)?,
             states: State::of_sender(&top.field("states")?.table(&state_columns)?)?,
         };
+        // Of a connection that never opened there are packets alone.
+        if case.states.is_empty() && case.packets.iter().any(|packet| packet.side == B && packet.arrives.is_some()) {
+            return Err("states is empty: there is no window to compare".to_owned());
+        }
         for (side, name) in [(A, 'a'), (B, 'b')] {
             let written = case.written_by(side);
             if written > MOST_BYTES {
@@ -386,7 +390,6 @@ impl Packet {
 }
 
 impl State {
-    /// A connection that never opened has none: its packets alone are compared.
     fn of_sender(rows: &[Row]) -> Result<Vec<State>, String> {
         rows.iter().map(State::read).collect()
     }
