@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod edit;
 pub mod input;
 pub mod memory;
 mod targets;
@@ -38,6 +39,7 @@ const MB: usize = 1 << 20;
 pub const TARGETS: &[Target] = &[
     target("scenario_toml", scenario::toml, scenario::prepare, (4 * MB, 4 * KB), 4096),
     target("scenario_json", scenario::json, scenario::prepare, (4 * MB, 4 * KB), 4096),
+    target("scenario_fields", scenario::fields, scenario::prepare, (4 * MB, 64 * KB), 64),
     target("overrides", scenario::overrides, scenario::prepare, (4 * MB, 4 * KB), 1024),
     target("ns2", wire::ns2, nothing, (600 * KB, 64), 1024),
     target("pcap", wire::pcap, nothing, (600 * KB, 64), 1024),
@@ -48,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     target("trace_file", trace::file, nothing, (2 * MB, 1024), 2048),
     target("trace_events", trace::events, nothing, (2 * MB, 1024), 1024),
     target("kernel_case", kernel::case, nothing, (16 * MB, 4 * KB), 8192),
+    target("kernel_fields", kernel::fields, kernel::prepare, (64 * MB, 4 * KB), 64),
     target("parquet", store::parquet, store::fault::install, (4 * MB, 1024), 4096),
     target("router", router::packets, nothing, (512 * KB, 64), 1024),
     target("guest_job", guest::job, nothing, (4 * MB, 4 * KB), 4096),

@@ -3,6 +3,10 @@
 use std::sync::LazyLock;
 
 use ecnlab_scenario::{Problem, Registry, Scenario, no_files};
+use serde_json::Value;
+
+use crate::edit::edit;
+use crate::input::Input;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
 
@@ -10,8 +14,31 @@ pub fn registry() -> &'static Registry {
     &REGISTRY
 }
 
+/// Scenarios with every parameter, as they are resolved.
+static RESOLVED: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let texts = [
+        LINKS,
+        include_str!("../../corpus/scenario_toml/today"),
+        include_str!("../../corpus/scenario_toml/arrivals"),
+        include_str!("../../corpus/scenario_toml/dualpi2"),
+        include_str!("../../corpus/scenario_toml/wireless"),
+        include_str!("../../corpus/scenario_toml/web"),
+    ];
+    let resolved = |text: &&str| Scenario::from_toml(text, &[], registry(), &no_files).map(|scenario| scenario.resolved);
+    texts.iter().map(resolved).map(|resolved| resolved.unwrap_or_else(|problems| panic!("{problems:#?}"))).collect()
+});
+
 pub fn prepare() {
     LazyLock::force(&REGISTRY);
+    LazyLock::force(&RESOLVED);
+}
+
+/// A sound scenario with other values.
+pub fn fields(data: &[u8]) {
+    let mut input = Input(data);
+    let mut scenario = RESOLVED[input.below(RESOLVED.len())].clone();
+    edit(&mut scenario, &mut input);
+    check(Scenario::from_json(&scenario.to_string(), &[], registry(), &no_files));
 }
 
 pub fn toml(data: &[u8]) {
