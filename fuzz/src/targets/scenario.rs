@@ -34,32 +34,30 @@ pub fn prepare() {
 }
 
 /// A sound scenario with other values.
-pub fn fields(data: &[u8]) {
+pub fn fields(data: &[u8]) -> usize {
     let mut input = Input(data);
     let mut scenario = RESOLVED[input.below(RESOLVED.len())].clone();
     edit(&mut scenario, &mut input);
-    check(Scenario::from_json(&scenario.to_string(), &[], registry(), &no_files));
+    check(Scenario::from_json(&scenario.to_string(), &[], registry(), &no_files))
 }
 
-pub fn toml(data: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(data) {
-        check(Scenario::from_toml(text, &[], registry(), &no_files));
-    }
+pub fn toml(data: &[u8]) -> usize {
+    let Ok(text) = std::str::from_utf8(data) else { return 0 };
+    check(Scenario::from_toml(text, &[], registry(), &no_files))
 }
 
-pub fn json(data: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(data) {
-        check(Scenario::from_json(text, &[], registry(), &no_files));
-    }
+pub fn json(data: &[u8]) -> usize {
+    let Ok(text) = std::str::from_utf8(data) else { return 0 };
+    check(Scenario::from_json(text, &[], registry(), &no_files))
 }
 
 /// A line each, as `link.slow.delay=20 ms`; those that speak of a network are of the scenario with a shape.
-pub fn overrides(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+pub fn overrides(data: &[u8]) -> usize {
+    let Ok(text) = std::str::from_utf8(data) else { return 0 };
     let one = |line: &str| line.split_once('=').map(|(path, value)| (path.to_owned(), value.to_owned()));
     let overrides: Vec<(String, String)> = text.lines().filter_map(one).collect();
     let scenario = if text.contains("network") { SHAPE } else { LINKS };
-    check(Scenario::from_toml(scenario, &overrides, registry(), &no_files));
+    check(Scenario::from_toml(scenario, &overrides, registry(), &no_files))
 }
 
 const LINKS: &str = r#"
@@ -90,14 +88,14 @@ delay = "5 ms"
 name = "tcp"
 "#;
 
-/// Problems come with a reason; a scenario is, by its resolved text, the same scenario again.
-fn check(read: Result<Scenario, Vec<Problem>>) {
+/// Problems come with a reason; a scenario is, by its resolved text, the same scenario again. Returns what its network may take.
+fn check(read: Result<Scenario, Vec<Problem>>) -> usize {
     let scenario = match read {
         Ok(scenario) => scenario,
         Err(problems) => {
             assert!(!problems.is_empty(), "a scenario is refused without a reason");
             assert!(problems.iter().all(|problem| !problem.message.is_empty()));
-            return;
+            return 0;
         }
     };
     let resolved = scenario.resolved.to_string();
@@ -109,4 +107,11 @@ fn check(read: Result<Scenario, Vec<Problem>>) {
     assert_eq!((&scenario.groups, &scenario.queues, &scenario.routes), (&again.groups, &again.queues, &again.routes));
     let sizes = |scenario: &Scenario| (scenario.network.links.len(), scenario.network.flows.len(), scenario.network.apps.len());
     assert_eq!(sizes(&scenario), sizes(&again));
+    network_bytes(&scenario)
+}
+
+/// What a scenario's network may take: a scenario may have a million flows.
+pub fn network_bytes(scenario: &Scenario) -> usize {
+    const FOR_EACH: usize = 1024;
+    FOR_EACH * (scenario.network.links.len() + scenario.network.flows.len() + scenario.network.apps.len())
 }
