@@ -312,6 +312,42 @@ fn an_acknowledgement_that_dctcp_would_not_send_is_a_violation_alone() {
     assert_eq!(vec![(Rule::EchoMissing, 3 + 2 * 31)], violations(dctcp_talk(|number| number == 30)));
 }
 
+#[test]
+fn a_receiver_that_never_sets_ece_is_not_dctcp_s() {
+    for (covered, marked) in [(2, 0), (10, 3)] {
+        // Each acknowledgement covers as many segments, one of which came with CE, and not the last.
+        let mut talk = Talk::ecn();
+        for number in 0..60 {
+            talk.client(10 * number + 1, 10, NONE, if number % covered == marked { Ecn::Ce } else { Ecn::Ect0 });
+            if number % covered == covered - 1 {
+                talk.ack(10 * number + 11, NONE);
+            }
+        }
+        assert_eq!((vec![Rule::EchoMissing], vec![]), found(talk), "an acknowledgement covers {covered}");
+    }
+}
+
+#[test]
+fn acknowledgements_that_are_wrong_for_dctcp_alone_hide_no_violation_of_another_receiver() {
+    let mut talk = Talk::ecn();
+    let mut seq = 1;
+    let mut send = |talk: &mut Talk, flags, ecn| {
+        talk.client(seq, 10, flags, ecn);
+        seq += 10;
+        seq
+    };
+    for _ in 0..11_000 {
+        // CWR takes the mark's echo back before the acknowledgement, which RFC 3168 allows and RFC 8257 does not.
+        let marked = send(&mut talk, NONE, Ecn::Ce);
+        let behind = send(&mut talk, CWR, Ecn::Ect0);
+        talk.ack(marked, NONE);
+        talk.ack(behind, NONE);
+    }
+    let marked = send(&mut talk, NONE, Ecn::Ce);
+    talk.ack(marked, NONE);
+    assert_eq!(vec![(Rule::EchoMissing, 3 + 4 * 11_000 + 2)], violations(talk));
+}
+
 /// The segment with CE is acknowledged because the next one comes without CE, which has CWR: the acknowledgement is that of the segment before.
 #[test]
 fn an_echo_that_cwr_takes_back_is_missing_of_dctcp_and_of_nobody_else() {

@@ -50,6 +50,8 @@ pub struct Dialogue {
     /// Acknowledgements on which RFC 3168 and DCTCP differ: those that agree with RFC 3168, and those that agree with DCTCP.
     until_cwr: u64,
     each: u64,
+    /// An acknowledgement with ECE covered a mark last, as DCTCP's do; a sink that never sets ECE is none of DCTCP's.
+    has_echoed_mark: bool,
 }
 
 /// An echo, and until when data goes that was sent before the source could answer it: two windows, for it may be far from here, and at
@@ -163,6 +165,7 @@ impl Dialogue {
         if self.cleared.is_some_and(|(_, end)| is_exact || end <= number) {
             (self.owed, self.after, self.cleared, self.has_echoed) = (self.after, None, None, false);
         }
+        self.has_echoed_mark |= has_ece && matches!(newest, Newest::Marked(_));
         let is_owed = self.cleared.is_none() && self.owed.is_some_and(|mark| mark.1 <= number);
         if is_owed && newest == Newest::Unmarked {
             *(if has_ece { &mut self.until_cwr } else { &mut self.each }) += 1;
@@ -212,7 +215,7 @@ impl Dialogue {
     /// Whether the sink sets ECE by the last packet, instead of until CWR (DCTCP: RFC 8257, section 3.2). The two differ on acknowledgements
     /// that cover no mark while an earlier mark is not answered by CWR; most of these decide.
     pub fn echoes_each(&self) -> bool {
-        self.each > self.until_cwr
+        self.has_echoed_mark && self.each > self.until_cwr
     }
 
     /// The last packet that an acknowledgement newly covers. An acknowledgement that was lost before this place changes nothing about it. Data that came

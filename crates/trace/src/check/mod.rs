@@ -121,8 +121,8 @@ struct Book {
     room: Room,
     /// None where nothing was wrong in the end.
     findings: Vec<Option<Finding>>,
-    /// How many of them each rule has.
-    kept: [usize; Rule::ALL.len()],
+    /// How many of them each rule has, by [`Weight`]: those of a connection that turns out not to be DCTCP's take no place of others.
+    kept: [[usize; Rule::ALL.len()]; 3],
     tallies: [Tally; Rule::ALL.len()],
     known: BTreeMap<(Rule, Known), u64>,
     connections: u64,
@@ -462,7 +462,7 @@ impl Checked {
 
     fn note(&mut self, rule: Rule, judged: Judged, found: &str, weight: Weight, book: &mut Book) {
         self.sides[judged.side].tallies[weight as usize][rule as usize] += 1;
-        let kept = &mut book.kept[rule as usize];
+        let kept = &mut book.kept[weight as usize][rule as usize];
         if *kept < MOST {
             *kept += 1;
             let Packet { source, destination, .. } = judged.event.packet;
