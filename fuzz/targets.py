@@ -157,6 +157,9 @@ class _File:
     def parent(self) -> Path:
         return Path("nowhere")
 
+    def exists(self) -> bool:
+        return self.name in self._files
+
     def read_bytes(self) -> bytes:
         if self.name not in self._files:
             raise FileNotFoundError(2, "No such file", str(self))

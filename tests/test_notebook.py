@@ -90,8 +90,8 @@ def test_a_comparison_shows_what_differs(small: lab.Scenario) -> None:
 
 
 def test_series_and_plots_say_what_is_there(small_result: lab.Result) -> None:
-    assert repr(small_result.series) == "<Series of 'small': queue, gauge, rate, window, events, lockouts>"
-    assert repr(small_result.plot).startswith("<Plots of 'small': queue, gauges, throughput, goodput,")
+    assert repr(small_result.series) == "<Series of 'small': queue, band, gauge, rate, window, events, lockouts>"
+    assert repr(small_result.plot).startswith("<Plots of 'small': queue, queue_delay, gauges, throughput, goodput,")
     bare = lab.run(lab.scenario(tomllib.loads(SMALL) | {"record": {}}), seed=1)
     assert repr(bare.series) == "<Series of 'small': none recorded>"
     assert "nothing to draw was recorded" in repr(bare.plot)

@@ -331,7 +331,7 @@ def test_a_folder_with_other_things_in_it_is_no_store(small: ecnlab.Scenario, tm
         ecnlab.Store(tmp_path / "r")
     ecnlab.Store(tmp_path / "s")
     (tmp_path / "s" / "store.json").write_text('{"format": 1}')
-    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads 4; choose another folder"):
+    with pytest.raises(ecnlab.ResultsError, match=r"is a store of format 1, this ecnlab reads 5; choose another folder"):
         ecnlab.Store(tmp_path / "s")
     with pytest.raises(ecnlab.ResultsError, match="cannot write to"):
         ecnlab.Store(tmp_path / "s" / "store.json" / "below")
