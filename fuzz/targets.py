@@ -34,7 +34,7 @@ LONGEST = {
 
 
 def batch_json(data: bytes) -> None:
-    """`batch.json` of a batch whose tables are sound: its runs are read, or it is told that they are not used."""
+    """`batch.json` of a batch whose tables are sound: its runs are read, or the batch is damaged."""
     from ecnlab.batches import Batch
     from ecnlab.errors import ResultsError
 
@@ -77,7 +77,7 @@ def box_fields(data: bytes) -> None:
 
 
 def box_console(data: bytes) -> None:
-    """What the program in the box writes to its console, as it comes in parts."""
+    """Bytes that the program in the box writes to its console."""
     from ecnlab.tiers.box import console, machine
 
     reader, writer = os.pipe()
@@ -192,12 +192,12 @@ def _sound_batch() -> dict[str, bytes]:
     seed = {"fingerprint": "0", "events": 1, "packet_hops": 1, "cpu_s": 0.5}
     runs = [{"key": "k", "record": {}, "tables": ["total"], "seeds": {"1": seed, "2": seed}}]
     files = {"total": batches._told_of(data, extents)}
-    told = {"format": 1, "build": "b", "merged": [], "scenarios": ["k"], "runs": runs, "files": files}
-    return {"batch.json": json.dumps(told).encode(), "scenarios.json": b'{"k": {"name": "n"}}', "total.parquet": data}
+    journal = {"format": 1, "build": "b", "merged": [], "scenarios": ["k"], "runs": runs, "files": files}
+    return {"batch.json": json.dumps(journal).encode(), "scenarios.json": b'{"k": {"name": "n"}}', "total.parquet": data}
 
 
 def ran_in_box(result: bytes) -> Any:
-    """What a run is whose box ends at once and has written this."""
+    """A run whose box ends at once and has written this result."""
     from ecnlab.tiers.box import machine
 
     tier, scenario = _boxed()

@@ -118,6 +118,15 @@ def test_a_footer_that_promises_more_rows_than_there_are_is_damaged_and_takes_no
         _core.Footer(tail).table(0, data[begin : begin + size])
 
 
+def test_a_footer_with_a_list_that_no_table_has_is_damaged() -> None:
+    data, [(begin, size)] = _core.write_parquet([_core.Table([("x", "real", struct.pack("<3d", 1, 2, 3), [])])], [])
+    footer = data[begin + size : -8]
+    # Field 100: a list of 2^31 - 1 booleans, whose elements the decoder would count one by one without reading a byte.
+    forged = footer[:-1] + b"\x09" + _varint(200) + b"\xf1" + _varint((1 << 31) - 1) + footer[-1:]
+    with pytest.raises(OSError, match="a list of booleans"):
+        _core.Footer(forged + struct.pack("<I", len(forged)) + b"PAR1")
+
+
 def _varint(number: int) -> bytes:
     low = [number >> at & 127 for at in range(0, max(number.bit_length(), 1), 7)]
     return bytes([*(part | 128 for part in low[:-1]), low[-1]])

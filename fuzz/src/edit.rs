@@ -7,7 +7,7 @@ use crate::input::Input;
 /// Edits that an input may make.
 const MOST_EDITS: usize = 12;
 
-/// Puts other values into a tree: such as break rules, small texts that readers know, or what stands elsewhere in the tree.
+/// Puts other values into a tree: numbers out of range, small texts that readers know, or another value of the tree.
 pub fn edit(tree: &mut Value, input: &mut Input) {
     for _ in 0..MOST_EDITS {
         if input.is_empty() {

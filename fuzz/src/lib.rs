@@ -16,7 +16,7 @@ use targets::{engine, guest, kernel, router, scenario, store, trace, wire};
 /// A target; returns how many bytes more than its bound it may hold for what it has found, such as the flows of a scenario.
 type Run = fn(&[u8]) -> usize;
 
-/// What is fuzzed.
+/// A function to be fuzzed, and its bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub name: &'static str,
@@ -58,7 +58,7 @@ pub const TARGETS: &[Target] = &[
     target("pcap", plain!(wire::pcap), nothing, (600 * KB, 64), 1024),
     target("pcapng", plain!(wire::pcapng), nothing, (600 * KB, 64), 1024),
     target("compressed", plain!(wire::compressed), nothing, (2 * MB, 64), 1024),
-    target("pcapng_twice", plain!(wire::pcapng_twice), nothing, (600 * KB, 64), 1024),
+    target("pcapng_twice", plain!(wire::pcapng_twice), store::fault::install, (600 * KB, 64), 1024),
     target("headers", plain!(wire::headers), nothing, (MB, 64), 128),
     target("trace_file", plain!(trace::file), nothing, (2 * MB, 1024), 2048),
     target("trace_events", plain!(trace::events), nothing, (2 * MB, 1024), 1024),

@@ -164,7 +164,79 @@ pub fn footer(tail: &[u8]) -> Result<ParquetMetaData> {
     let end = tail.len().checked_sub(AFTER_FOOTER).ok_or_else(short)?;
     let length = tail[end..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     let begin = end.checked_sub(length as usize).ok_or_else(short)?;
-    ParquetMetaDataReader::decode_metadata(&tail[begin..end])
+    let footer = &tail[begin..end];
+    Lists { left: footer }.check_struct(DEEPEST).map_err(|what| ParquetError::General(format!("the footer has {what}")))?;
+    ParquetMetaDataReader::decode_metadata(footer)
+}
+
+/// Structures within structures that a footer may have.
+const DEEPEST: u32 = 32;
+
+/// Looks at a footer's lists before it is decoded (Thrift's compact protocol). The decoder passes over a field that it does not know element
+/// by element and takes no byte for a boolean, so that a list of a few bytes would keep it busy for as long as its writer likes.
+struct Lists<'f> {
+    left: &'f [u8],
+}
+
+impl Lists<'_> {
+    fn byte(&mut self) -> std::result::Result<u8, &'static str> {
+        let (&first, rest) = self.left.split_first().ok_or("no end")?;
+        self.left = rest;
+        Ok(first)
+    }
+
+    fn skip(&mut self, bytes: u64) -> std::result::Result<(), &'static str> {
+        self.left = usize::try_from(bytes).ok().and_then(|bytes| self.left.get(bytes..)).ok_or("no end")?;
+        Ok(())
+    }
+
+    fn varint(&mut self) -> std::result::Result<u64, &'static str> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Ok(number);
+            }
+        }
+        Err("a number that is too long")
+    }
+
+    fn check_struct(&mut self, depth: u32) -> std::result::Result<(), &'static str> {
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Ok(());
+            }
+            if head >> 4 == 0 {
+                self.varint()?;
+            }
+            // A field that is a boolean has its value in its head.
+            if !matches!(head & 15, 1 | 2) {
+                self.check(head & 15, depth)?;
+            }
+        }
+    }
+
+    fn check(&mut self, kind: u8, depth: u32) -> std::result::Result<(), &'static str> {
+        let deeper = depth.checked_sub(1).ok_or("structures that are nested too deeply")?;
+        match kind {
+            3 => self.skip(1),
+            4..=6 => self.varint().map(drop),
+            7 => self.skip(8),
+            8 => self.varint().and_then(|length| self.skip(length)),
+            9 | 10 => {
+                let head = self.byte()?;
+                let length = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                if matches!(head & 15, 1 | 2) && length > 0 {
+                    return Err("a list of booleans, which no table has");
+                }
+                (0..length).try_for_each(|_| self.check(head & 15, deeper))
+            }
+            12 => self.check_struct(deeper),
+            _ => Err("a field of a type that no table has"),
+        }
+    }
 }
 
 /// Reads one row group of a file, from its bytes alone.

@@ -110,7 +110,7 @@ fn check(read: Result<Scenario, Vec<Problem>>) -> usize {
     network_bytes(&scenario)
 }
 
-/// What a scenario's network may take: a scenario may have a million flows.
+/// Bytes that a scenario's network may take: a scenario may have a million flows.
 pub fn network_bytes(scenario: &Scenario) -> usize {
     const FOR_EACH: usize = 1024;
     FOR_EACH * (scenario.network.links.len() + scenario.network.flows.len() + scenario.network.apps.len())

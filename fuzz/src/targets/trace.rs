@@ -1,4 +1,4 @@
-//! What is told of traces: files as the command reads them, and events of any kind.
+//! The analysis and the check of traces: of files as the command reads them, and of events of any kind.
 
 use ecnlab_trace::{Analysis, Check, Options, Told, Verdict};
 use ecnlab_units::table::Column;
@@ -43,9 +43,9 @@ pub fn events(data: &[u8]) {
         analysis.take(&event);
         check.take(&event, count, event.time);
     }
-    let told = analysis.finish();
+    let tables = analysis.finish();
     if from.is_none() && to.is_none() {
-        check_analysis(&told, count);
+        check_analysis(&tables, count);
     }
     check_verdict(&check.finish(), count);
 }
@@ -113,18 +113,18 @@ fn tcp(input: &mut Input) -> Tcp {
 }
 
 /// The total is the sum of the flows.
-fn check_analysis(told: &Told, events: u64) {
-    assert_eq!(events, told.counts.events);
+fn check_analysis(tables: &Told, events: u64) {
+    assert_eq!(events, tables.counts.events);
     for column in ["sent", "retransmitted_fast", "retransmitted_timeout", "drops", "marks", "ce", "lockouts"] {
-        assert_eq!(sum(told, "flows", column), sum(told, "total", column), "{column}");
+        assert_eq!(sum(tables, "flows", column), sum(tables, "total", column), "{column}");
     }
-    for (name, table) in &told.tables {
+    for (name, table) in &tables.tables {
         assert!(table.columns.iter().all(|(_, column)| column.len() == table.height()), "columns of {name} differ in length");
     }
 }
 
-fn sum(told: &Told, table: &str, column: &str) -> u64 {
-    let (_, table) = told.tables.iter().find(|(name, _)| *name == table).expect("an analysis gives all tables");
+fn sum(tables: &Told, table: &str, column: &str) -> u64 {
+    let (_, table) = tables.tables.iter().find(|(name, _)| *name == table).expect("an analysis gives all tables");
     match table.column(column) {
         Column::Count(values) => values.iter().sum(),
         other => panic!("{column} is {other:?}"),

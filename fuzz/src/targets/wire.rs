@@ -10,12 +10,13 @@ use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
 use pcap_parser::Block;
 use pcap_parser::pcapng::{parse_block_be, parse_block_le};
 
+use super::store::fault::caught;
 use crate::input::Input;
 
 /// A line that makes a file one of ns-2's.
 const FIRST_LINE: &[u8] = b"+ 0 0 1 tcp 1000 ------- 0 0.0 1.0 0 0\n";
 
-/// Lines behind a good one. What is read is written, read again and written again the same.
+/// Lines behind a good one. Events that are read are written, read again and written again the same.
 pub fn ns2(data: &[u8]) {
     let (events, _) = read(&[FIRST_LINE, data].concat());
     let written = lines(&events);
@@ -110,12 +111,12 @@ pub fn pcapng_twice(data: &[u8]) {
             // The number of the packet block that holds it, from 1.
             Ok(Some(event)) => ours.push((reader.packets(), event)),
             Ok(None) => {}
-            // What is wrong with one record alone does not end the file.
+            // A fault of one record alone does not end the file.
             Err(fault) => is_refused |= fault.ends,
         }
     }
-    let theirs = blocks(&file);
-    let Some(theirs) = theirs else { return };
+    // Some damaged lengths make `pcap-parser` panic, which is a refusal, too.
+    let Ok(Some(theirs)) = caught(|| blocks(&file)) else { return };
     if is_refused {
         return;
     }
