@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import array
+import dataclasses
+import enum
 import functools
 import json
 import logging
@@ -11,9 +14,12 @@ import os
 import random
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import threading
+import types
+import typing
 from collections import ChainMap, Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -162,6 +168,9 @@ _KINDS: dict[str, st.SearchStrategy[Any]] = {
         st.floats().map(np.float64),
     ),
     "dtype": _DTYPES.map(np.dtype),
+    "argparse namespace": st.builds(lambda x: argparse.Namespace(x=x), _HASHABLE),
+    "struct": st.sampled_from(["!I", "<I", "!Q", "!II"]).map(struct.Struct),
+    "new type": st.builds(typing.NewType, st.sampled_from(["Size", "Rate"]), st.sampled_from([int, float])),
     "bound method": st.builds(lambda value: Plain(value).__init__, _HASHABLE),  # type: ignore[misc]
 }
 
@@ -187,7 +196,11 @@ def _written(value: Any) -> Any:
         return [value.dtype.str, value.tobytes().hex()]
     if isinstance(value, functools.partial):
         return [kind, _written(value.args)]
-    if isinstance(value, (Plain, Gains, SimpleNamespace)):
+    if isinstance(value, struct.Struct):
+        return [kind, value.format]
+    if isinstance(value, typing.NewType):
+        return [kind, value.__name__, repr(value.__supertype__)]
+    if isinstance(value, (Plain, Gains, SimpleNamespace, argparse.Namespace)):
         return [kind, _written(vars(value))]
     if isinstance(value, Slotted):
         return [kind, _written(value.one)]
@@ -273,6 +286,7 @@ class HoldingOne:
         (iter([1]), "the global HOT is a list_iterator"),
         (sys.stdout.buffer, "the global HOT is a "),
         (threading.Lock(), "the global HOT is a _thread.lock"),
+        (threading.RLock(), "the global HOT is a _thread.RLock"),
         (pl.DataFrame({"a": [1]}), "the global HOT is a polars.dataframe.frame.DataFrame"),
         (object(), "the global HOT is an object"),
         (np.array([{}, 1], object), "the global HOT is an array of objects"),
@@ -332,7 +346,11 @@ def test_what_a_logger_and_a_cache_hold_does_not_count() -> None:
     before = digest(doubled)
     doubled(3)
     assert digest(doubled) == before
-    assert digest(logging.getLogger("a")) == digest(logging.getLogger("a"))
+    logger = logging.Logger("a")
+    before = digest(logger)
+    logger.setLevel(logging.ERROR)
+    logger.addHandler(logging.NullHandler())
+    assert digest(logger) == before != digest(logging.Logger("b"))
 
 
 def test_functions_count_by_what_they_do_and_not_by_where_they_stand() -> None:
@@ -384,3 +402,119 @@ def test_kinds_that_compare_equal_are_unlike() -> None:
     assert digest(date(2026, 1, 1)) != digest(datetime(2026, 1, 1))
     assert digest(time(1)) != digest(timedelta(hours=1))
     assert digest(UUID(int=1)) != digest(1)
+
+
+@pytest.mark.parametrize("value", [threading.Lock(), sys.stderr, sys.stdout.buffer])
+def test_a_lock_or_a_stream_is_refused_with_a_fix_that_helps(value: Any) -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"; fix: create it inside the hook or in on_start$"):
+        digest(value)
+
+
+def test_a_function_with_single_dispatch_counts_by_its_implementations() -> None:
+    def made(of_integers: Callable[[Any], int]) -> Any:
+        @functools.singledispatch
+        def size(value: Any) -> int:
+            return 1
+
+        size.register(int)(of_integers)
+        return size
+
+    assert digest(made(lambda x: 2)) == digest(made(lambda x: 2)) != digest(made(lambda x: 3))
+
+
+def _of_shared(value: Any, shared: Any, copied: Any) -> None:
+    assert digest([value, shared]) == digest([value, shared]) != digest([value, copied])
+
+
+def test_memory_that_two_names_share_is_not_a_copy() -> None:
+    numbers = np.zeros(4)
+    _of_shared(numbers, numbers, numbers.copy())
+    _of_shared(numbers, numbers[:2], numbers[:2].copy())
+    _of_shared(numbers, numbers[:2], numbers[2:])
+    _of_shared(numbers[:2], numbers[:2], numbers[1:3])
+    data = bytearray(4)
+    _of_shared(data, data, bytearray(4))
+    _of_shared(data, memoryview(data)[1:], memoryview(bytearray(3)))
+    _of_shared(data, np.frombuffer(data, "u1"), np.zeros(4, "u1"))
+    _of_shared(memoryview(data)[:2], memoryview(data)[:2], memoryview(data)[1:3])
+    counts = array.array("d", [0, 0])
+    _of_shared(counts, counts, array.array("d", [0, 0]))
+    assert digest([np.zeros(2), np.zeros(2)]) == digest([np.zeros(2), np.zeros(2)])
+
+
+def test_pairs_of_pairs_are_not_expanded_again_and_count_by_content() -> None:
+    def nested(depth: int, innermost: Any, copied: bool) -> Any:
+        pair = innermost
+        for _ in range(depth):
+            pair = (pair, (pair[0], pair[1]) if copied else pair)
+        return pair
+
+    for innermost in ((1, 2), ([1], 2)):
+        assert digest(nested(8, innermost, False)) == digest(nested(8, innermost, True))
+        # Each pair doubles what an expansion would hold: 2 ** 200 numbers.
+        assert digest(nested(200, innermost, False)) != digest(nested(201, innermost, False))
+    assert digest(((1, 2), (1, 2))) != digest(((1, 2), (1, 3)))
+
+
+def test_a_tuple_that_holds_itself_by_a_list_has_a_digest() -> None:
+    def looped(last: int) -> Any:
+        inner: list[Any] = []
+        made = (inner, [last])
+        inner.append(made)
+        return [made, made, inner]
+
+    assert digest(looped(1)) == digest(looped(1)) != digest(looped(2))
+
+
+def test_all_of_an_enumeration_counts() -> None:
+    def with_private(value: float) -> type[Enum]:
+        class Mode(Enum):
+            ON = 1
+            __factor = value
+
+        return Mode
+
+    def with_cached(function: Callable[[Any], float]) -> type[Enum]:
+        class Mode(Enum):
+            ON = 1
+            factor = functools.cache(function)
+
+        return Mode
+
+    assert digest(with_private(0.1)) == digest(with_private(0.1)) != digest(with_private(0.9))
+    assert digest(with_cached(lambda mode: 0.1)) == digest(with_cached(lambda mode: 0.1)) != digest(with_cached(lambda mode: 0.9))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="enum.nonmember is of Python 3.11")
+def test_what_an_enumeration_has_besides_members_counts() -> None:
+    def made(value: float) -> type[Enum]:
+        class Mode(Enum):
+            ON = 1
+            FACTOR = enum.nonmember(value)
+
+        return Mode
+
+    assert digest(made(0.1)) == digest(made(0.1)) != digest(made(0.9))
+
+
+def test_a_class_that_a_call_makes_counts_by_its_attributes() -> None:
+    def of_call(value: float) -> type:
+        return types.new_class("Settings", (), {}, lambda names: names.update(factor=value))
+
+    def of_fields(value: float) -> type:
+        return dataclasses.make_dataclass("Settings", [("factor", float, field(default=value))])
+
+    for made in (of_call, of_fields):
+        assert digest(made(0.1)) == digest(made(0.1)) != digest(made(0.9))
+        assert digest(made(0.1)()) == digest(made(0.1)()) != digest(made(0.9)())
+
+
+def test_the_metadata_of_fields_and_an_attribute_called_read_from_count() -> None:
+    def with_metadata(value: float) -> type:
+        return dataclasses.make_dataclass("Settings", [("factor", float, field(default=1.0, metadata={"scale": value}))])
+
+    def with_place(value: float) -> type:
+        return type("Settings", (), {"read_from": value, "__module__": __name__})
+
+    for made in (with_metadata, with_place):
+        assert digest(made(0.1)) == digest(made(0.1)) != digest(made(0.9))

@@ -108,3 +108,35 @@ def test_ctrl_c_in_a_hook_that_is_checked_is_no_fault_of_the_aqm(tmp_path: Path)
         process.send_signal(signal.SIGINT)
         out, said = process.communicate()
     assert (process.returncode, out, said) == (130, "", "interrupted\n")
+
+
+GOING_ON = """\
+import atexit
+import signal
+import sys
+from threading import Event, Thread, Timer
+from time import sleep
+
+from ecnlab import interrupts
+
+stop = Event()
+atexit.register(lambda: print("the script's handler has run", flush=True))
+thread = Thread(target=stop.wait, daemon=True)
+thread.start()
+Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+assert not interrupts.joined([thread], lambda: ["on_arrival"])
+{end}
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [("stop.set()\nwhile thread.ident in sys._current_frames():\n    sleep(0.01)", 3, "the script's handler has run\n"), ("", 130, "")],
+    ids=["thread has ended", "thread is alive"],
+)
+def test_a_script_that_goes_on_after_ctrl_c_ends_by_force_only_while_a_thread_is_in_the_engine(end: str, code: int, said: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(ecnlab.__file__).parent.parent)}
+    words = [sys.executable, "-c", GOING_ON.format(end=end)]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, said, "")

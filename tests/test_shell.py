@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ecnlab.errors import ScenarioError
+from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.scenarios import read
-from ecnlab.shell.enter import _environment
+from ecnlab.shell.enter import _environment, _require_own, enter
 from ecnlab.shell.live import queues, text
 from ecnlab.shell.session import _NO_DEVICE, _refuse
 from helpers import SMALL
@@ -346,6 +346,30 @@ def test_a_device_that_cannot_be_opened_is_no_reason_to_open_it_to_everybody() -
 def test_a_process_that_keeps_no_shell_cannot_be_entered() -> None:
     told = ecnlab("shell", "--enter", str(os.getpid()), "--", "true")
     assert (told.returncode, "keeps no shell" in told.stderr) == (2, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can look at other users' shells")
+def test_root_is_refused_the_shell_of_another_user_whose_mounts_it_would_run_as_root() -> None:
+    with subprocess.Popen(["/bin/sleep", "60"], user=65534) as process:
+        try:
+            for pair in ((process.pid, os.getpid()), (os.getpid(), process.pid)):
+                with pytest.raises(UsageError) as raised:
+                    _require_own(*pair)
+                assert f"the shell of process {pair[0]} belongs to nobody (user ID 65534)" in str(raised.value)
+                assert f"fix: sudo -u '#65534' ecnlab shell --enter {pair[0]} -- ..." in str(raised.value)
+        finally:
+            process.kill()
+    _require_own(os.getpid(), os.getpid())
+
+
+def test_a_shell_entered_from_a_directory_that_is_gone_gives_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(sys.modules["ecnlab.shell.enter"], "_processes", lambda process: (os.getpid(), os.getpid()))
+    with pytest.raises(UsageError, match="cannot read the working directory: No such file or directory; fix: "):
+        enter(os.getpid(), "inside", ["true"])
 
 
 def test_a_capture_holds_both_sides_of_each_queue(tmp_path: Path) -> None:

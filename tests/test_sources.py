@@ -1,11 +1,16 @@
+import abc
+import collections
 import importlib
 import os
 import pickle
+import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Generic, TypeVar
 
+import numpy as np
 import pytest
 
 import ecnlab
@@ -336,3 +341,187 @@ def test_the_key_covers_the_engines_side_of_asking_a_class(mine: Path, monkeypat
     before = digest_of(loaded(f"{mine}:Mine"))
     monkeypatch.setattr(sources._core, "AQM_SOURCES", b"other")
     assert digest_of(loaded(f"{mine}:Mine")) != before
+
+
+WAYS_TO_A_MODULE = {
+    "class attribute": "class Mine(lab.Aqm):\n    settings = settings\n"
+    "    def on_arrival(self, arrival):\n        return self.settings.FACTOR\n",
+    "default": "class Mine(lab.Aqm):\n    def on_arrival(self, arrival, settings=settings):\n        return settings.FACTOR\n",
+    "dict": "HELD = {1: settings}\nclass Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return HELD[1].FACTOR\n",
+    "instance attribute": "class Mine(lab.Aqm):\n    def on_start(self):\n        self.settings = settings\n"
+    "    def on_arrival(self, arrival):\n        return self.settings.FACTOR\n",
+    "helper": "def chosen():\n    return settings\n"
+    "class Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return chosen().FACTOR\n",
+    "set": "HELD = {settings}\nclass Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return next(iter(HELD)).FACTOR\n",
+    "getattr": "class Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return getattr(settings, 'FACTOR')\n",
+}
+
+
+@pytest.mark.parametrize("text", WAYS_TO_A_MODULE.values(), ids=WAYS_TO_A_MODULE)
+def test_a_value_set_on_a_module_counts_by_whatever_way_a_hook_gets_at_it(text: str) -> None:
+    settings = ModuleType("settings_of_mine")
+    names = {"__name__": "__main__", "lab": ecnlab, "settings": settings}
+    exec(text, names)
+    digests = []
+    for factor in (2, 3, 2):
+        settings.FACTOR = factor  # type: ignore[attr-defined]
+        digests.append(digest_of(names["Mine"]))  # type: ignore[arg-type]
+    assert digests[0] == digests[2] != digests[1]
+
+
+PACKAGE = """\
+import ecnlab as lab
+
+class Relative(lab.Aqm):
+    def on_arrival(self, arrival):
+        from . import settings
+        return settings.FACTOR
+
+class Inner(lab.Aqm):
+    def on_arrival(self, arrival):
+        from .settings import FACTOR
+        return FACTOR
+
+class Top(lab.Aqm):
+    def on_arrival(self, arrival):
+        import {package}.settings
+        return {package}.FACTOR
+"""
+
+
+@pytest.mark.parametrize(("name", "place"), [("Relative", ".settings"), ("Inner", ".settings"), ("Top", "")])
+def test_imports_inside_a_hook_count_by_the_package_that_they_begin_at(
+    name: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = f"package_of_{name.lower()}"
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("FACTOR = 1\n")
+    (tmp_path / package / "settings.py").write_text("FACTOR = 1\n")
+    (tmp_path / package / "aqms.py").write_text(PACKAGE.format(package=package))
+    (tmp_path / "settings.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    aqm = getattr(importlib.import_module(f"{package}.aqms"), name)
+    first = digest_of(aqm)
+    assert digest_of(aqm) == first
+    monkeypatch.setattr(importlib.import_module(f"{package}{place}"), "FACTOR", 2)
+    assert digest_of(aqm) != first
+
+
+def test_a_function_of_an_extension_of_the_user_counts_by_the_extension_s_file(tmp_path: Path) -> None:
+    import _bisect
+    import struct as unlinked  # a type written in C, in the place of an extension of the user's
+
+    file = tmp_path / "fast.so"
+    module = ModuleType("fast_of_mine")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module
+    method = type("Fast", (unlinked.Struct,), {"__module__": module.__name__})
+    names = {"__name__": "__main__", "lab": ecnlab, "fast": method}
+    exec("class Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return fast\n", names)
+    digests = []
+    try:
+        for content in (b"1", b"2", b"1"):
+            file.write_bytes(content)
+            digests.append(digest_of(names["Mine"]))  # type: ignore[arg-type]
+    finally:
+        del sys.modules[module.__name__]
+    assert digests[0] == digests[2] != digests[1]
+    assert _bisect
+
+
+def _hook(body: str) -> type[ecnlab.Aqm]:
+    names: dict[str, Any] = {"__name__": "__main__", "lab": ecnlab, "random": random, "np": np, "draws": np.random}
+    exec(f"class Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        {body}\n", names)
+    made = names["Mine"]
+    assert isinstance(made, type)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("return random.random()", "random.random"),
+        ("return np.random.rand()", "np.random.rand"),
+        ("return draws.random()", "draws.random"),
+        ("import random; return random.gauss(0, 1)", "random.gauss"),
+        ("import random as other; return other.gauss(0, 1)", "random.gauss"),
+        ("from random import uniform; return uniform(0, 1)", "random.uniform"),
+        ("from numpy import random; return random.rand()", "numpy.random.rand"),
+        ("import numpy.random as other; return other.rand()", "numpy.random.rand"),
+        ("import numpy.random; return numpy.random.rand()", "numpy.random.rand"),
+        ("return [random.random() for _ in range(3)]", "random.random"),
+    ],
+)
+def test_a_draw_by_the_module_is_refused(body: str, named: str) -> None:
+    with pytest.raises(ecnlab.UsageError) as raised:
+        digest_of(_hook(body))
+    assert str(raised.value).startswith(f"Mine: {named} in ")
+    assert str(raised.value).endswith("; fix: draw with self.random(), whose stream belongs to the seed")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return np.sqrt(self.random())",
+        "rng = np.random.default_rng(1); return rng.random()",
+        "rng = random.Random(1); return rng.random()",
+        "import random; return random.Random(1).random()",
+        "from math import sqrt; return sqrt(self.random())",
+    ],
+)
+def test_a_draw_from_the_aqm_s_stream_or_from_one_that_a_hook_makes_is_accepted(body: str) -> None:
+    assert digest_of(_hook(body)) == digest_of(_hook(body))
+
+
+def test_a_helper_file_with_the_name_of_a_module_of_python_counts_by_its_functions(tmp_path: Path) -> None:
+    (tmp_path / "bisect.py").write_text("FACTOR = 2\n\ndef factor():\n    return FACTOR\n")
+    source = (
+        "import ecnlab as lab\nfrom {} import factor\n\nclass Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n        return factor()\n"
+    )
+    (tmp_path / "shadowed.py").write_text(source.format("bisect"))
+    aqm = loaded(f"{tmp_path}/shadowed.py:Mine")
+    function = vars(sys.modules[aqm.__module__])["factor"]
+    if function.__globals__["__file__"] != str(tmp_path / "bisect.py"):
+        pytest.fail("the file beside the class has not been imported")
+    first = digest_of(aqm)
+    function.__globals__["FACTOR"] = 3
+    assert digest_of(aqm) != first
+
+
+@pytest.mark.parametrize("base", [abc.ABC, Generic[TypeVar("T")], collections.UserDict, collections.abc.Sized])
+def test_a_base_of_python_s_library_reads_none_of_the_library_s_files(base: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, Any] = {"__name__": "__main__", "lab": ecnlab, "Base": base}
+    exec("class Mine(lab.Aqm, Base):\n    def on_arrival(self, arrival):\n        return lab.PASS\n", names)
+    files: list[Path] = []
+    monkeypatch.setattr(sources, "_bytes_of", lambda file: files.append(file) or b"")
+    assert digest_of(names["Mine"])
+    assert files == []
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("HOT = 3", "the global HOT"),
+        ("Mine.level = 3", "the class attribute Mine.level"),
+        ("HELD.append(1)", "the global HELD"),
+        ("Mine.on_arrival = lambda self, arrival: HOT + level(HELD)", "the function <lambda>"),
+        ("settings.FACTOR = 3", "settings_of_mine.FACTOR"),
+        ("HOT, Mine.level = 3, 4", "the global HOT"),
+    ],
+)
+def test_a_change_since_the_scenario_was_read_is_refused_with_the_value_that_differs(change: str, named: str, tmp_path: Path) -> None:
+    settings = ModuleType("settings_of_mine")
+    settings.FACTOR = 2  # type: ignore[attr-defined]
+    names: dict[str, Any] = {"__name__": "__main__", "lab": ecnlab, "settings": settings}
+    exec(
+        "HOT, HELD, level = 2, [], len\nclass Mine(lab.Aqm):\n    def on_arrival(self, arrival):\n"
+        "        return lab.mark() if HOT + level(HELD) + settings.FACTOR > 9 else lab.PASS\n    level = 2\n",
+        names,
+    )
+    made = scenarios.read(SMALL, {QUEUE: '{ aqm = "Mine", limit = 60 }'}, aqms=[names["Mine"]])
+    exec(change, names)
+    with pytest.raises(ecnlab.UsageError) as raised:
+        ecnlab.run(made, out=tmp_path / "out")
+    told = str(raised.value)
+    assert "the AQM Mine has changed since the scenario was read in " in told
+    assert f" in {named}; fix: read the scenario after the change" in told

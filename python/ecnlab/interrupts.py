@@ -1,7 +1,7 @@
 """Ctrl-C while threads call hooks of a user's AQM, which may never return.
 
 The first Ctrl-C asks for an end. A thread that does not come to one is told on standard error after `PATIENCE_S`, and the second Ctrl-C
-leaves it behind: it ends with the process.
+leaves it behind: it ends with the process, whose exit code is then 130.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ INTERRUPTED = 130  # the exit code of what Ctrl-C has ended
 _LOOK_S = 0.1
 _HOOKS = ("on_start", "on_arrival", "on_departure", "on_deadline", "on_idle", "on_rate", "group", "check")
 _PACKAGE = str(Path(__file__).parent)
+_abandoned: list[Thread] = []
 
 T = TypeVar("T")
 
@@ -69,13 +70,18 @@ def joined(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> boo
                     for one in stuck():
                         print(_message(one), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        atexit.register(_end)
+        if not _abandoned:
+            atexit.register(_end)
+        _abandoned.extend(threads)
         return False
     return True
 
 
 def _end() -> None:
-    """End the process here: Python cannot stop a thread that is in the engine, and aborts if it tries."""
+    """End the process here if a thread is still in the engine: Python cannot stop it, and aborts if it tries."""
+    running = sys._current_frames()  # Thread.is_alive is false of some Pythons once Ctrl-C has ended a join
+    if not any(thread.ident in running for thread in _abandoned):
+        return
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

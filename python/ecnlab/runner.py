@@ -238,11 +238,12 @@ def _require_unchanged(scenarios: Iterable[Scenario]) -> None:
     classes = {(aqm, digest) for one in scenarios for aqm, digest in one.digests_of_classes}
     if not classes:
         return
-    from ecnlab.sources import digest_of
+    from ecnlab.sources import changed_part, digest_of
 
     for aqm, digest in classes:
-        if digest_of(aqm) != digest:
-            what = "has changed since the scenario was read, or something that it reads has"
+        if (now := digest_of(aqm)) != digest:
+            part = changed_part(digest, now)
+            what = f"has changed since the scenario was read{f' in {part}' if part else ', or something that it reads has'}"
             raise UsageError(f"aqms: the AQM {aqm.__name__} {what}; fix: read the scenario after the change, for then its key covers it")
 
 

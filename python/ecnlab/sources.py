@@ -15,18 +15,22 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
 from ecnlab import _core
 from ecnlab.aqm import Aqm
-from ecnlab.digests import Digest, NotCovered, file_of_module, python, version
+from ecnlab.digests import Digest, NotCovered, Part, file_of_module, python, version
 from ecnlab.errors import UnknownName, UsageError
 
 _REMEDY = "give FILE.py:CLASS, as in my_aqm.py:MyAqm"
 _PACKAGE = Path(__file__).parent
 _modules: dict[tuple[Path, str], ModuleType] = {}
+# The named parts of the last digests that were taken, by digest.
+_parts: dict[str, list[Part]] = {}
+_MAX_PARTS = 64
 _files_at_birth: WeakKeyDictionary[type, bytes] = WeakKeyDictionary()
 _content_at_birth: WeakKeyDictionary[type, list[bytes]] = WeakKeyDictionary()
 
@@ -55,16 +59,31 @@ def digest_of(aqm: type[Aqm]) -> str:
 
     Raises UsageError if it reads something that no digest can be taken of.
     """
-    own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab"}
+    own = {base.__module__.partition(".")[0] for base in aqm.__mro__[:-1]} - {"ecnlab", *sys.stdlib_module_names}
     digest = Digest(_content, own)
     digest.add(python(), *_of_ecnlab(aqm.compiled))
     try:
         digest.add_value(aqm, (None, aqm.__qualname__))
+        digest.add_modules()
     except NotCovered as error:
         raise UsageError(f"{aqm.__qualname__}: {error}") from None
     except RecursionError:
         raise UsageError(f"{aqm.__qualname__}: a value that it reads is nested too deeply to be part of the key; fix: flatten it") from None
-    return digest.hexdigest()
+    found = digest.hexdigest()
+    _parts.pop(found, None)
+    _parts[found] = digest.parts
+    if len(_parts) > _MAX_PARTS:
+        del _parts[next(iter(_parts))]
+    return found
+
+
+def changed_part(before: str, after: str) -> str | None:
+    """The first value that differs between two digests of this process; None if it is not known."""
+    pairs = zip_longest(_parts.get(before, ()), _parts.get(after, ()))
+    for one, other in pairs if before in _parts and after in _parts else ():
+        if one != other:
+            return (other or one)[0]
+    return None
 
 
 def note_file(aqm: type[Aqm]) -> None:

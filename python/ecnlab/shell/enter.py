@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
+from pwd import getpwuid
 from subprocess import Popen
 
 from ecnlab import _core
@@ -17,6 +18,7 @@ from ecnlab.shell.process import SIGNALLED
 # What a shell sets for the programs in it, and what each may be. Nothing else of the environment of another process is taken: it may belong
 # to another user, who could name a folder of kernels, or of AQMs, to a shell of root's.
 _LONGEST = 200
+_OTHER_DIRECTORY = "fix: change to a directory that exists"
 
 
 def _is_address(text: str) -> bool:
@@ -54,13 +56,17 @@ _OWN: Mapping[str, Callable[[str], bool]] = {
 def enter(process: int, side: str, command: Sequence[str]) -> int:
     """Run a command inside or outside of the shell that a process keeps; its exit code. Raises UsageError."""
     first, member = _processes(process)
-    folder = Path.cwd()
+    _require_own(process, first)
+    folder = _working_directory()
     environment = os.environ | _environment(member)
     try:
         _core.join_process(first if side == "outside" else member)
     except OSError as error:
         raise UsageError(f"cannot enter the shell of process {process}: {error}; whoever has started it can, and root") from None
-    os.chdir(folder)
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise UsageError(f"cannot enter {str(folder)!r} in the shell of process {process}: {error.strerror}; {_OTHER_DIRECTORY}") from None
     if side == "outside":
         # What is started from there is in no shell's inside.
         for name in ("ECNLAB_PLACE", "ECNLAB_NETWORK"):
@@ -74,6 +80,41 @@ def enter(process: int, side: str, command: Sequence[str]) -> int:
     except OSError as error:
         raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
     return code if code >= 0 else SIGNALLED - code
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(f"cannot read the working directory: {error.strerror}; {_OTHER_DIRECTORY}") from None
+
+
+def _require_own(process: int, first: int) -> None:
+    """Refuse root the shell of another user, whose mounts decide which programs run there. Raises UsageError."""
+    if os.geteuid() != 0:
+        return
+    owner = _owner(process) or _owner(first)
+    if owner != 0:
+        raise UsageError(
+            f"the shell of process {process} belongs to {_user(owner)}, and its mounts and programs would run as root; "
+            f"fix: sudo -u '#{owner}' ecnlab shell --enter {process} -- ..."
+        )
+
+
+def _owner(process: int) -> int:
+    """The user ID of a process. The folder in /proc does not serve: it belongs to root if the process cannot be dumped."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError as error:
+        raise UsageError(f"cannot look at process {process}: {error.strerror}") from None
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Uid:"))
+
+
+def _user(owner: int) -> str:
+    try:
+        return f"{getpwuid(owner).pw_name} (user ID {owner})"
+    except KeyError:
+        return f"user ID {owner}"
 
 
 def _processes(process: int) -> tuple[int, int]:
