@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
-from time import monotonic
+from time import monotonic, sleep
 from types import FrameType
 from typing import TypeVar
 
@@ -79,8 +79,13 @@ def joined(threads: Sequence[Thread], stuck: Callable[[], Sequence[str]]) -> boo
 
 def _end() -> None:
     """End the process here if a thread is still in the engine: Python cannot stop it, and aborts if it tries."""
-    running = sys._current_frames()  # Thread.is_alive is false of some Pythons once Ctrl-C has ended a join
-    if not any(thread.ident in running for thread in _abandoned):
+    until = monotonic() + _LOOK_S
+    # Thread.is_alive and Thread.join do not serve: both may give up a thread whose join Ctrl-C has ended, before it has ended itself.
+    while any(thread.ident in sys._current_frames() for thread in _abandoned):
+        if monotonic() >= until:
+            break
+        sleep(_LOOK_S / 10)
+    else:
         return
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
