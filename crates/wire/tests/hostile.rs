@@ -249,6 +249,15 @@ fn an_option_that_goes_past_its_block_gives_no_unit_of_time() {
     assert!(faults[0].contains("options"), "{faults:?}");
 }
 
+#[test]
+fn an_option_of_another_length_gives_no_unit_of_time() {
+    for options in [[9, 0, 5, 0, 9, 0, 0, 0, 0, 0, 0, 0], [14, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0, 0]] {
+        let (time, faults) = time_with_options(&options);
+        assert_eq!((None, 1), (time, faults.len()), "{faults:?}");
+        assert!(faults[0].contains("options"), "{faults:?}");
+    }
+}
+
 /// Each option of an interface that is read may occur once (draft-ietf-opsawg-pcapng, section 4.2); Wireshark keeps the first.
 #[test]
 fn of_two_units_of_time_the_first_holds() {

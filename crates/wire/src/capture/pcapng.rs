@@ -130,13 +130,13 @@ impl Pcapng {
         let link_type = LinkType::of(link_number);
         let options = Options::read(self.order, body.from(16));
         // Of a description that is longer than is looked at, an option may be cut here.
-        let is_damaged = options.is_cut && length as usize <= DESCRIPTION;
+        let is_damaged = options.is_wrong || options.is_cut && length as usize <= DESCRIPTION;
         let resolution = Resolution::of_code(options.resolution.unwrap_or(MICROSECONDS));
         let is_read = resolution.is_some() && !is_damaged;
         self.interfaces.push(Interface { name: options.name, link_type: link_type.filter(|_| is_read), link_number });
         self.resolutions.push(resolution.unwrap_or(Resolution::MICRO).offset_by(options.offset.unwrap_or(0)));
         Ok(match (link_type, resolution) {
-            _ if is_damaged => Err(Why::Damaged("an interface's options go past the end of its block".to_owned())),
+            _ if is_damaged => Err(Why::Damaged("an interface's options are not as long as they must be".to_owned())),
             (None, _) => Err(unknown_link(link_number)),
             (_, None) => Err(Why::Unsupported("stamps finer than 64 bits can count are not read".to_owned())),
             _ => Ok(None),
@@ -184,6 +184,8 @@ struct Options {
     offset: Option<i64>,
     /// The last one is longer than what there is.
     is_cut: bool,
+    /// A resolution is not one byte long, or an offset not eight.
+    is_wrong: bool,
 }
 
 impl Options {
@@ -201,8 +203,11 @@ impl Options {
             }
             match code {
                 option::NAME if options.name.is_none() => options.name = Some(String::from_utf8_lossy(value.first(NAME).0).into_owned()),
-                option::RESOLUTION => options.resolution = options.resolution.or(value.u8(0)),
-                option::OFFSET => options.offset = options.offset.or(order.u64(value, 0).map(|seconds| seconds as i64)),
+                option::RESOLUTION if length == 1 => options.resolution = options.resolution.or(value.u8(0)),
+                option::OFFSET if length == 8 => {
+                    options.offset = options.offset.or(order.u64(value, 0).map(|seconds| seconds as i64));
+                }
+                option::RESOLUTION | option::OFFSET => options.is_wrong = true,
                 _ => {}
             }
             bytes = bytes.from(4 + usize::from(length).next_multiple_of(4));
