@@ -12,7 +12,7 @@ pub struct Component(u32);
 /// What a component is. The index of a transmitter is that of its queue, that of a timer and a sink that of their flow, that of a hold that
 /// of its link.
 ///
-/// Of events that tie in all else those of the kind that is first here come first ([`deadlines`](crate::deadlines)): the measured interval
+/// Kinds are listed in tie-break order ([`deadlines`](crate::deadlines)): the measured interval
 /// begins and a link changes before anything of that instant is done, and flows start before applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -15,7 +15,8 @@
 //!
 //! The second key is ns-2's rule: of two events at one time the one that was scheduled first comes first. A packet reaches the far end of a
 //! link since the beginning of its transmission, and a deadline is bound to come since it was set. A start or a change that the
-//! scenario gives is bound to come since time zero. An event without a packet has `entered` equal to `since`.
+//! scenario gives is bound to come since time zero, each repetition of the change too. An event without a packet has `entered` equal to
+//! `since`. Packets that a link holds until one time go on in one event, whose keys are those of the packet held first.
 //!
 //! All four keys are times and names of the simulated network. So the order is the same whether a departure is computed when the packet
 //! enters or by an event at the end of the transmission before, whether a run goes on in slices, and whatever a probe looks at.
@@ -48,7 +49,7 @@ const FEW: usize = 16;
 const FIRST_FIT: u64 = 256;
 const FIT_EVERY: u64 = 4096;
 
-/// What decides between events at one time, before their components do. The default is that of what a scenario gives.
+/// Tie-break key of a deadline, before its component. The default is that of what a scenario gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
     /// From which time on it was bound to happen.

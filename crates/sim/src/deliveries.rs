@@ -49,7 +49,7 @@ pub struct Deliveries {
 pub struct Partly {
     pub packet: PacketId,
     pub bytes: u32,
-    /// Of its arrival: since when its first byte was sent, and when it entered the queue.
+    /// Tie-break key of the packet's arrival event.
     pub order: Order,
 }
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use common::{options, pipe, queue_link, run_with};
 use ecnlab_queue::{Limit, Registry};
-use ecnlab_sim::{Counted, FlowSpec, Foreign, Happened, LinkSpec, Network, Off, Options, Packet, PacketId};
+use ecnlab_sim::network::Change;
+use ecnlab_sim::{Buffer, Counted, FlowSpec, Foreign, Happened, LinkSpec, Network, Off, Options, Packet, PacketId};
 use ecnlab_sim::{Probe, Recorder, Recording, Simulation};
 use ecnlab_transport::{Demand, Settings, Transport, profile};
-use ecnlab_units::{Span, Time, Values};
+use ecnlab_units::{Rate, Span, Time, Values};
 use proptest::prelude::*;
 
 /// Packets of 1000 bytes take a millisecond.
@@ -135,9 +136,29 @@ fn a_start_comes_before_what_was_scheduled_later_for_its_instant_whenever_the_fl
     }
 }
 
-/// A tiny network whose flows differ in nothing but when they start, by whole milliseconds, and what they send.
+/// A change of the shared link's rate at this second.
+fn change(second: u64, every: Option<Span>, bps: u64) -> Change {
+    Change { at: at(second * 1_000_000), every, rate: Rate::from_bps(bps), delay: None, state: None }
+}
+
+/// Both changes are due at 3 s, and the second is listed later. A packet of 40 bytes takes 20 ms at 16 kbit/s and 80 ms at 4 kbit/s.
+#[test]
+fn of_two_changes_at_one_instant_the_one_listed_later_wins_however_often_the_other_has_come() {
+    for begin in [1, 2, 3] {
+        let mut network = equal_flows(1, Own::Pipe);
+        (network.flows[0].start, network.flows[0].forward) = (at(3_500_000), vec![SHARED]);
+        let Buffer::Queue(shared) = &mut network.links[SHARED as usize].buffer else { panic!("the shared link has a queue") };
+        shared.changes = vec![change(begin, Some(Span::from_secs(1)), 4_000), change(3, None, 16_000)];
+        let arrivals = run_with(&network, &options(5, 1), Arrivals::default()).1.0;
+        assert_eq!(Some((at(3_521_000), SHARED)), arrivals.first().map(|first| (first.0, first.1)), "the other begins at {begin} s");
+    }
+}
+
+/// A tiny network whose flows differ in when they start, what they send and whether they have a link of their own on the way: every second
+/// flow starts at the shared link. All starts are multiples of 40 us, as the times of packets are, so that starts and packets tie.
 #[derive(Clone, Debug)]
 struct Tiny {
+    /// Each flow's start in microseconds, and the kilobytes that it sends.
     flows: Vec<(u64, u64)>,
     delay_ms: u64,
     buffer: u32,
@@ -149,16 +170,20 @@ impl Tiny {
         let owns = (0..2 * self.flows.len()).map(|_| own(as_what, self.delay_ms * 1_000));
         let links = std::iter::once(droptail(KBPS, self.delay_ms * 1_000, "shared", self.buffer)).chain(owns).collect();
         let flows = self.flows.iter().zip(0..);
-        let flows = flows.map(|(&(start_ms, kilobytes), member)| flow(member, at(start_ms * 1_000), kilobytes * 1_000, self.max_window));
+        let flows = flows.map(|(&(start_us, kilobytes), member)| {
+            let along = flow(member, at(start_us), kilobytes * 1_000, self.max_window);
+            if member % 2 == 0 { along } else { FlowSpec { forward: vec![SHARED], ..along } }
+        });
         Network { links, flows: flows.collect(), groups: vec!["all".into()], ..Network::default() }
     }
 }
 
 fn tiny() -> impl Strategy<Value = Tiny> {
-    let flows = prop::collection::vec((0u64..4, 1u64..200), 2..7).prop_map(|mut flows| {
+    let start = (1u64..20, 0u64..4).prop_map(|(millis, small)| millis * 1_000 + small * 40);
+    let flows = prop::collection::vec((start, 1u64..200), 3..8).prop_map(|mut flows| {
         flows.sort_unstable();
-        // So that at least their first packets tie.
-        flows[1].0 = flows[0].0;
+        // So that at least the first packets of the flows 0 and 2 tie.
+        (flows[1].0, flows[2].0) = (flows[0].0, flows[0].0);
         flows
     });
     (flows, 0u64..8, 2u32..20, 2u64..30).prop_map(|(flows, delay_ms, buffer, max_window)| Tiny { flows, delay_ms, buffer, max_window })
@@ -170,7 +195,7 @@ proptest! {
     /// To the last packet, in one order: with an event for each end of a transmission and without, watched and not, in one go and in slices.
     #[test]
     fn how_a_run_is_computed_changes_no_packet(
-        tiny in tiny(), before_us in 0u64..4_000, first in 1usize..6, slices in prop::collection::vec((0u64..200, 1u64..2_000), 1..10)
+        tiny in tiny(), before_us in 1u64..4_000, first in 1usize..7, slices in prop::collection::vec((0u64..200, 1u64..2_000), 1..10)
     ) {
         let (network, options) = (tiny.network(Own::Pipe), options(3, 1));
         let (watched, arrivals) = run_with(&network, &options, Arrivals::default());

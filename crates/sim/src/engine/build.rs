@@ -2,8 +2,9 @@
 //!
 //! A link or flow that comes later is the same as one that was there from the beginning: its random streams go by its name, its
 //! components are numbered by their own kind, and its start is bound to come since time zero. So what ties with it keeps its order, if
-//! the links and the flows are added in the same order, each among its own kind. Only what asks all flows at once knows the difference:
-//! samples of windows and Jain's index over a second begin when the flow is added.
+//! the links and the flows are added in the same order, each among its own kind, and a flow before the run reaches its start instant.
+//! All events of an instant that the run has reached come before a start that is added then. Measures over all flows know the difference
+//! too: samples of windows and Jain's index over a second begin when the flow is added.
 
 use ecnlab_queue::Discipline;
 use ecnlab_transport::Transport;

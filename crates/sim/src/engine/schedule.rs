@@ -42,7 +42,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn change(&mut self, number: u32) {
         let Scheduled { queue, deadline, change } = self.schedule[number as usize];
         if let Some(every) = change.every {
-            self.deadlines.set(deadline, self.now, self.now + every);
+            self.deadlines.set_ordered(deadline, self.now + every, Order::default());
         }
         let at = &mut self.queues[queue as usize];
         let link = &mut self.links[at.link as usize];

@@ -16,8 +16,8 @@ pub struct HeldPacket {
     /// The impairment that holds it, and which of the packets it was that came to it.
     pub part: usize,
     pub number: u64,
-    /// Since when it is held.
-    pub since: Time,
+    /// The time at which it was held.
+    pub held_since: Time,
 }
 
 /// The packets that a link holds.
@@ -37,9 +37,9 @@ impl Held {
         key
     }
 
-    /// When the next one goes on, and since when it is held.
+    /// When the next one goes on, and when it was held.
     pub fn next(&self) -> Option<(Time, Time)> {
-        self.packets.first_key_value().map(|(&(until, _), held)| (until, held.since))
+        self.packets.first_key_value().map(|(&(until, _), packet)| (until, packet.held_since))
     }
 
     /// Takes the first one that goes on by now.

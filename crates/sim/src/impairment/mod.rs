@@ -281,7 +281,7 @@ impl Impairment {
     /// Holds a packet behind the part that says so.
     pub fn hold(&mut self, part: usize, packet: PacketId, now: Time, until: Time) {
         let running = &mut self.parts[part];
-        let key = self.held.hold(until, HeldPacket { packet, part, number: running.came, since: now });
+        let key = self.held.hold(until, HeldPacket { packet, part, number: running.came, held_since: now });
         if let Part::Reorder(reorder) = &mut running.part {
             reorder.held(key);
         }
@@ -305,7 +305,7 @@ impl Impairment {
         Some(held)
     }
 
-    /// When the next packet that is held goes on, and since when it is held.
+    /// When the next packet that is held goes on, and when it was held.
     pub fn next_due(&self) -> Option<(Time, Time)> {
         self.held.next()
     }
