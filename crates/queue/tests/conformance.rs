@@ -40,6 +40,26 @@ fn assert_passed(report: &Report) {
     assert!(report.checks.iter().all(|check| check.judged), "{}: a rule was not judged", report.name);
 }
 
+/// With another AQM inside, the trial of the reports says nothing of the AQM that is judged.
+#[test]
+fn reports_are_judged_of_disciplines_that_hold_an_aqm_alone() {
+    let judges_reports = |report: Report| report.checks.iter().any(|check| check.rule == Rule::Reports);
+    for entry in DISCIPLINES {
+        assert_eq!(entry.holds != Holds::Law, judges_reports(conformance::discipline(entry)), "{}", entry.name);
+    }
+    let red = AQMS.iter().find(|entry| entry.name == "red").unwrap();
+    assert!(!judges_reports(conformance::aqm(red)));
+}
+
+/// No trial that counts leaves no rule judged.
+#[test]
+fn trials_that_are_rejected_judge_no_rule() {
+    for entry in DISCIPLINES {
+        let report = conformance::judge(&Subject::discipline(entry), &mut || false);
+        assert!(report.checks.iter().all(|check| !check.judged && check.fault.is_none()), "{}", entry.name);
+    }
+}
+
 /// An AQM with one thing wrong.
 struct Wrong {
     breaches: Rule,

@@ -34,7 +34,7 @@ pub const TIME_UNITS: &[Unit] = &[
 
 /// The units of a rate, those of `tc` that count bits among them.
 ///
-/// [`MAY_COUNT_BYTES`] are left out, and all that has a `B`.
+/// [`AMBIGUOUS_RATE_UNITS`] are left out, and all that has a `B`.
 pub const RATE_UNITS: &[Unit] = &[
     unit(1.0, &["bps", "bit/s", "b/s", "bit"]),
     unit(1e3, &["kbps", "Kbps", "kbit/s", "Kbit/s", "kb/s", "Kb/s", "kbit", "Kbit"]),
@@ -44,7 +44,7 @@ pub const RATE_UNITS: &[Unit] = &[
 ];
 
 /// They are bytes per second to `tc`, and bits per second to most others.
-const MAY_COUNT_BYTES: &[&str] = &["mbps", "gbps", "tbps"];
+const AMBIGUOUS_RATE_UNITS: &[&str] = &["mbps", "gbps", "tbps"];
 
 /// The units of a size in bytes. `kb` and `mb` are left out: they may be bits.
 pub const SIZE_UNITS: &[Unit] = &[
@@ -74,7 +74,10 @@ pub fn span(text: &str) -> Result<Span, String> {
 /// Reads a rate in bits per second.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let (number, unit) = split(text, "a rate", "\"10 Mbps\"")?;
-    if MAY_COUNT_BYTES.contains(&unit) || unit.contains('B') {
+    if unit.contains('B') {
+        return Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits: use Mbit/s"));
+    }
+    if AMBIGUOUS_RATE_UNITS.contains(&unit) {
         return Err(format!("\"{text}\": \"{unit}\" is bytes per second to some tools and bits per second to others: use {RATES}"));
     }
     let factor = factor(RATE_UNITS, unit).ok_or_else(|| unit_error(text, unit, RATES))?;
@@ -179,10 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_may_be_in_bytes_is_refused_with_the_reason() {
-        for text in ["10 mbps", "10 MBps", "10 MB/s", "10 kB/s", "1 gbps", "10 MB"] {
+    fn a_rate_that_is_or_may_be_in_bytes_is_refused_with_the_reason() {
+        for text in ["10 mbps", "1 gbps", "1 tbps"] {
             let why = rate(text).unwrap_err();
             assert!(why.contains("bytes per second to some tools") && why.contains("as in \"10 Mbps\""), "{text}: {why}");
+        }
+        for unit in ["MBps", "MB/s", "kB/s", "MB", "B"] {
+            let text = format!("10 {unit}");
+            assert_eq!(Err(format!("\"{text}\": \"{unit}\" counts bytes; a rate counts bits: use Mbit/s")), rate(&text));
         }
         for text in ["10 mb", "10 Mb", "10 M", "10"] {
             assert!(rate(text).unwrap_err().contains("unit"), "{text}");

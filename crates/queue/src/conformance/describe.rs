@@ -103,7 +103,7 @@ pub fn counters(counters: &Counters) -> String {
 }
 
 /// Two runs' events of one step.
-pub fn part(first: Option<&Event>, second: Option<&Event>) -> String {
+pub fn describe_divergence(first: Option<&Event>, second: Option<&Event>) -> String {
     let told = |event: Option<&Event>| event.map_or("had ended".to_owned(), Event::to_string);
     let number = [first, second].into_iter().flatten().find_map(|event| match event {
         Event::Stored(number) | Event::Marked(number, ..) | Event::Dropped(number, _) | Event::Sent(number, _) => Some(number),

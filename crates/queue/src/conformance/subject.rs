@@ -50,6 +50,12 @@ impl Subject {
         Subject { discipline: entry, aqm }
     }
 
+    /// Whether the discipline itself is judged: it holds an AQM, and the one that it has by default. FIFO with drop-tail is such a subject too.
+    pub fn judges_discipline(&self) -> bool {
+        let default = || Subject::discipline(self.discipline).aqm;
+        self.aqm.is_some_and(|aqm| default().is_some_and(|default| std::ptr::eq(default, aqm)))
+    }
+
     pub fn name(&self) -> String {
         match (self.discipline.name, self.aqm) {
             ("fifo", Some(aqm)) => aqm.name.to_owned(),

@@ -2,13 +2,13 @@
 
 use ecnlab_units::{Rng, Span};
 
-use super::account;
-use super::describe::{buffer, part};
+use super::backlog_checker;
+use super::describe::{buffer, describe_divergence};
 use super::ledger::Event;
 use super::load::{Operation, storm};
 use super::packet::Packet;
 use super::rule::{Fault, Rule, ensure};
-use super::subject::{Setting, Subject};
+use super::subject::{Chosen, Setting, Subject};
 use super::watched::Watched;
 use super::work;
 use crate::Limit;
@@ -17,17 +17,25 @@ use crate::Limit;
 pub struct Trial {
     pub rules: &'static [Rule],
     pub run: fn(&Subject) -> Result<(), Fault>,
+    /// Whether it runs the subject's discipline with another AQM, so that it judges the discipline alone.
+    pub replaces_aqm: bool,
+}
+
+impl Trial {
+    const fn new(rules: &'static [Rule], run: fn(&Subject) -> Result<(), Fault>) -> Trial {
+        Trial { rules, run, replaces_aqm: false }
+    }
 }
 
 pub static TRIALS: &[Trial] = &[
-    Trial { rules: &[Rule::Books, Rule::Limit, Rule::Marks, Rule::Order, Rule::Full, Rule::Timers, Rule::Gauges], run: storms },
-    Trial { rules: &[Rule::Later], run: drains },
-    Trial { rules: &[Rule::Empty], run: passes_the_first },
-    Trial { rules: &[Rule::Rest], run: comes_to_rest },
-    Trial { rules: &[Rule::Repeat], run: repeats },
-    Trial { rules: &[Rule::Reports], run: reports_all },
-    Trial { rules: &[Rule::Work], run: work::does_not_grow },
-    Trial { rules: &[Rule::Values], run: bears_any_values },
+    Trial::new(&[Rule::Books, Rule::Limit, Rule::Marks, Rule::Order, Rule::Full, Rule::Timers, Rule::Gauges], storms),
+    Trial::new(&[Rule::Later], drains),
+    Trial::new(&[Rule::Empty], passes_the_first),
+    Trial::new(&[Rule::Rest], comes_to_rest),
+    Trial::new(&[Rule::Repeat], repeats),
+    Trial { replaces_aqm: true, ..Trial::new(&[Rule::Reports], reports_all) },
+    Trial::new(&[Rule::Work], work::does_not_grow),
+    Trial::new(&[Rule::Values], bears_any_values),
 ];
 
 const BUFFER: Limit = Limit::Packets(20);
@@ -120,26 +128,21 @@ fn repeats(subject: &Subject) -> Result<(), Fault> {
 fn compare(first: &[Event], second: &[Event]) -> Result<(), Fault> {
     let at = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
     let (first, second) = (first.get(at), second.get(at));
-    ensure!(first == second, Repeat, "{}", part(first, second));
+    ensure!(first == second, Repeat, "{}", describe_divergence(first, second));
     Ok(())
 }
 
-/// An AQM inside that keeps an account, in a discipline with its defaults, when busy, and with any values.
+/// A discipline with its defaults, when busy, and with any values, around an AQM that adds up what is reported.
 fn reports_all(subject: &Subject) -> Result<(), Fault> {
-    if subject.aqm.is_none() {
-        return Ok(());
-    }
-    let subject = Subject { aqm: Some(&account::ENTRY), ..*subject };
-    let mut rng = Rng::for_role(5, "values");
-    for number in 0..REPORTS_DRAWS {
-        let limit = if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) };
-        let chosen = match number {
-            0 => subject.values(Setting::Defaults),
-            1 => subject.values(Setting::Busy),
-            _ => subject.draw(limit, &mut rng),
-        };
+    let mut rng = Rng::for_role(5, &format!("values of {}", subject.discipline.name));
+    let subject = Subject { aqm: Some(&backlog_checker::ENTRY), ..*subject };
+    let settings = SETTINGS.map(|setting| subject.values(setting));
+    for number in 0..DRAWS {
+        let limit = draw_limit(&mut rng);
+        let fixed = settings.get(number as usize).filter(|values| !subject.refuses(values, limit)).cloned();
+        let chosen = fixed.unwrap_or_else(|| subject.draw(limit, &mut rng));
         let kept = super::caught(|| Watched::new(&subject, &chosen, limit, number).act_all(&storm(number, 300)));
-        kept.map_err(|fault| Fault::new(Rule::Reports, format!("{limit:?} with {}: {}", chosen.changes(), fault.what)))?;
+        kept.map_err(|fault| fault.at(place(limit, &chosen)))?;
     }
     Ok(())
 }
@@ -147,16 +150,23 @@ fn reports_all(subject: &Subject) -> Result<(), Fault> {
 fn bears_any_values(subject: &Subject) -> Result<(), Fault> {
     let mut rng = Rng::for_role(4, "values");
     for number in 0..DRAWS {
-        let limit = if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) };
+        let limit = draw_limit(&mut rng);
         let chosen = subject.draw(limit, &mut rng);
         let operations: Vec<Operation> = storm(number, 300);
-        let changes = chosen.changes();
-        let values = if changes.is_empty() { "default values" } else { &changes };
-        let place = || format!("{} with {values}", buffer(limit));
         let kept = super::caught(|| Watched::new(subject, &chosen, limit, number).act_all(&operations));
-        kept.map_err(|fault| Fault::new(Rule::Values, format!("{}: {fault}", place())))?;
+        kept.map_err(|fault| Fault::new(Rule::Values, format!("{}: {fault}", place(limit, &chosen))))?;
     }
     Ok(())
+}
+
+fn draw_limit(rng: &mut Rng) -> Limit {
+    if rng.below(3) == 0 { Limit::Bytes(1 + rng.below(60_000)) } else { Limit::Packets(1 + rng.below(60) as u32) }
+}
+
+/// A buffer and the values that differ from the defaults.
+fn place(limit: Limit, chosen: &Chosen) -> String {
+    let changes = chosen.changes();
+    format!("{} with {}", buffer(limit), if changes.is_empty() { "default values" } else { &changes })
 }
 
 /// Both settings with both kinds of buffer, where they do not contradict each other.
@@ -166,5 +176,3 @@ fn pairs(subject: &Subject) -> impl Iterator<Item = (Setting, Limit)> {
 }
 
 const DRAWS: u64 = 100;
-/// The account does not depend on the AQM, so that the pairs of disciplines and AQMs together draw many.
-const REPORTS_DRAWS: u64 = 20;

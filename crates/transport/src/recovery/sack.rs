@@ -159,12 +159,12 @@ impl Sack {
         if seq < tcb.high() {
             self.high_rxt = self.high_rxt.max(seq + 1);
         }
-        self.put_out(tcb, seq, now, out);
+        self.send_unscored(tcb, seq, now, out);
         self.board.sent(seq);
     }
 
     /// Sends a segment, new or again, of which the scoreboard is not told.
-    fn put_out(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
+    fn send_unscored(&mut self, tcb: &mut Tcb, seq: u64, now: Time, out: &mut impl Output) {
         if seq < tcb.high() {
             tcb.stop_timing();
         }
@@ -244,7 +244,7 @@ impl Recovery for Sack {
                 Some(NextSeg::Segment(seq)) => self.transmit(tcb, seq, now, out),
                 Some(NextSeg::Rescue(seq)) => {
                     self.rescue_rxt = self.ends;
-                    self.put_out(tcb, seq, now, out);
+                    self.send_unscored(tcb, seq, now, out);
                 }
                 None => break,
             }

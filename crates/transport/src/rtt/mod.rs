@@ -22,6 +22,9 @@ pub use self::min_rtt::MinRtt;
 use crate::clock::HostClock;
 use crate::settings::{EstimatorName, RtoOrder, Settings};
 
+/// Linux `TCP_RTO_MIN`.
+const LINUX_RTO_MIN: Span = Span::from_millis(200);
+
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Estimator {
@@ -132,7 +135,7 @@ impl Estimator {
                 Span::from_picos(*srtt + settings.tick.picos().max(4 * *rttvar))
             }
             Arithmetic::Linux(samples) => {
-                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, || settings.smallest_timeout());
+                let rto = samples.linux.sample(clock.micros(now) - clock.micros(sent), una, high, || settings.effective_rto_min());
                 settings.tick * clock.ticks_of(rto)
             }
         };
@@ -144,7 +147,7 @@ impl Estimator {
             let sent = now.picos().saturating_sub(Span::from_micros(rtt).picos());
             return self.sample(Time::from_picos(sent), now, point, settings);
         };
-        let rto = samples.linux.sample(rtt, point.una, point.high, || settings.smallest_timeout());
+        let rto = samples.linux.sample(rtt, point.una, point.high, || settings.effective_rto_min());
         self.rto = settings.tick * self.clock.ticks_of(rto);
     }
 
@@ -189,6 +192,12 @@ impl Estimator {
     pub fn restart_at(&mut self, rto: Span) {
         self.rto = self.rto.max(rto);
         self.backoff = 1;
+    }
+
+    /// Smallest wait before a probe of a window that stays shut: in Linux the constant `TCP_RTO_MIN`, whatever minimum the route has
+    /// (`tcp_probe0_base`); else the minimum of the timeout.
+    pub fn least_probe_wait(&self, settings: &Settings) -> Span {
+        if let Arithmetic::Linux(_) = self.arithmetic { LINUX_RTO_MIN } else { settings.rto_min }
     }
 
     /// The timeout in force: minimum, back-off and maximum applied, at least two ticks.
@@ -306,15 +315,15 @@ mod tests {
             let settings = Settings { rto_min, tick, timer_wheel, ..profile::settings("linux-6.1") };
             let mut estimator = Estimator::new(&settings, HostClock::new(&settings, Span::ZERO));
             for una in 1..200 {
-                estimator.sample(at(0), at(20), Point { una, high: una + 10, ..POINT }, &settings);
+                estimator.sample(at(0), at(18), Point { una, high: una + 10, ..POINT }, &settings);
             }
             estimator.timeout(&settings)
         };
-        // 20 + 52 are 18 ticks; 20 + 50 are 17.5.
-        assert_eq!([Span::from_millis(72); 2], [true, false].map(timeout));
+        // 18 + 52 are 17.5 ticks; 18 + 50 are 17.
+        assert_eq!([72, 68].map(Span::from_millis), [true, false].map(timeout));
         let settings = Settings { rto_min: Span::from_millis(50), tick: Span::from_millis(4), ..profile::settings("linux-6.1") };
-        assert_eq!(Span::from_millis(52), settings.smallest_timeout());
-        assert_eq!(Span::from_millis(50), Settings { timer_wheel: false, ..settings }.smallest_timeout());
+        assert_eq!(Span::from_millis(52), settings.effective_rto_min());
+        assert_eq!(Span::from_millis(50), Settings { timer_wheel: false, ..settings }.effective_rto_min());
     }
 
     #[test]

@@ -221,7 +221,7 @@ impl Settings {
 
     /// The smallest retransmission timeout. A host whose timers go off at the steps of a wheel counts it in whole ticks (Linux
     /// `dst_metric_rtt`, `msecs_to_jiffies`).
-    pub fn smallest_timeout(&self) -> Span {
+    pub fn effective_rto_min(&self) -> Span {
         if self.timer_wheel { self.tick * self.rto_min.picos().div_ceil(self.tick.picos()) } else { self.rto_min }
     }
 

@@ -281,7 +281,7 @@ parameters! {
         #[source("ns-2 exitFastRetrans_")]
         #[when(recovery = "reno" | "newreno")]
         pub strict_inflation: bool = "true";
-        /// CWR may go on a retransmitted packet.
+        /// CWR may go on a retransmitted packet. Where it may, the echo can end while a timeout is repaired, and the window does not grow on ECE then; where it may not, slow start goes on.
         #[source("ns-2 SetCWRonRetransmit_")]
         pub cwr_on_retransmission: bool = "true";
         /// CWR may go on the highest packet sent, also when that is sent again.

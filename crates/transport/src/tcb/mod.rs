@@ -473,14 +473,14 @@ impl Tcb {
     /// what a timeout has shown is repaired it says nothing new: the timeout has cut the window, and where CWR waits for new data
     /// the echo cannot end before the repair does. Slow start goes on then, as in Linux (tcp_cong_avoid in CA_Loss). ns-2's retransmissions
     /// carry CWR and end the echo, and ns-2 does not grow on one.
-    fn forbids_growth(&self) -> bool {
+    fn ece_forbids_growth(&self) -> bool {
         let repairs_timeout = || self.last_cut.is_for(CutFor::Timeout) && !self.last_cut.is_repaired(self.una);
         self.ecn.forbids_growth() && (self.settings.cwr_on_retransmission || !repairs_timeout())
     }
 
     /// Whether an acknowledgement of `newly` segments may open the window.
     fn may_open(&self, newly: u64) -> bool {
-        !self.forbids_growth() && self.is_used(newly)
+        !self.ece_forbids_growth() && self.is_used(newly)
     }
 
     /// Lets the window grow for an acknowledgement of `newly` segments, unless it says that the network is congested.
@@ -490,7 +490,7 @@ impl Tcb {
         if self.sampled {
             self.sample_control(ack, newly, now);
         }
-        if !self.forbids_growth() {
+        if !self.ece_forbids_growth() {
             if self.is_used(newly) {
                 let acked = self.acked(ack, newly, now);
                 self.grow_window(&acked);

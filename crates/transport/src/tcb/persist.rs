@@ -4,6 +4,7 @@
 //! fits      segments that end within `offered` bytes of the first that is not acknowledged; none is cut to fit
 //! probes    while nothing is outstanding and the next segment does not fit:
 //!           the first after a retransmission timeout, the next after twice that, and so on; an answer starts the wait anew
+//!           a timeout below 200 ms counts as that                                                   (Linux tcp_probe0_base)
 //! a probe   is what fits of the next segment, or, where nothing does, a segment without data before all that is not acknowledged,
 //!           which is answered at once                                  (Linux tcp_write_wakeup, tcp_probe0_when, tcp_ack_probe)
 //! ```
@@ -114,7 +115,7 @@ impl Tcb {
     }
 
     fn probe_time(&self, doublings: u32, now: Time) -> Time {
-        let wait = self.timeout().max(self.settings.rto_min) * (1 << doublings.min(MOST_DOUBLINGS));
+        let wait = self.timeout().max(self.estimator.least_probe_wait(&self.settings)) * (1 << doublings.min(MOST_DOUBLINGS));
         self.estimator.clock().expiry(now, wait.min(self.settings.rto_max))
     }
 
@@ -230,6 +231,17 @@ mod tests {
         host.hear(4, 59_648, 2_228_000);
         assert_eq!(vec![(4, 384), (5, 1448)], host.data()[..2], "the rest of the segment goes by itself");
         assert!(host.sender.deadline().unwrap() < Time::ZERO + Span::from_secs(3), "no probe is due any more");
+    }
+
+    #[test]
+    fn a_route_with_a_smaller_minimum_leaves_the_first_probe_its_200_ms() {
+        // The timeout is about 92 ms. 200 ms are 50 ticks: from tick 513 on the timer goes off at tick 564, from 574 at 625.
+        let settings = Settings { rto_min: Span::from_millis(50), ..profile::settings("linux") };
+        let mut host = Host::opened(settings, 100_000, 2 * 1448);
+        host.hear(3, 1064, 81_300);
+        assert_eq!(283, host.wake().0);
+        host.hear(4, 0, 324_200);
+        assert_eq!((527, vec![Segment::probe(4, 52)]), host.wake());
     }
 
     #[test]

@@ -71,6 +71,14 @@ fn latched(settings: &Settings) -> bool {
     settings.reduces_for_marks() && settings.ecn_echo == EchoStyle::Classic
 }
 
+/// CWR waits for new data, so the echo stays on while slow start repairs what a timeout has shown. Vegas' window
+/// stays as it is in that round trip.
+fn repairs_on_ece(settings: &Settings) -> bool {
+    !vegas(settings) && !settings.cwr_on_retransmission && settings.ecn_echo == EchoStyle::Classic
+}
+
+const REPAIRS_ON_ECE: &str =
+    "RFC 3168, section 6.1.2, SHOULD NOT: slow start repairs a timeout whether or not ECE is on (Linux tcp_cong_avoid in CA_Loss)";
 const INSISTS: &str = "who is older than RFC 3168 offers ECN again (RFC 2481 knows no other way), and nothing gets through the firewall";
 const GOES_BACK: &str = "Tahoe goes back to the lost segment and sends from there on in slow start (Jacobson 1988)";
 const RENO_ENDS: &str =
@@ -172,6 +180,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         vegas,
         "Vegas' slow start grows in every second round trip (Brakmo and Peterson 1995; ns-2 tcp-vegas.cc)",
     ),
+    except("timeout_while_an_echo_is_on", "no growth on an ACK with ECE", ALL, repairs_on_ece, REPAIRS_ON_ECE),
     except("tail_loss", "after a timeout slow start begins at one segment", ALL, vegas, VEGAS_TWO),
     except("dead_path", "one segment for each timeout", ALL, vegas, VEGAS_TWO),
     except(BACK_OFF, "one segment for each timeout", ALL, vegas, VEGAS_TWO),

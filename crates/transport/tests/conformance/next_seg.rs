@@ -104,6 +104,10 @@ impl Model {
         for seq in sent {
             let (rule, expected) = if self.point.is_some() { self.next_seg() } else { (0, Some(seq)) };
             self.used[rule] += 1;
+            let (pipe, cwnd) = (self.pipe(), step.after.cwnd as u64);
+            if rule > 0 && pipe >= cwnd {
+                return Err((rule, format!("{seq} was sent at {:?} with a pipe of {pipe} and a window of {cwnd}", step.time)));
+            }
             if expected != Some(seq) {
                 return Err((rule, format!("{seq} was sent and not {expected:?} at {:?}", step.time)));
             }
@@ -176,7 +180,7 @@ fn holes_below_the_highest_sacked_segment() {
         "The 6th, 7th and 20th of 20 segments are lost, the FIN behind them arrives. The 20th goes again by rule (3), as one segment above it is\n\
          sacked and there are no new ones. Rule (4) waits until more than the first retransmission is acknowledged (RFC 6675, section 4).",
         &Plan::new(20, Path::clean().lose(&[6, 7, 20])),
-        &[LOWEST_HOLE, NOTHING, NO_TIMEOUT],
+        &[LOWEST_HOLE, RESCUE, NOTHING, NO_TIMEOUT],
     );
 }
 

@@ -140,7 +140,7 @@ fn is_bare_word(text: &str) -> bool {
 }
 
 fn not_a_number(text: &str, wanted: &str) -> String {
-    format!("{text} is not a number: it must be {wanted}")
+    format!("\"{text}\" is not a number: it must be {wanted}")
 }
 
 /// A whole number, bare or in the parameter's own unit.
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn a_word_for_a_number_is_refused_with_the_bounds_and_no_unit() {
         let share = Kind::Number { min: 0.0, max: 1.0, unit: "" };
-        for word in ["inf", "nan", "true", "-inf", "half"] {
-            assert_eq!(Err(format!("{word} is not a number: it must be 0 .. 1")), share.read(word));
+        for word in ["inf", "nan", "true", "-inf", "half", ""] {
+            assert_eq!(Err(format!("\"{word}\" is not a number: it must be 0 .. 1")), share.read(word));
             let count = Kind::Count { min: 1, max: 50, unit: "packets" };
-            assert_eq!(Err(format!("{word} is not a number: it must be a whole number, 1 .. 50")), count.read(word));
+            assert_eq!(Err(format!("\"{word}\" is not a number: it must be a whole number, 1 .. 50")), count.read(word));
         }
         assert!(share.read("50 %").unwrap_err().contains("without \"%\""));
     }

@@ -51,7 +51,7 @@ impl Opening {
             sent: None,
             again: false,
             rto_initial: settings.rto_initial,
-            rto_min: settings.smallest_timeout(),
+            rto_min: settings.effective_rto_min(),
             rto_max: settings.rto_max,
             probes: settings.tlp && settings.reported_blocks() > 0,
             rtt: None,

@@ -89,7 +89,7 @@ impl Rack {
         }
         let wait = match tcb.round_trips_micros(2) {
             None => UNKNOWN_RTT,
-            Some(two) => Span::from_micros(two) + if self.board.outstanding() == 1 { tcb.settings().smallest_timeout() } else { SHORTEST },
+            Some(two) => Span::from_micros(two) + if self.board.outstanding() == 1 { tcb.settings().effective_rto_min() } else { SHORTEST },
         };
         let wait = if timeout_left > Span::ZERO { wait.min(timeout_left) } else { wait };
         let at = tcb.expiry(now, wait);
