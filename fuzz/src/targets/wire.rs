@@ -129,6 +129,9 @@ pub fn pcapng_twice(data: &[u8]) {
     }
 }
 
+/// An `if_tsresol` of which a second has more units than 64 bits count: packets with it are not compared.
+const UNKNOWN: u8 = 0x7f;
+
 /// The packet blocks of a file, none for a packet without a time or an interface; nothing if the file is refused.
 fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
     let (mut found, mut interfaces, mut first) = (Vec::new(), Vec::new(), 0_usize);
@@ -141,7 +144,9 @@ fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
         match block {
             Block::SectionHeader(_) => first = interfaces.len(),
             Block::InterfaceDescription(interface) => {
-                let resolution = interface.if_tsresol().and_then(Result::ok).unwrap_or(6);
+                // `pcap-parser` goes on behind an end of options that is not empty, which is the end all the same.
+                let is_behind_end = interface.options.iter().rev().skip(1).any(|option| option.code.0 == 0);
+                let resolution = if is_behind_end { UNKNOWN } else { interface.if_tsresol().and_then(Result::ok).unwrap_or(6) };
                 interfaces.push((interface.linktype.0, resolution, interface.if_tsoffset().and_then(Result::ok).unwrap_or(0)));
             }
             Block::EnhancedPacket(packet) => {
@@ -149,7 +154,8 @@ fn blocks(mut file: &[u8]) -> Option<Vec<Option<Block1<'_>>>> {
                 let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let kept = packet.data.get(..packet.caplen as usize)?;
                 found.push(interfaces.get(place).and_then(|&(link, resolution, offset)| {
-                    let time = picos(stamp, resolution)? + i128::from(offset) * 1_000_000_000_000;
+                    // Our reader takes a time before 1970 for its first second.
+                    let time = Some(picos(stamp, resolution)? + i128::from(offset) * 1_000_000_000_000).filter(|&time| time >= 0)?;
                     Some(Block1 { interface: place as u32, time, kept, wire: packet.origlen, link })
                 }));
             }
