@@ -79,7 +79,7 @@ def test_a_run_whose_hook_never_returns_ends_with_the_second_ctrl_c_and_keeps_wh
         process.send_signal(signal.SIGINT)
         out, rest = process.communicate()
     assert process.returncode == 130
-    assert f"{hook} has not returned for 0.3 s: seed 7, t = " in said
+    assert f"{hook} has not returned for 0.3 s: seed 7, after t = " in said
     assert said.endswith("; press Ctrl-C again to end the process\n")
     assert "interrupted: 0 of 1 runs had finished" in rest
     assert "Traceback" not in rest

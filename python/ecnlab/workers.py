@@ -114,7 +114,7 @@ class _ThreadCrew:
             if thread.is_alive() and (at_work := self._at_work.get(thread)) is not None:
                 number, job = at_work
                 what = hook_of(thread) or ("a compiled hook" if job.scenario.aqms else "a run")
-                found.append(f"{what}: seed {job.seed}, t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s")
+                found.append(f"{what}: seed {job.seed}, after t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s")
         return found
 
     def _work(self) -> None:

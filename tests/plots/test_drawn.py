@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -5,8 +6,9 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import Locator
 
 import ecnlab
+from ecnlab.errors import ResultsError
 from ecnlab.plots import style
-from ecnlab.plots.drawn import Drawn
+from ecnlab.plots.drawn import Drawn, write
 from ecnlab.plots.style import Style
 
 LONG = "a name of an axis that is much too long " * 12
@@ -69,3 +71,18 @@ def test_a_long_label_of_a_low_figure_is_wrapped_and_stays_in_it(width: float) -
     assert figure.bbox.y0 <= label.y0
     assert label.y1 <= figure.bbox.y1
     assert " ".join(axes.get_ylabel().split()) == "95th percentile of the time that a transaction took (s)"
+
+
+def test_a_disk_that_is_full_leaves_the_figure_that_was_there(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    write(tmp_path / "queue", {"svg": b"good"})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    try:
+        with pytest.raises(ResultsError, match="cannot write the figure"):
+            write(tmp_path / "queue", {"svg": b"x" * 20_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("queue.svg", b"good")]

@@ -274,7 +274,7 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
         name(
             "packet",
             Naming::Word(EventPacket::WORDS),
-            "Which packet it was: data, datagrams included, or an acknowledgement, which no queue marks",
+            "Which packet it was: data, datagrams included, or an acknowledgement. Marks of acknowledgements, which `dctcp_ect_on_all` allows, have no row",
             |row| row.packet as u32,
         ),
         name("kind", Naming::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),

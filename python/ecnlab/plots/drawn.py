@@ -16,6 +16,7 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
+from ecnlab.atomic import write_atomically
 from ecnlab.errors import ResultsError, UnknownName
 
 if TYPE_CHECKING:
@@ -118,10 +119,10 @@ def checked_formats(formats: Sequence[str]) -> Sequence[str]:
 
 
 def write(stem: Path, contents: dict[str, bytes]) -> None:
-    """Write `contents`, by their endings, beside each other. Raises ResultsError if the disk refuses."""
+    """Write `contents`, by their endings, beside each other, each file whole. Raises ResultsError if the disk refuses."""
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
         for ending, content in contents.items():
-            stem.with_name(f"{stem.name}.{ending}").write_bytes(content)
+            write_atomically(stem.with_name(f"{stem.name}.{ending}"), content)
     except OSError as error:
         raise ResultsError(f"cannot write the figure {stem}: {error.strerror or error}") from None
