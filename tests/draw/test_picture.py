@@ -4,9 +4,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.font_manager import FontProperties, findfont, get_font
 
 import ecnlab
 from ecnlab import draw
+from ecnlab.draw import network
 from ecnlab.draw.network import Network, width_of
 from ecnlab.draw.words import cut, quantity, queue
 from helpers import EXAMPLES
@@ -233,3 +235,11 @@ def test_the_way_of_a_group_ends_at_the_middle_of_its_hosts_where_their_link_doe
     for point in (*starts, *ends):
         assert any(abs(point[0] - x) <= 0.11 and abs(point[1] - y) <= 0.11 for x, y in sides), point
         assert any(abs(point[0] - x) <= 0.11 and abs(point[1] - y) <= 0.11 for x, y in wires), point
+
+
+def test_a_figure_that_is_drawn_between_changes_no_width() -> None:
+    before = width_of("bottleneck")
+    network._advance.cache_clear()
+    for weight in ("normal", "bold"):
+        get_font(findfont(FontProperties(family=network.FONT, weight=weight))).set_size(40, 300)
+    assert width_of("bottleneck") == before

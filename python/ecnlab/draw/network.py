@@ -84,9 +84,10 @@ def _advance(letter: str, bold: bool) -> float:
 
 @cache
 def _font(weight: str) -> FT2Font:
-    from matplotlib.font_manager import FontProperties, findfont, get_font
+    from matplotlib.font_manager import FontProperties, findfont
+    from matplotlib.ft2font import FT2Font
 
-    font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
+    font = FT2Font(findfont(FontProperties(family=FONT, weight=weight)))  # matplotlib changes the size of those that it caches
     font.set_size(FONT_SIZE, 72)
     return font
 
