@@ -485,7 +485,6 @@ def test_all_of_an_enumeration_counts() -> None:
     assert digest(with_cached(lambda mode: 0.1)) == digest(with_cached(lambda mode: 0.1)) != digest(with_cached(lambda mode: 0.9))
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="enum.nonmember is of Python 3.11")
 def test_what_an_enumeration_has_besides_members_counts() -> None:
     def made(value: float) -> type[Enum]:
         class Mode(Enum):
