@@ -5,8 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
 
-from ecnlab.analysis.stats import estimate, paired_difference, t_quantile, welch_half_width
+from ecnlab.analysis.stats import adjusted_p_values, estimate, paired_difference, t_quantile, welch_half_width
 from ecnlab.errors import UsageError
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -70,3 +71,29 @@ def test_the_difference_of_runs_that_are_all_alike_has_no_interval() -> None:
     found = paired_difference([3.0, 3.0], [1.0, 1.0], alike=True)
     assert (found.mean, found.n) == (2.0, 2)
     assert math.isnan(found.half_width)
+
+
+# The 15 p-values of section 3 of Benjamini and Hochberg 1995 (Neuhaus et al. 1992), of which the procedure rejects 4 at q = 0.05.
+BENJAMINI_HOCHBERG = [
+    0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0,
+]  # fmt: skip
+
+
+def test_the_adjustment_rejects_the_four_hypotheses_of_the_published_example() -> None:
+    adjusted = adjusted_p_values(BENJAMINI_HOCHBERG)
+    assert [p <= 0.05 for p in adjusted] == [True] * 4 + [False] * 11
+    assert adjusted[:4] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625])
+    assert adjusted[5] == adjusted[6] == pytest.approx(0.0298 * 15 / 7), "the smaller bound of a larger p-value counts"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
+def test_the_adjustment_is_scipy_s(p_values: list[float]) -> None:
+    assert adjusted_p_values(p_values) == pytest.approx(list(false_discovery_control(p_values)))
+
+
+def test_a_nan_among_p_values_stays_and_does_not_count() -> None:
+    adjusted = adjusted_p_values([0.04, math.nan, 0.01, math.nan])
+    assert adjusted[0::2] == adjusted_p_values([0.04, 0.01]) == [0.04, 0.02]
+    assert math.isnan(adjusted[1])
+    assert math.isnan(adjusted[3])
+    assert adjusted_p_values([]) == []

@@ -1,4 +1,4 @@
-"""Means with Student-t intervals over seeds, paired differences, and Welch's comparison of two means."""
+"""Means with Student-t intervals over seeds, paired differences, Welch's comparison of two means, and p-values adjusted for many tests."""
 
 from __future__ import annotations
 
@@ -101,6 +101,21 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
         return 0.0
     freedom = variance**2 / (_share(part_a, n_a) + _share(part_b, n_b))
     return t_quantile(confidence, freedom) * math.sqrt(variance)
+
+
+def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
+    """The p-values of several tests, adjusted so that rejecting those up to q keeps the false discovery rate at or below q.
+
+    Step-up procedure of Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995): with the p-values in ascending order, p_(i) becomes the
+    least m / k * p_(k) over k >= i. A NaN is no test: it stays NaN and does not count in m.
+    """
+    order = sorted((at for at, p in enumerate(p_values) if not math.isnan(p)), key=lambda at: p_values[at])
+    adjusted = [math.nan] * len(p_values)
+    least = 1.0
+    for rank in range(len(order), 0, -1):
+        least = min(least, p_values[order[rank - 1]] * len(order) / rank)
+        adjusted[order[rank - 1]] = least
+    return adjusted
 
 
 @lru_cache(maxsize=256)
