@@ -150,8 +150,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[...
     for name, stored in {"thesis.tr": "small.tr.gz", "transfer.pcap": "window-lost.pcap.gz"}.items():
         (tmp_path / name).write_bytes(gzip.decompress((TRACES / stored).read_bytes()))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "FULL", 2)
-    monkeypatch.setattr(runner, "QUICK", 2)
+    monkeypatch.setattr(runner, "FULL_SEEDS", range(101, 103))
+    monkeypatch.setattr(runner, "QUICK_SEEDS", range(1, 3))
     monkeypatch.setattr(tables, "OWN_TABLES", [table for table in tables.OWN_TABLES if table.stem == "red-ecn"])
     few = formula_checks.checks(quick=True)[:2]
     monkeypatch.setattr(formula_checks, "checks", lambda quick: few)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from ecnlab.plots import style
-from ecnlab.studies.claims import COUNT, MBPS, PERCENT, Change, Claim, Gap, Of, Statement, above, below
+from ecnlab.studies.claims import COUNT, MBPS, PERCENT, BySeed, Change, Claim, Gap, Of, Runs, Statement, above, below
 from ecnlab.studies.model import Drawing, Item, Need, Results, Study, Table, with_interval
 from helpers import SMALL
 
@@ -51,3 +52,32 @@ CLAIMS = [
     Claim("F1", "It is our own.", ["1.1"], [Statement("twice", Gap(GOODPUT, GOODPUT), below(1), MBPS)], own=True),
 ]
 TINY = Study("tiny", "A tiny study", "nowhere", "Nothing much.", ITEMS, CLAIMS, demo=["1.2"])
+
+
+@dataclass(frozen=True)
+class Known:
+    """A quantity whose values are known."""
+
+    by_seed: BySeed
+    known: float | None = None
+
+    def needs(self) -> Iterator[Need]:
+        return iter(())
+
+    def values(self, _runs: Runs) -> BySeed:
+        return self.by_seed
+
+    def ns2(self) -> float | None:
+        return self.known
+
+
+def known(values: Sequence[float], ns2: float | None = None) -> Known:
+    return Known(dict(enumerate(values, 1)), ns2)
+
+
+def claim(*statements: Statement) -> Claim:
+    return Claim("X1", "Something is so.", [], statements)
+
+
+def no_runs(_need: Need) -> NoReturn:
+    raise AssertionError("nothing is run")

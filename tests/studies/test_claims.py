@@ -1,8 +1,6 @@
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import fmean
-from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -12,14 +10,11 @@ import ecnlab
 from ecnlab.studies.claims import (
     PERCENT,
     PLAIN,
-    BySeed,
     Change,
-    Claim,
     Gap,
     Of,
     Over,
     Range,
-    Runs,
     Shown,
     Standing,
     Statement,
@@ -36,39 +31,11 @@ from ecnlab.studies.claims import (
 )
 from ecnlab.studies.model import Need
 from helpers import FIXED
-
-
-@dataclass(frozen=True)
-class Known:
-    """A quantity whose values are known."""
-
-    by_seed: BySeed
-    known: float | None = None
-
-    def needs(self) -> Iterator[Need]:
-        return iter(())
-
-    def values(self, _runs: Runs) -> BySeed:
-        return self.by_seed
-
-    def ns2(self) -> float | None:
-        return self.known
-
-
-def known(values: Sequence[float], ns2: float | None = None) -> Known:
-    return Known(dict(enumerate(values, 1)), ns2)
-
-
-def claim(*statements: Statement) -> Claim:
-    return Claim("X1", "Something is so.", [], statements)
-
-
-def _no_runs(_need: Need) -> NoReturn:
-    raise AssertionError("nothing is run")
+from tiny_study import Known, claim, known, no_runs
 
 
 def standing(values: Sequence[float], wanted: Range, shown: Shown = PLAIN) -> Standing:
-    (weighed,) = decide(claim(Statement("it", known(values), wanted, shown)), _no_runs).weighed
+    (weighed,) = decide(claim(Statement("it", known(values), wanted, shown)), no_runs).weighed
     return weighed.standing
 
 
@@ -127,34 +94,34 @@ def test_seeds_that_are_alike_because_nothing_is_random_decide_nothing() -> None
 
 
 def test_a_quantity_is_compared_in_the_unit_in_which_it_is_shown() -> None:
-    (weighed,) = decide(claim(Statement("it", known([0.5, 0.5], ns2=0.25), about(50), PERCENT)), _no_runs).weighed
+    (weighed,) = decide(claim(Statement("it", known([0.5, 0.5], ns2=0.25), about(50), PERCENT)), no_runs).weighed
     assert (weighed.ours.mean, weighed.ns2, weighed.standing) == (50.0, 25.0, Standing.SUPPORTED)
 
 
 def test_two_quantities_are_paired_by_seed_and_by_those_alone_that_both_have() -> None:
     a, b = Known({1: 10.0, 2: 20.0, 3: 33.0, 9: 1e9}), Known({2: 16.0, 3: 30.0, 1: 8.0, 7: -1e9})
-    assert Gap(a, b).values(_no_runs) == {1: 2.0, 2: 4.0, 3: 3.0}
-    assert Change(a, b).values(_no_runs) == {1: 0.25, 2: 0.25, 3: pytest.approx(0.1)}
+    assert Gap(a, b).values(no_runs) == {1: 2.0, 2: 4.0, 3: 3.0}
+    assert Change(a, b).values(no_runs) == {1: 0.25, 2: 0.25, 3: pytest.approx(0.1)}
 
 
 def test_pairing_decides_what_two_means_would_not() -> None:
     draws = [0.0, 100.0, 200.0, 300.0]
     a, b = known([draw + 1 for draw in draws]), known(draws)
-    (weighed,) = decide(claim(Statement("a over b", Gap(a, b), above(0))), _no_runs).weighed
+    (weighed,) = decide(claim(Statement("a over b", Gap(a, b), above(0))), no_runs).weighed
     assert weighed.standing == Standing.SUPPORTED
 
 
 def test_a_change_from_nothing_is_no_number() -> None:
-    assert math.isnan(Change(known([1.0]), known([0.0])).values(_no_runs)[1])
+    assert math.isnan(Change(known([1.0]), known([0.0])).values(no_runs)[1])
 
 
 def test_several_quantities_are_folded_seed_by_seed() -> None:
     parts = [Known({1: 1.0, 2: 5.0}, 1.0), Known({1: 3.0, 2: 4.0, 3: 9.0}, 4.0)]
-    assert Over(fmean, parts).values(_no_runs) == {1: 2.0, 2: 4.5}
+    assert Over(fmean, parts).values(no_runs) == {1: 2.0, 2: 4.5}
     assert Over(max, parts).ns2() == 4.0
     nothing = known([math.nan, 1.0])
     for one, other in ((nothing, known([3.0, 4.0])), (known([3.0, 4.0]), nothing)):
-        assert [math.isnan(value) for value in Over(max, [one, other]).values(_no_runs).values()] == [True, False]
+        assert [math.isnan(value) for value in Over(max, [one, other]).values(no_runs).values()] == [True, False]
     assert Over(max, [*parts, known([1.0])]).ns2() is None, "ns-2's is known of all or of none"
 
 
@@ -175,15 +142,15 @@ OPEN = Statement("open", known(ONE_TO_FIVE), above(3))
     ],
 )
 def test_all_statements_make_a_claim_and_one_breaks_it(statements: Sequence[Statement], verdict: Verdict) -> None:
-    assert decide(claim(*statements), _no_runs).verdict == verdict
+    assert decide(claim(*statements), no_runs).verdict == verdict
 
 
 def test_a_peak_and_an_order_are_statements_about_pairs() -> None:
     levels = {"0.1": known([1.0, 1.0]), "0.5": known([3.0, 3.0]), "0.8": known([2.0, 2.0])}
     assert [s.text for s in peak("0.5", levels)] == ["0.5 over 0.1", "0.5 over 0.8"]
-    assert decide(claim(*peak("0.5", levels)), _no_runs).verdict == Verdict.REPRODUCED
+    assert decide(claim(*peak("0.5", levels)), no_runs).verdict == Verdict.REPRODUCED
     assert [s.text for s in order(levels)] == ["0.1 over 0.5", "0.5 over 0.8"]
-    assert decide(claim(*order(levels)), _no_runs).verdict == Verdict.NOT_REPRODUCED
+    assert decide(claim(*order(levels)), no_runs).verdict == Verdict.NOT_REPRODUCED
 
 
 RANK = {Standing.CONTRADICTED: 0, Standing.SPANNED: 1, Standing.SUPPORTED: 2}

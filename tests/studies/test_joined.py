@@ -101,4 +101,4 @@ def test_the_report_says_whose_hosts_they_are_and_how_it_is_made_again(reports: 
     html = (reports[1] / "report.html").read_text()
     assert "Hosts are simulated, and those to which kernels are set on other tiers." in html
     assert "ecnlab study run tiny --kernel-hosts --seeds 1..3 --claim T2" in html
-    assert f"With the study&#39;s own hosts, simulated, and {runner.FULL} seeds" in html
+    assert f"With the study&#39;s own hosts, simulated, and {len(runner.FULL_SEEDS)} seeds" in html

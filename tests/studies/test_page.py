@@ -97,17 +97,17 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
     monkeypatch.setattr(cost, "COSTS", costs)
     monkeypatch.setattr(cost, "cores", lambda: 2)
     arguments = ["tiny", str(tmp_path / "s"), str(tmp_path / "store")]
-    run_study(TINY, tmp_path / "s", range(1, runner.FULL + 1), claims=["T1"], store=tmp_path / "store")
+    run_study(TINY, tmp_path / "s", runner.FULL_SEEDS, claims=["T1"], store=tmp_path / "store")
     assert cost.told(TINY, 1000, 10) == "", "it was never measured"
     assert page.main(arguments) == 0
     text = (home / "STUDY.md").read_text()
     assert text.startswith(TEXT[: TEXT.index("| old |")])
     assert text.endswith("<!-- /claims -->\n\nIt was seen.\n")
     (row,) = re.findall(r"^\| T1 \| (.*) \|$", text, re.MULTILINE)
-    says, statements, decides, published, ours, ns2, verdict = row.split(" | ")
+    says, statements, decides, published, ours, ns2, setups, verdict = row.split(" | ")
     assert (says, statements, decides) == ("Something is delivered.", "1 of 1 supported", "goodput: above 0.5 Mbit/s")
     assert re.fullmatch(r"1\.\d{3} ± 0\.\d{3} Mbit/s", ours)
-    assert (published, ns2, verdict) == ("1.75 Mbit/s", "1.900 Mbit/s", "**reproduced**")
+    assert (published, ns2, setups, verdict) == ("1.75 Mbit/s", "1.900 Mbit/s", "", "**reproduced**")
     assert "| old |" not in text
     assert page.main(arguments) == 0
     assert (home / "STUDY.md").read_text() == text
@@ -124,7 +124,7 @@ def test_the_claims_of_a_quick_run_are_no_result_to_write_down(
     monkeypatch.setattr(studies, "find", lambda _name: TINY)
     run_study(TINY, tmp_path / "s", [1, 2], claims=["T1"])
     assert page.main(["tiny", str(tmp_path / "s"), str(tmp_path / "store")]) == 2
-    assert "20 seeds" in capsys.readouterr().err
+    assert "a page takes a full run; fix: ecnlab study run tiny --out" in capsys.readouterr().err
     assert (tmp_path / "STUDY.md").read_text() == TEXT
 
 
@@ -134,9 +134,9 @@ def test_a_page_without_a_place_for_claims_is_told() -> None:
 
 
 def test_what_was_not_published_or_measured_is_an_empty_cell(home: Path) -> None:
-    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "decided_by": 0, "statements": [_statement()]}
+    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "decided_by": 0, "setups": [], "statements": [_statement()]}
     text = page.with_claims(TEXT, json.loads(json.dumps([told])))
-    assert "| X | a \\| b | 0 of 1 supported | s: above 0 % |  | 1.2 ± 0.3 % |  | **undecided** |" in text
+    assert "| X | a \\| b | 0 of 1 supported | s: above 0 % |  | 1.2 ± 0.3 % |  |  | **undecided** |" in text
     assert home.is_dir()
 
 

@@ -13,7 +13,7 @@ import ecnlab
 from ecnlab import _core
 from ecnlab.jobs import ENGINE, Failure
 from ecnlab.studies import report, runner, verdicts
-from ecnlab.studies.claims import Claim, Statement, Verdict, above
+from ecnlab.studies.claims import Claim, Statement, Verdict, above, decide
 from ecnlab.studies.model import Drawing, Need, Results, Table
 from ecnlab.studies.plan import Plan
 from ecnlab.studies.runner import run_study
@@ -155,7 +155,7 @@ def test_the_page_says_what_was_run_and_how_to_run_it_again(html: str) -> None:
 
 def test_a_run_of_few_seeds_says_so(html: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "This is a quick look: a full run has 20 seeds" in html
-    monkeypatch.setattr(runner, "FULL", 3)
+    monkeypatch.setattr(runner, "FULL_SEEDS", SEEDS)
     full = run_study(TINY, tmp_path / "s", SEEDS, claims=["T1", "T2"]).report.read_text()
     assert "quick look" not in full
     assert "Why. A queue that marks, marks." in _text(full)
@@ -283,7 +283,7 @@ def test_a_figure_comes_with_the_claims_that_its_runs_decide(tmp_path: Path) -> 
 def test_a_verdict_is_shown_by_the_statement_that_stands_in_its_way(out: Path) -> None:
     chosen = runner.choose(TINY, SEEDS)
     results, _ = chosen.plan.run(None)
-    shown = [verdicts.deciding(runner.decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
+    shown = [verdicts.deciding(decide(claim, results.__getitem__)).statement.text for claim in CLAIMS]
     assert shown == ["goodput", "marks", "one over the other", "twice"]
 
 

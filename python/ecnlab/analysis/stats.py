@@ -118,6 +118,20 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def p_value(mean: Estimate, value: float) -> float:
+    """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
+
+    It is at most 1 - CONFIDENCE just where the interval at CONFIDENCE does not hold `value`.
+    """
+    from scipy.special import stdtr
+
+    if math.isnan(mean.half_width) or math.isnan(mean.mean):
+        return math.nan
+    if mean.sd == 0:
+        return float(mean.mean == value)
+    return 2 * float(stdtr(mean.n - 1, -abs(mean.mean - value) * math.sqrt(mean.n) / mean.sd))
+
+
 @lru_cache(maxsize=256)
 def t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""

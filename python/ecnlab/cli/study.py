@@ -64,10 +64,11 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
 
 @study.command()
 @click.argument("name", shell_complete=catalog.complete_study)
-@click.option("--quick", is_flag=True, help="5 seeds instead of 20.")
+@click.option("--quick", is_flag=True, help="Seeds 1..5 and the main set-up alone.")
+@click.option("--main-setup", is_flag=True, help="Decide claims in the main set-up alone, not in all that the paper admits.")
 @click.option("--demo", is_flag=True, help="Only the few figures that show what the study is about, and the claims that their runs decide.")
 @options.seed("those of --seeds")
-@options.seeds("20")
+@options.seeds("101..120")
 @_figures
 @_claims
 @options.on
@@ -85,6 +86,7 @@ def show(name: str, figures: Sequence[str], claims: Sequence[str], scenarios: Pa
 def run(
     name: str,
     quick: bool,
+    main_setup: bool,
     demo: bool,
     seed: str | None,
     seeds: str | None,
@@ -101,17 +103,19 @@ def run(
 ) -> None:
     """Run a study, decide its claims, and write its figures and report.
 
+    Each claim is decided in every set-up that the paper's text admits; it depends where these differ.
     Runs that the store has are not run again, so the same command goes on where it was stopped. The exit code is 1 if some run failed.
     """
     from ecnlab import studies
+    from ecnlab.seeds import listed_seeds
     from ecnlab.studies import runner
 
     if quick and not (seed is None and seeds is None):
-        raise UsageError(f"--quick means --seeds {runner.QUICK}: leave out one of them")
+        raise UsageError(f"--quick means --seeds {listed_seeds(runner.QUICK_SEEDS)}: leave out one of them")
     if demo and (figures or claims):
         raise UsageError("--demo chooses figures itself: leave out --figure and --claim")
     chosen = studies.find(name)
-    chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{runner.QUICK if quick else runner.FULL}")
+    chosen_seeds = options.chosen_seeds(seed, seeds, listed_seeds(runner.QUICK_SEEDS if quick else runner.FULL_SEEDS))
     if demo and not chosen.demo:
         raise UsageError(f"the study {name} names no figures for a demo: leave out --demo")
     numbers = chosen.demo if demo else figures
@@ -127,6 +131,7 @@ def run(
             claims,
             on=on or "sim",
             kernel_hosts=kernel_hosts,
+            all_setups=not (quick or main_setup),
             store=kept,
             workers=workers,
             processes=threads,

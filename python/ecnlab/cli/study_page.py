@@ -37,12 +37,12 @@ def show(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | N
     from ecnlab.studies import runner
 
     study = studies.find(name)
-    chosen = runner.choose(study, range(1, runner.FULL + 1), numbers, ids)
+    chosen = runner.choose(study, runner.FULL_SEEDS, numbers, ids)
     if numbers or ids:
         _say_named(chosen)
     else:
         _say_study(study)
-    _say_runs(chosen)
+    _say_runs(chosen, runner.choose(study, runner.QUICK_SEEDS, numbers, ids, all_setups=False))
     if folder is not None:
         _write_scenarios(chosen, folder)
 
@@ -65,6 +65,15 @@ def _say_study(study: Study) -> None:
         output.say("claims:")
     for claim in study.claims:
         output.say_folded(f"  {claim.id:<4} {claim.sentence}")
+    if study.open_parameters:
+        output.say("open parameters, each with its admitted values (* main):")
+    for parameter in study.open_parameters:
+        values = ", ".join(f"{value}*" if value == parameter.main else value for value in parameter.values)
+        output.say_folded(f"  {parameter.name}: {values}. {parameter.reason}")
+    if study.alternatives:
+        output.say("alternatives, which do not count for verdicts:")
+    for alternative in study.alternatives:
+        output.say_folded(f"  {alternative.name}: {alternative.evidence}")
 
 
 def _say_named(chosen: Chosen) -> None:
@@ -73,6 +82,8 @@ def _say_named(chosen: Chosen) -> None:
         output.say_folded(f"{item.heading}: {item.title}. {item.caption}")
     for claim in chosen.claims:
         output.say_folded(f"{claim.id}: {claim.sentence}")
+        if claim.quote:
+            output.say_folded(f"  the paper: {claim.quote}")
         if claim.reading:
             output.say_folded(f"  how it is read: {claim.reading}")
         for statement in claim.statements:
@@ -82,13 +93,10 @@ def _say_named(chosen: Chosen) -> None:
     output.say_tables([Table("scenarios", ("scenario", "key", "recorded", "seeds"), rows, ("scenario", "key", "recorded"))])
 
 
-def _say_runs(chosen: Chosen) -> None:
-    from ecnlab.studies import cost, runner
+def _say_runs(chosen: Chosen, quick: Chosen) -> None:
+    from ecnlab.studies import cost
 
-    several = sum(len(planned.seeds) > 1 for planned in chosen.plan.scenarios)
-    single = len(chosen.plan.scenarios) - several
-    for word, seeds in (("in full", runner.FULL), ("with --quick", runner.QUICK)):
-        runs = several * seeds + single
-        output.say(
-            f"{word}: {counted(several + single, 'scenario')}, {counted(runs, 'run')}{cost.told(chosen.study, runs, len(chosen.items))}"
-        )
+    for word, part in (("in full", chosen), ("with --quick", quick)):
+        seeds = [len(planned.seeds) for planned in part.plan.scenarios]
+        told = cost.told(part.study, sum(seeds), len(part.items))
+        output.say(f"{word}: {counted(len(seeds), 'scenario')}, {counted(sum(seeds), 'run')}{told}")

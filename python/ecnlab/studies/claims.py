@@ -8,21 +8,26 @@ them folded into one (`Over`):
         Statement("60 flows", Change(Of(ecn, GOODPUT), Of(red, GOODPUT)), above(0), PERCENT, published=12.0),
     ])
 
-`decide` takes the 95 % interval of the quantity's mean over seeds: inside the range it supports the statement, outside it contradicts it,
-else it spans an end of the range. A claim is reproduced if all its statements are supported, not reproduced if one is contradicted,
-and undecided else. There is no other way to a verdict.
+`decide_all` tests each quantity's mean over seeds against the nearest end of its range. The two-sided t-test at 5 % is the same as to ask
+whether the 95 % interval meets that end. The p-values of all statements are adjusted together by Benjamini and Hochberg (1995), so that at
+most 5 % of the statements that are decided are expected to be wrong. A statement whose adjusted p-value is at most 0.05 is supported
+where the mean lies inside the range, and contradicted where it lies outside; otherwise its number spans an end of the range. A claim is
+reproduced if all its statements are supported, not reproduced if one is contradicted, and undecided otherwise.
+
+Where the paper leaves parameters open, `over_setups` compares the verdicts of all admissible set-ups: a claim on which they differ
+depends on the set-up. There is no other way to a verdict.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from ecnlab.analysis.stats import Estimate, estimate
+from ecnlab.analysis.stats import CONFIDENCE, Estimate, adjusted_p_values, estimate, p_value
 from ecnlab.studies.model import Need
 
 if TYPE_CHECKING:
@@ -240,6 +245,8 @@ class Claim:
         The numbers of the figures and tables that it is read from, e.g. "4.7".
     statements : sequence of Statement
         What it says, all of it.
+    quote : str
+        The paper's own sentence with its place; empty for a question of our own.
     reading : str
         How its words were made ranges, where that is a choice.
     why : str
@@ -255,6 +262,7 @@ class Claim:
     reading: str = ""
     why: str = ""
     own: bool = False
+    quote: str = ""
 
     def needs(self) -> Iterator[Need]:
         """The scenarios that decide it."""
@@ -263,13 +271,17 @@ class Claim:
 
 
 class Verdict(StrEnum):
-    """What becomes of a claim. What a paper says is reproduced or not; what the laboratory itself asks holds or does not."""
+    """The answer to a claim. A paper's claim is reproduced or not; a question of our own holds or does not.
+
+    It depends where admissible set-ups have different verdicts.
+    """
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"
+    DEPENDS = "depends"
 
     @property
     def stands(self) -> bool:
@@ -287,26 +299,76 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True)
 class Weighed:
-    """A statement with what was measured, ours and ns-2's in the unit shown, and what follows for it."""
+    """A statement with what was measured, ours and ns-2's in the unit shown, and what follows for it.
+
+    `p` is the p-value of the t-test of the mean against the nearest end of the range, adjusted for the statements decided with it.
+    """
 
     statement: Statement
     ours: Estimate
     ns2: float | None
     standing: Standing
+    p: float = math.nan
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A claim, its verdict, and the statements that led to it."""
+class InSetup:
+    """A claim in one set-up: the values of the open parameters, or the alternative's name, with verdict and statements."""
 
-    claim: Claim
+    values: Mapping[str, str]
     verdict: Verdict
     weighed: Sequence[Weighed]
 
 
+@dataclass(frozen=True)
+class Decision:
+    """A claim and its verdict.
+
+    Attributes
+    ----------
+    claim : Claim
+        The claim.
+    verdict : Verdict
+        The verdict over all admissible set-ups that were run; that of the main one where no other was.
+    weighed : sequence of Weighed
+        Its statements in the main set-up.
+    setups : sequence of InSetup
+        The claim in each admissible set-up that differs for it, the main one first; empty where there is but one.
+    alternatives : mapping of str to InSetup
+        The claim under each alternative that changes its scenarios. These do not count for the verdict.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    weighed: Sequence[Weighed]
+    setups: Sequence[InSetup] = ()
+    alternatives: Mapping[str, InSetup] = field(default_factory=dict)
+
+
 def decide(claim: Claim, runs: Runs) -> Decision:
-    """The verdict on a claim from the results of its scenarios. This is the only place where a verdict is made."""
-    weighed = [_weigh(statement, runs) for statement in claim.statements]
+    """The verdict on one claim alone from the results of its scenarios, in one set-up."""
+    return decide_all([claim], runs)[0]
+
+
+def decide_all(claims: Sequence[Claim], runs: Runs) -> list[Decision]:
+    """The verdicts on claims from the results of their scenarios, in one set-up. Verdicts are made here and in `over_setups` alone.
+
+    The p-values of all statements of all these claims are adjusted together.
+    """
+    measured = [_measure(statement, runs) for claim in claims for statement in claim.statements]
+    adjusted = adjusted_p_values([_p(ours, statement.range) for statement, ours, _ in measured])
+    weighed = iter([Weighed(*found, _standing(found[1], found[0].range, p), p) for found, p in zip(measured, adjusted, strict=True)])
+    return [_decision(claim, [next(weighed) for _ in claim.statements]) for claim in claims]
+
+
+def over_setups(main: Decision, setups: Sequence[InSetup], alternatives: Mapping[str, InSetup]) -> Decision:
+    """The verdict over admissible set-ups, the main one among them: the verdict on which all agree, otherwise that it depends."""
+    verdicts = {setup.verdict for setup in setups} | {main.verdict}
+    verdict = main.verdict if len(verdicts) == 1 else Verdict.DEPENDS
+    return replace(main, verdict=verdict, setups=setups, alternatives=alternatives)
+
+
+def _decision(claim: Claim, weighed: Sequence[Weighed]) -> Decision:
     standings = {each.standing for each in weighed}
     if Standing.CONTRADICTED in standings:
         verdict = Verdict.DOES_NOT_HOLD if claim.own else Verdict.NOT_REPRODUCED
@@ -317,11 +379,11 @@ def decide(claim: Claim, runs: Runs) -> Decision:
     return Decision(claim, verdict, weighed)
 
 
-def _weigh(statement: Statement, runs: Runs) -> Weighed:
+def _measure(statement: Statement, runs: Runs) -> tuple[Statement, Estimate, float | None]:
+    """A statement with our number and ns-2's in the unit shown."""
     factor = statement.shown.factor
-    ours = estimated(statement.measured, runs).scaled(factor)
     known = statement.measured.ns2()
-    return Weighed(statement, ours, None if known is None else known * factor, _standing(ours, statement.range))
+    return statement, estimated(statement.measured, runs).scaled(factor), None if known is None else known * factor
 
 
 def estimated(measured: Measured, runs: Runs) -> Estimate:
@@ -336,12 +398,18 @@ def _alike(measured: Measured, runs: Runs) -> bool:
     return bool(needs) and all(runs(need).alike for need in needs)
 
 
-def _standing(ours: Estimate, wanted: Range) -> Standing:
-    """What an interval says of a range; without an interval, or with NaN, nothing."""
-    if wanted.holds(ours.low) and wanted.holds(ours.high):
-        return Standing.SUPPORTED
-    if ours.high < wanted.low or wanted.high < ours.low:
-        return Standing.CONTRADICTED
-    if wanted.open and (ours.high == wanted.low or ours.low == wanted.high):
-        return Standing.CONTRADICTED
-    return Standing.SPANNED
+def _p(ours: Estimate, wanted: Range) -> float:
+    """The p-value of the mean against the nearest end of a range; NaN without an interval or a number."""
+    ends = [end for end in (wanted.low, wanted.high) if math.isfinite(end)]
+    if not ends or math.isnan(ours.half_width):
+        return math.nan if math.isnan(ours.half_width) else 0.0
+    if ours.half_width == 0 and ours.mean in ends:
+        return 0.0  # all seeds have the end itself, of which the range says whether it is included
+    return max(p_value(ours, end) for end in ends)
+
+
+def _standing(ours: Estimate, wanted: Range, p: float) -> Standing:
+    """Whether the mean lies inside the range, outside, or too near to an end to tell; NaN tells nothing."""
+    if not p <= 1 - CONFIDENCE + 1e-12:
+        return Standing.SPANNED
+    return Standing.SUPPORTED if wanted.holds(ours.mean) else Standing.CONTRADICTED

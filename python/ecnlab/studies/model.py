@@ -22,6 +22,48 @@ Results = Mapping[Key, "Result"]
 Rewriting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
+@dataclass(frozen=True)
+class OpenParameter:
+    """A parameter that the paper leaves open, with the values that its text admits.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, e.g. "thresholds".
+    paper : str
+        The paper's words on it with their place, or "nothing".
+    reason : str
+        Why these values are admitted and no others.
+    values : mapping of str to callable
+        Each value as the report shows it, in ascending order, with the function that writes a scenario for it (nested dicts, which it
+        leaves as they are).
+    main : str
+        The value of the main set-up; its function returns the scenario as it is.
+    """
+
+    name: str
+    paper: str
+    reason: str
+    values: dict[str, Rewriting]
+    main: str
+
+    def __post_init__(self) -> None:
+        if self.main not in self.values or len(self.values) < 2:
+            raise ValueError(f"{self.name}: an open parameter has two values or more, and {self.main!r} must be one of {list(self.values)}")
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A set-up that the paper's text does not admit, or that evidence speaks against. Its verdicts are reported and do not count.
+
+    `evidence` says what speaks for it and against it, with sources.
+    """
+
+    name: str
+    evidence: str
+    rewriting: Rewriting
+
+
 @dataclass(frozen=True, eq=False)
 class Need:
     """A scenario (as nested dicts) that an item or a claim wants run: over the study's seeds, or over the first one only.
@@ -82,6 +124,8 @@ class Study:
     """A study: its items in the order of the paper, and what the paper claims.
 
     `demo` are the numbers of the few items that show what it is about, for who wants to see that within seconds.
+    `open_parameters` are those that the paper leaves open: a claim is decided in every admissible set-up (`setups.py`). `alternatives` are
+    reported beside them. `networks` are drawn into the report, each from the scenario of a need.
     `on_kernels` says how its scenarios are written where the hosts are real kernels, whose settings are the nearest to the hosts' of the
     paper that a kernel can be set to; without it they stay as they are.
     The page of a study, STUDY.md in its folder, says what was asked, what the paper leaves open and what was chosen, and what came out.
@@ -95,6 +139,9 @@ class Study:
     claims: Sequence[Claim] = field(default=(), repr=False)
     demo: Sequence[str] = field(default=(), repr=False)
     on_kernels: Rewriting | None = field(default=None, repr=False)
+    open_parameters: Sequence[OpenParameter] = field(default=(), repr=False)
+    alternatives: Sequence[Alternative] = field(default=(), repr=False)
+    networks: Mapping[str, Need] = field(default_factory=dict, repr=False)
 
     def choose(self, numbers: Sequence[str] = ()) -> Sequence[Item]:
         """The items of these numbers ("5.29", "table 5.1") in the paper's order; all if none is named. Raises UnknownName."""

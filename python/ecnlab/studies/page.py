@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ecnlab.studies.claims import Standing, Verdict
 _CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
 _VERDICT = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE = re.compile(r"\A# .*\n")
-_COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "verdict")
+_COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "set-ups", "verdict")
 
 
 def path_of(name: str) -> Path:
@@ -66,8 +67,39 @@ def with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     if not _CLAIMS.search(text):
         raise ValueError("the page has no line <!-- claims --> with <!-- /claims --> below it")
     rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_row, claims)]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return _CLAIMS.sub(lambda match: f"{match[1]}\n{table}\n{match[2]}", text)
+    text_of = _table(rows) + "".join(_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
+    return _CLAIMS.sub(lambda match: f"{match[1]}\n{text_of}\n{match[2]}", text)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _map(claim: Mapping[str, Any]) -> str:
+    """The set-ups of a claim with the verdict in each, the main one first."""
+    names = [name for name in claim["setups"][0]["values"] if len({setup["values"][name] for setup in claim["setups"]}) > 1]
+    header = [*names, "verdict", "decided by"]
+    rows = [[*(cell(setup["values"][name]) for name in names), setup["verdict"], _decided_by(claim, setup)] for setup in claim["setups"]]
+    return f"\n{claim['id']} depends on the set-up (the first row is the main one):\n\n{_table([header, ['---'] * len(header), *rows])}"
+
+
+def _decided_by(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
+    statement, found = (of["statements"][setup["decided_by"]] for of in (claim, setup))
+    return f"{cell(statement['statement'])}: {_ours(found, statement)}"
+
+
+def _ours(found: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+    """Our number with its interval and unit, as text."""
+    if found["ours"] is None:
+        return ""
+    digits, unit = statement["digits"], f" {statement['unit']}" if statement["unit"] else ""
+    half = "" if found["half_width"] is None else f" ± {found['half_width']:.{digits}f}"
+    return f"{found['ours']:.{digits}f}{half}{unit}"
+
+
+def _over_setups(claim: Mapping[str, Any]) -> str:
+    counts = Counter(setup["verdict"] for setup in claim["setups"])
+    return ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
 
 
 def _row(claim: Mapping[str, Any]) -> list[str]:
@@ -75,15 +107,15 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
     told = claim["statements"][claim["decided_by"]]
     supported = sum(statement["standing"] == Standing.SUPPORTED for statement in claim["statements"])
     digits, unit = told["digits"], f" {told['unit']}" if told["unit"] else ""
-    half = "" if told["half_width"] is None else f" ± {told['half_width']:.{digits}f}"
     return [
         claim["id"],
         cell(claim["sentence"]),
         f"{supported} of {len(claim['statements'])} supported",
         f"{cell(told['statement'])}: {cell(told['range'])}{unit}",
         "" if told["published"] is None else f"{told['published']:g}{unit}",
-        "" if told["ours"] is None else f"{told['ours']:.{digits}f}{half}{unit}",
+        _ours(told, told),
         "" if told["ns2"] is None else f"{told['ns2']:.{digits}f}{unit}",
+        _over_setups(claim),
         f"**{claim['verdict']}**",
     ]
 
@@ -103,8 +135,8 @@ def main(arguments: Sequence[str]) -> int:
     name, out, store = arguments
     study = studies.find(name)
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    if len(told["seeds"]) < runner.FULL:
-        print(f"{out} is of {len(told['seeds'])} seeds, and a page takes {runner.FULL} seeds: run the study in full", file=sys.stderr)
+    if told["seeds"] != list(runner.FULL_SEEDS) or not (told["all_setups"] or not study.open_parameters):
+        print(f"{out}: a page takes a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
     path = path_of(name)
     path.write_text(with_claims(path.read_text(encoding="utf-8"), told["claims"]), encoding="utf-8")

@@ -17,7 +17,7 @@ from ecnlab import _core, tiers
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import page, verdicts
 from ecnlab.studies.claims import Decision, Weighed
-from ecnlab.studies.model import Study
+from ecnlab.studies.model import Alternative, Study
 from ecnlab.studies.strip import strip
 from ecnlab.tiers import SIMULATOR
 
@@ -37,7 +37,7 @@ _MOST_OPEN = 8  # rows of an item's tables; more are folded away
 class Made:
     """What was made of a study: the claims decided, the items drawn, the runs that failed and what was left out for that, the runs that
     were planned, the fingerprint of each scenario's first seed by its key, the command
-    that makes it all again, and how many seeds a full run has.
+    that makes it all again, how many seeds a full run has, and whether claims were decided in all admissible set-ups.
     """
 
     decisions: Sequence[Decision]
@@ -48,6 +48,7 @@ class Made:
     fingerprints: Mapping[str, str]
     command: str
     seeds_in_full: int
+    in_all_setups: bool = False
 
 
 def render(study: Study, made: Made) -> str:
@@ -59,7 +60,8 @@ def render(study: Study, made: Made) -> str:
     scenarios = made.plan.scenarios
     shown = {drawn.item.stem for drawn in made.drawn}
     stems = {decision.claim.id: [study.find(number).stem for number in decision.claim.figures] for decision in made.decisions}
-    full, in_full = len(made.plan.seeds) >= made.seeds_in_full, page.verdicts_in_full(study.name)
+    full = len(made.plan.seeds) >= made.seeds_in_full and (made.in_all_setups or not study.open_parameters)
+    in_full = page.verdicts_in_full(study.name)
     of_study = made.plan.tier == SIMULATOR and not made.plan.is_rewritten
     rows = [
         _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
@@ -76,11 +78,42 @@ def render(study: Study, made: Made) -> str:
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
+        alternatives=[_alternative(alternative, made.decisions) for alternative in study.alternatives],
+        networks=[(name, b64encode(drawn.encode()).decode()) for name, drawn in networks(study).items()],
         parts=[(part, list(sections)) for part, sections in groupby(_sections(made, stems), key=lambda section: section["item"].part)],
         page=Markup(page.html(study.name)),
         runs=[_run(planned, made.fingerprints) for planned in scenarios],
         settings=_settings(scenarios),
     )
+
+
+def networks(study: Study) -> dict[str, str]:
+    """The networks of a study as SVG, by their titles."""
+    from ecnlab import draw
+    from ecnlab.scenarios import scenario
+
+    return {title: draw.svg(scenario(need.scenario)) for title, need in study.networks.items()}
+
+
+def _alternative(alternative: Alternative, decisions: Sequence[Decision]) -> dict[str, Any]:
+    """An alternative with the claims whose verdict it changes, and how many it leaves as they are in the main set-up."""
+    rows: list[tuple[Any, ...]] = []
+    same: list[tuple[Any, ...]] = []
+    for decision in decisions:
+        if (found := decision.alternatives.get(alternative.name)) is not None:
+            main = decision.setups[0].verdict if decision.setups else decision.verdict
+            (same if found.verdict == main else rows).append((decision.claim, main, found, _statement(verdicts.deciding(found))))
+    return {"alternative": alternative, "rows": rows, "same": [claim.id for claim, *_ in same]}
+
+
+def _map(decision: Decision) -> dict[str, Any]:
+    """The admissible set-ups of a claim: the open parameters that differ, and in each set-up their values, verdict and deciding number."""
+    names = [name for name in decision.setups[0].values if len({setup.values[name] for setup in decision.setups}) > 1]
+    rows = [
+        ([setup.values[name] for name in names], setup.verdict, verdicts.SIGNS[setup.verdict], _statement(verdicts.deciding(setup)))
+        for setup in decision.setups
+    ]
+    return {"names": names, "rows": rows, "told": verdicts.over_setups(decision.setups)}
 
 
 def _hosts(plan: Plan) -> str:
@@ -109,6 +142,7 @@ def _claim(decision: Decision, stems: Sequence[str]) -> dict[str, Any]:
         "first": _statement(first),
         "statements": [_statement(weighed) for weighed in decision.weighed],
         "standings": verdicts.standings(decision),
+        "map": _map(decision) if decision.setups else None,
         "figures": list(zip(claim.figures, stems, strict=True)),
     }
 

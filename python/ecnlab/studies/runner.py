@@ -16,23 +16,29 @@ from ecnlab.results import Result
 from ecnlab.seeds import listed_seeds
 from ecnlab.store import Store
 from ecnlab.studies import drawing, page, report, report_folder, verdicts
-from ecnlab.studies.claims import Claim, Decision, decide
+from ecnlab.studies.claims import Claim, Decision, decide_all
 from ecnlab.studies.model import Item, Need, Study
 from ecnlab.studies.plan import Plan
+from ecnlab.studies.setups import Setups
 from ecnlab.tiers import SIMULATOR, Tier
 from ecnlab.workers import Workers, cores
 
-FULL, QUICK = 20, 5
+# Studies were developed with the seeds 1 to 20, so verdicts are those of seeds that no choice has seen.
+FULL_SEEDS, QUICK_SEEDS = range(101, 121), range(1, 6)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a study is to be done: the items that are drawn, the claims that are decided, and the runs that both need."""
+    """What of a study is to be done: the items that are drawn, the claims that are decided, and the runs that both need.
+
+    `setups` are those in which claims are decided beside the main one; None where that is the only one.
+    """
 
     study: Study
     items: Sequence[Item]
     claims: Sequence[Claim]
     plan: Plan
+    setups: Setups | None = None
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,12 @@ def choose(
     on: str | Tier = SIMULATOR,
     *,
     kernel_hosts: bool = False,
+    all_setups: bool = True,
 ) -> Chosen:
     """The items and claims of these names, or all if none is named, on a tier. Raises UnknownName, UsageError, TierError.
 
-    Where items alone are named, the claims that their runs decide come with them. `kernel_hosts` is as for `run_study`.
+    Where items alone are named, the claims that their runs decide in the main set-up come with them. `kernel_hosts` and `all_setups` are as
+    for `run_study`.
     """
     if kernel_hosts and study.on_kernels is None:
         raise UsageError(f"the study {study.name} has no scenarios of its own for hosts that are kernels: leave out kernel_hosts")
@@ -80,7 +88,12 @@ def choose(
     if numbers and not claims:
         asked = [claim for claim in study.claims if plan.meets(claim.needs())]
         plan.add(_needs((), asked))
-    return Chosen(study, items, asked, plan)
+    only_main = not all_setups or tier != SIMULATOR or kernel_hosts or (numbers and not claims)
+    if only_main or not (study.open_parameters or study.alternatives):
+        return Chosen(study, items, asked, plan)
+    setups = Setups(study)
+    plan.add(setups.needs(asked))
+    return Chosen(study, items, asked, plan, setups)
 
 
 def run_study(
@@ -92,6 +105,7 @@ def run_study(
     *,
     on: str | Tier = SIMULATOR,
     kernel_hosts: bool = False,
+    all_setups: bool = True,
     store: Store | str | Path | None = None,
     workers: Workers | None = None,
     processes: int | None = None,
@@ -110,6 +124,9 @@ def run_study(
     kernel_hosts : bool
         Simulate the scenarios that run on tiers with real kernels, whose hosts are the nearest to the paper's that a kernel can be set to.
         What then differs between tiers is the tier alone.
+    all_setups : bool
+        Decide claims in all admissible set-ups and alternatives. It has no effect where figures alone are named, or where hosts are kernels
+        or are set as kernels: claims are decided in the main set-up alone there.
     store : Store, str or Path, optional
         Where runs are kept and taken from; in memory only unless given.
     workers : Threads or Cluster, optional
@@ -132,7 +149,7 @@ def run_study(
     Interrupted
         Ctrl-C; runs that have finished are in the store.
     """
-    chosen = choose(study, seeds, numbers, claims, on, kernel_hosts=kernel_hosts)
+    chosen = choose(study, seeds, numbers, claims, on, kernel_hosts=kernel_hosts, all_setups=all_setups)
     report_folder.prepare(out, study)
     results, failures = chosen.plan.run(store, workers, progress=progress)
     try:
@@ -153,13 +170,14 @@ def _finish(
 ) -> Outcome:
     """Draw, decide, and write the report of what all runs are there for."""
     items = [item for item in chosen.items if all(need in results for need in item.needs.values())]
-    claims = [claim for claim in chosen.claims if all(need in results for need in claim.needs())]
+    claims = [claim for claim in chosen.claims if all(need in results for need in _needs_of(chosen, claim))]
     left_out = [item.heading for item in chosen.items if item not in items] + [claim.id for claim in chosen.claims if claim not in claims]
     with Progress(len(items), shown=progress, verb="drawing") as bar:
         drawn = drawing.draw_all(chosen.study, items, results, out / report_folder.FIGURES, processes, bar)
-    decisions = [decide(claim, results.__getitem__) for claim in claims]
+    decisions = chosen.setups.decide(claims, results) if chosen.setups else decide_all(claims, results.__getitem__)
     fingerprints = {result.hash: result.records[0].fingerprint for result in results.values()}
-    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, FULL)
+    in_setups = chosen.setups is not None
+    made = report.Made(decisions, drawn, failures, left_out, chosen.plan, fingerprints, command, len(FULL_SEEDS), in_setups)
     told = {
         "report.html": report.render(chosen.study, made),
         "claims.csv": verdicts.as_csv(decisions),
@@ -176,12 +194,22 @@ def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
         yield from claim.needs()
 
 
+def _needs_of(chosen: Chosen, claim: Claim) -> Iterator[Need]:
+    """All that decides a claim, in every set-up."""
+    yield from claim.needs()
+    if chosen.setups is not None:
+        yield from chosen.setups.needs([claim])
+
+
 def _command(chosen: Chosen, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:
     """The command that makes the report again."""
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
     plan = chosen.plan
     where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.tier == SIMULATOR else ["--on", plan.tier.name]
-    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, "--seeds", listed_seeds(seeds), *options])
+    has_setups = bool(chosen.study.open_parameters or chosen.study.alternatives)
+    told = where or (numbers and not claims) or chosen.setups is not None or not has_setups
+    setups = [] if told else ["--main-setup"]
+    return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", listed_seeds(seeds), *options])
 
 
 def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
@@ -193,6 +221,7 @@ def _json(chosen: Chosen, decisions: Sequence[Decision]) -> str:
         "tier": tiers.told(chosen.plan.tier),
         "kernel_hosts": chosen.plan.is_rewritten,
         "seeds": list(chosen.plan.seeds),
+        "all_setups": chosen.setups is not None,
         "claims": [verdicts.plain(decision, in_full) for decision in decisions],
     }
     return json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

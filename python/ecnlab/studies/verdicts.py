@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from ecnlab.studies.claims import Decision, Standing, Verdict, Weighed
+from ecnlab.studies.claims import Decision, InSetup, Standing, Verdict, Weighed
 from ecnlab.studies.model import with_interval
 
 # Told apart without colour, and beside a word.
@@ -19,11 +19,12 @@ SIGNS = {
     Verdict.HOLDS: "✓",
     Verdict.DOES_NOT_HOLD: "✗",
     Verdict.UNDECIDED: "?",
+    Verdict.DEPENDS: "~",
 }
-_OF_SEVERAL = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+_OF_SEVERAL = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold", Verdict.DEPENDS: "depend on the set-up"}
 STANDING_SIGNS = {Standing.SUPPORTED: "✓", Standing.CONTRADICTED: "✗", Standing.SPANNED: "?"}
 
-_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "standing")
+_COLUMNS = ("claim", "verdict", "statement", "range", "unit", "published", "ours", "half_width", "n", "ns2", "adjusted_p", "standing")
 
 
 def counted(decisions: Sequence[Decision]) -> str:
@@ -39,7 +40,7 @@ def _counted(decisions: Sequence[Decision], noun: str) -> str:
     return f"{len(decisions)} {noun.format('s' * (len(decisions) != 1))}: {told}"
 
 
-def deciding(decision: Decision) -> Weighed:
+def deciding(decision: Decision | InSetup) -> Weighed:
     """The statement that stands for the others where there is room for one: the first that stands in the way of the claim.
 
     Of a claim that is reproduced it is the first with a published number.
@@ -49,6 +50,13 @@ def deciding(decision: Decision) -> Weighed:
             if weighed.standing == standing:
                 return weighed
     return next((weighed for weighed in decision.weighed if weighed.statement.published is not None), decision.weighed[0])
+
+
+def over_setups(setups: Sequence[InSetup]) -> str:
+    """How many admissible set-ups have each verdict: "reproduced in 7 of 9 set-ups, undecided in 2"; empty where there is but one."""
+    counts = Counter(setup.verdict for setup in setups)
+    told = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
 
 
 def standings(decision: Decision) -> str:
@@ -101,6 +109,7 @@ def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
     return {
         "id": claim.id,
         "sentence": claim.sentence,
+        "quote": claim.quote,
         "verdict": str(decision.verdict),
         "verdict_in_full": in_full.get(claim.id),
         "figures": list(claim.figures),
@@ -108,12 +117,35 @@ def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
         "reading": claim.reading,
         "why": claim.why,
         "decided_by": decision.weighed.index(deciding(decision)),
+        "setups": [_plain_setup(setup) for setup in decision.setups],
+        "alternatives": {name: _plain_setup(setup) for name, setup in decision.alternatives.items()},
         "statements": [_plain_statement(weighed) for weighed in decision.weighed],
     }
 
 
+def _plain_setup(setup: InSetup) -> dict[str, Any]:
+    """A claim in a set-up: the open parameters' values, the verdict, and each statement's number."""
+    return {
+        "values": dict(setup.values),
+        "verdict": str(setup.verdict),
+        "decided_by": setup.weighed.index(deciding(setup)),
+        "statements": [_plain_number(weighed) for weighed in setup.weighed],
+    }
+
+
+def _plain_number(weighed: Weighed) -> dict[str, Any]:
+    ours = weighed.ours
+    return {
+        "ours": _finite(ours.mean),
+        "half_width": _finite(ours.half_width),
+        "n": ours.n,
+        "adjusted_p": _finite(weighed.p),
+        "standing": str(weighed.standing),
+    }
+
+
 def _plain_statement(weighed: Weighed) -> dict[str, Any]:
-    statement, ours = weighed.statement, weighed.ours
+    statement = weighed.statement
     return {
         "statement": statement.text,
         "range": statement.range.words,
@@ -123,11 +155,8 @@ def _plain_statement(weighed: Weighed) -> dict[str, Any]:
         "unit": statement.shown.unit,
         "digits": statement.shown.digits,
         "published": statement.published,
-        "ours": _finite(ours.mean),
-        "half_width": _finite(ours.half_width),
-        "n": ours.n,
         "ns2": weighed.ns2,
-        "standing": str(weighed.standing),
+        **_plain_number(weighed),
     }
 
 

@@ -1,0 +1,135 @@
+"""The set-ups of a study: how what the paper leaves open is filled in, and what a claim comes to in each.
+
+Set-ups are the main one; every other admitted value, one parameter at a time; and the corners, where each parameter has its first or its
+last value. A set-up is left out for a claim whose scenarios it does not change, or changes as another set-up does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from typing import Any
+
+from ecnlab.results import Result
+from ecnlab.studies.claims import Claim, Decision, InSetup, decide_all, over_setups
+from ecnlab.studies.model import Need, OpenParameter, Rewriting, Study
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """One way to fill in what a paper leaves open.
+
+    Attributes
+    ----------
+    values : mapping of str to str
+        The value of each open parameter; empty for an alternative.
+    name : str
+        "main", "one" (one value is not the main one), "corner", or the alternative's name.
+    rewriting : callable
+        Writes a scenario of the study for this set-up.
+    """
+
+    values: Mapping[str, str]
+    name: str
+    rewriting: Rewriting
+
+
+def admissible(parameters: Sequence[OpenParameter]) -> Iterator[Setup]:
+    """The admissible set-ups, the main one first; each combination of values once."""
+    main = {parameter.name: parameter.main for parameter in parameters}
+    seen = [main]
+    yield _setup(parameters, main, "main")
+    for values, name in (*_one_at_a_time(parameters, main), *_corners(parameters)):
+        if values not in seen:
+            seen.append(values)
+            yield _setup(parameters, values, name)
+
+
+def _one_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[tuple[dict[str, str], str]]:
+    return [({**main, parameter.name: value}, "one") for parameter in parameters for value in parameter.values]
+
+
+def _corners(parameters: Sequence[OpenParameter]) -> list[tuple[dict[str, str], str]]:
+    ends = [(next(iter(parameter.values)), next(reversed(parameter.values))) for parameter in parameters]
+    names = [parameter.name for parameter in parameters]
+    return [(dict(zip(names, values, strict=True)), "corner") for values in product(*ends)]
+
+
+def _setup(parameters: Sequence[OpenParameter], values: Mapping[str, str], name: str) -> Setup:
+    rewritings = [parameter.values[values[parameter.name]] for parameter in parameters]
+
+    def rewritten(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+        return reduce(lambda made, rewriting: rewriting(made), rewritings, tree)
+
+    return Setup(values, name, rewritten)
+
+
+class Setups:
+    """The set-ups of a study, and the needs of its claims in each. Scenarios that are equal share one need."""
+
+    def __init__(self, study: Study) -> None:
+        self.main, *self.others = admissible(study.open_parameters)
+        self.alternatives = [Setup({}, alternative.name, alternative.rewriting) for alternative in study.alternatives]
+        self._by_text: dict[tuple[str, bool], Need] = {}
+        self._rewritten: dict[tuple[Setup, Need], Need] = {}
+        self._texts: dict[Need, str] = {}
+
+    def need(self, setup: Setup, need: Need) -> Need:
+        """A need of the study in a set-up: the same object where the set-up changes nothing of it."""
+        key = (setup, need)
+        if key not in self._rewritten:
+            own = self._by_text.setdefault((self._text(need), need.every_seed), need)
+            tree = setup.rewriting(need.scenario)
+            text = json.dumps(tree)
+            self._rewritten[key] = need if text == self._text(own) else self._of(text, tree, need)
+        return self._rewritten[key]
+
+    def _of(self, text: str, tree: Mapping[str, Any], need: Need) -> Need:
+        return self._by_text.setdefault((text, need.every_seed), Need(tree, need.every_seed))
+
+    def _text(self, need: Need) -> str:
+        if need not in self._texts:
+            self._texts[need] = json.dumps(need.scenario)
+        return self._texts[need]
+
+    def needs(self, claims: Sequence[Claim]) -> Iterator[Need]:
+        """The needs of claims in all set-ups and alternatives; those of the main one are the claims' own."""
+        for setup in (*self.others, *self.alternatives):
+            for claim in claims:
+                for need in claim.needs():
+                    yield self.need(setup, need)
+
+    def that_change(self, claim: Claim) -> list[Setup]:
+        """The set-ups that change what is run for a claim, each in another way, without the main one."""
+        by_scenarios = {self._scenarios(self.main, claim): self.main}
+        for setup in self.others:
+            by_scenarios.setdefault(self._scenarios(setup, claim), setup)
+        return list(by_scenarios.values())[1:]
+
+    def changes(self, setup: Setup, claim: Claim) -> bool:
+        """Whether a set-up changes what is run for a claim."""
+        return self._scenarios(setup, claim) != self._scenarios(self.main, claim)
+
+    def _scenarios(self, setup: Setup, claim: Claim) -> tuple[str, ...]:
+        return tuple(self._text(self.need(setup, need)) for need in claim.needs())
+
+    def decide(self, claims: Sequence[Claim], results: Mapping[Need, Result]) -> list[Decision]:
+        """The verdicts on claims over all set-ups. In each set-up the statements of all these claims are tested together."""
+        main = decide_all(claims, results.__getitem__)
+        found = {setup: self._in(setup, claims, results) for setup in (*self.others, *self.alternatives)}
+        return [self._over(decision, {setup: decided[at] for setup, decided in found.items()}) for at, decision in enumerate(main)]
+
+    def _in(self, setup: Setup, claims: Sequence[Claim], results: Mapping[Need, Result]) -> list[InSetup]:
+        def runs(need: Need) -> Result:
+            return results[self.need(setup, need)]
+
+        return [InSetup(setup.values, decision.verdict, decision.weighed) for decision in decide_all(claims, runs)]
+
+    def _over(self, main: Decision, found: Mapping[Setup, InSetup]) -> Decision:
+        others = [found[setup] for setup in self.that_change(main.claim)]
+        setups = [InSetup(self.main.values, main.verdict, main.weighed), *others] if others else []
+        changing = [setup for setup in self.alternatives if self.changes(setup, main.claim)]
+        return over_setups(main, setups, {setup.name: found[setup] for setup in changing})
