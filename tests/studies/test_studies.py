@@ -5,7 +5,8 @@ import re
 import pytest
 
 from ecnlab import studies
-from ecnlab.studies import page
+from ecnlab.studies import judgements, page
+from ecnlab.studies.claims import Verdict
 from ecnlab.studies.model import Study
 
 CHOSEN = [studies.find(name) for name in studies.TITLES]
@@ -54,3 +55,21 @@ def test_its_page_says_what_was_asked_and_has_a_place_for_its_claims(study: Stud
 @each
 def test_the_verdicts_on_its_page_are_those_of_its_claims(study: Study) -> None:
     assert list(page.verdicts_in_full(study.name)) in ([], [claim.id for claim in study.claims])
+
+
+@each
+def test_readers_have_judged_the_claims_as_they_are(study: Study) -> None:
+    found = judgements.of_study(study.name)
+    claims = {claim.id: judgements.digest(claim) for claim in judgements.judged(study)}
+    assert {id_: judged.digest for id_, judged in found.items()} == claims, "a claim has changed since readers saw it, or none has seen it"
+    for judged in found.values():
+        assert len(judged.words) == 2
+        assert set(judged.words) <= {judgements.FAIR, judgements.STRICT, judgements.LOOSE}
+
+
+@each
+def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(study: Study) -> None:
+    in_full = page.verdicts_in_full(study.name)
+    for claim in study.claims:
+        assert claim.own or claim.quote, claim.id
+        assert in_full.get(claim.id, Verdict.REPRODUCED).stands or claim.why, claim.id

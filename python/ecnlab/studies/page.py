@@ -1,5 +1,6 @@
 """The page of a study, STUDY.md in its folder: what was asked, what is left open, what came out, and why.
 
+Between `<!-- judgements -->` and `<!-- /judgements -->` stands how two readers judge the claims.
 The report shows it without the piece between `<!-- claims -->` and `<!-- /claims -->`, since it has the claims of its own runs. What it
 says, and what a claim says of why it does not hold, is said of a full run, whose verdicts stand in that piece.
 `python -m ecnlab.studies.page NAME OUT STORE` writes that piece from the claims.json of a full run in the folder OUT, and what its runs
@@ -17,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import studies
+from ecnlab.studies import judgements
 from ecnlab.studies.claims import Standing, Verdict
+from ecnlab.studies.model import Study
 
 _CLAIMS = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->\n?)", re.DOTALL)
+_JUDGEMENTS = re.compile(r"(<!-- judgements -->\n).*?(<!-- /judgements -->\n?)", re.DOTALL)
 _VERDICT = re.compile(r"^\| (\w+) \|.*\| \*\*([a-z ]+)\*\* \|$", re.MULTILINE)
 _TITLE = re.compile(r"\A# .*\n")
 _COLUMNS = ("claim", "what it says", "statements", "that which decides", "published", "ours", "ns-2", "set-ups", "verdict")
@@ -69,6 +73,14 @@ def with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_row, claims)]
     text_of = _table(rows) + "".join(_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
     return _CLAIMS.sub(lambda match: f"{match[1]}\n{text_of}\n{match[2]}", text)
+
+
+def with_judgements(text: str, study: Study) -> str:
+    """The text of a page with how two readers judge each claim, where it has a place for that."""
+    found = judgements.of_study(study.name)
+    rows = [["claim", "reader 1", "reader 2", "reasons"], ["---"] * 4]
+    rows += [[id_, *judged.words, cell(" ".join(judged.reasons))] for id_, judged in found.items()]
+    return _JUDGEMENTS.sub(lambda match: f"{match[1]}\n{_table(rows)}\n{match[2]}", text)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -139,7 +151,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{out}: a page takes a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
     path = path_of(name)
-    path.write_text(with_claims(path.read_text(encoding="utf-8"), told["claims"]), encoding="utf-8")
+    text = with_claims(path.read_text(encoding="utf-8"), told["claims"])
+    path.write_text(with_judgements(text, study), encoding="utf-8")
     results, _ = runner.choose(study, told["seeds"]).plan.run(Path(store), progress=True)
     cost.note(study, results.values())
     return 0

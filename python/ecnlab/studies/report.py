@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import _core, tiers
 from ecnlab.seeds import listed_seeds
-from ecnlab.studies import page, verdicts
+from ecnlab.studies import judgements, page, verdicts
 from ecnlab.studies.claims import Decision, Weighed
 from ecnlab.studies.model import Alternative, Study
 from ecnlab.studies.strip import strip
@@ -63,8 +63,10 @@ def render(study: Study, made: Made) -> str:
     full = len(made.plan.seeds) >= made.seeds_in_full and (made.in_all_setups or not study.open_parameters)
     in_full = page.verdicts_in_full(study.name)
     of_study = made.plan.tier == SIMULATOR and not made.plan.is_rewritten
+    readers = judgements.of_study(study.name)
     rows = [
         _claim(decision, [stem if stem in shown else "" for stem in stems[decision.claim.id]])
+        | {"judged": readers.get(decision.claim.id)}
         | {"why": verdicts.explained(decision, in_full, full=full, seeds_in_full=made.seeds_in_full, of_study=of_study)}
         for decision in made.decisions
     ]
