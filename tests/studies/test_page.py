@@ -134,7 +134,15 @@ def test_a_page_without_a_place_for_claims_is_told() -> None:
 
 
 def test_what_was_not_published_or_measured_is_an_empty_cell(home: Path) -> None:
-    told = {"id": "X", "sentence": "a | b", "verdict": "undecided", "decided_by": 0, "setups": [], "statements": [_statement()]}
+    told = {
+        "id": "X",
+        "sentence": "a | b",
+        "verdict": "undecided",
+        "decided_by": 0,
+        "setups": [],
+        "alternatives": {},
+        "statements": [_statement()],
+    }
     text = page.with_claims(TEXT, json.loads(json.dumps([told])))
     assert "| X | a \\| b | 0 of 1 supported | s: above 0 % |  | 1.2 ± 0.3 % |  |  | **undecided** |" in text
     assert home.is_dir()

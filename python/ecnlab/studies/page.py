@@ -71,7 +71,8 @@ def with_claims(text: str, claims: Sequence[Mapping[str, Any]]) -> str:
     if not _CLAIMS.search(text):
         raise ValueError("the page has no line <!-- claims --> with <!-- /claims --> below it")
     rows = [_COLUMNS, ["---"] * len(_COLUMNS), *map(_row, claims)]
-    text_of = _table(rows) + "".join(_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
+    maps = "".join(_map(claim) for claim in claims if claim["verdict"] == Verdict.DEPENDS)
+    text_of = _table(rows) + maps + _alternatives(claims)
     return _CLAIMS.sub(lambda match: f"{match[1]}\n{text_of}\n{match[2]}", text)
 
 
@@ -93,6 +94,22 @@ def _map(claim: Mapping[str, Any]) -> str:
     header = [*names, "verdict", "decided by"]
     rows = [[*(cell(setup["values"][name]) for name in names), setup["verdict"], _decided_by(claim, setup)] for setup in claim["setups"]]
     return f"\n{claim['id']} depends on the set-up (the first row is the main one):\n\n{_table([header, ['---'] * len(header), *rows])}"
+
+
+def _alternatives(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The verdicts that an alternative changes in the main set-up, a row for each alternative."""
+    changed: dict[str, list[str]] = {}
+    for claim in claims:
+        main = claim["setups"][0]["verdict"] if claim["setups"] else claim["verdict"]
+        for name, found in claim["alternatives"].items():
+            rows = changed.setdefault(name, [])
+            if found["verdict"] != main:
+                rows.append(f"{claim['id']} {found['verdict']} ({main})")
+    if not changed:
+        return ""
+    table = [["alternative", "verdicts that it changes (verdict of the main set-up)"], ["---"] * 2]
+    table += [[cell(name), ", ".join(found) or "none"] for name, found in changed.items()]
+    return f"\nAlternatives, which do not count for the verdicts:\n\n{_table(table)}"
 
 
 def _decided_by(claim: Mapping[str, Any], setup: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from ecnlab.seeds import listed_seeds
 from ecnlab.studies import judgements, page, verdicts
 from ecnlab.studies.claims import Decision, Weighed
 from ecnlab.studies.model import Alternative, Study
+from ecnlab.studies.setups import alternatives
 from ecnlab.studies.strip import strip
 from ecnlab.tiers import SIMULATOR
 
@@ -80,7 +81,7 @@ def render(study: Study, made: Made) -> str:
         seeds=listed_seeds(made.plan.seeds),
         papers=_Claims([row for row in rows if not row["claim"].own]),
         own=_Claims([row for row in rows if row["claim"].own]),
-        alternatives=[_alternative(alternative, made.decisions) for alternative in study.alternatives],
+        alternatives=[_alternative(alternative, made.decisions) for alternative in alternatives(study)] if made.in_all_setups else [],
         networks=[(name, b64encode(drawn.encode()).decode()) for name, drawn in networks(study).items()],
         parts=[(part, list(sections)) for part, sections in groupby(_sections(made, stems), key=lambda section: section["item"].part)],
         page=Markup(page.html(study.name)),

@@ -89,7 +89,7 @@ def choose(
         asked = [claim for claim in study.claims if plan.meets(claim.needs())]
         plan.add(_needs((), asked))
     only_main = not all_setups or tier != SIMULATOR or kernel_hosts or (numbers and not claims)
-    if only_main or not (study.open_parameters or study.alternatives):
+    if only_main or not asked:
         return Chosen(study, items, asked, plan)
     setups = Setups(study)
     plan.add(setups.needs(asked))
@@ -206,8 +206,7 @@ def _command(chosen: Chosen, seeds: Sequence[int], numbers: Sequence[str], claim
     options = [f"--figure {quote(number)}" for number in numbers] + [f"--claim {quote(id_)}" for id_ in claims]
     plan = chosen.plan
     where = (["--kernel-hosts"] if plan.is_rewritten else []) if plan.tier == SIMULATOR else ["--on", plan.tier.name]
-    has_setups = bool(chosen.study.open_parameters or chosen.study.alternatives)
-    told = where or (numbers and not claims) or chosen.setups is not None or not has_setups
+    told = where or (numbers and not claims) or chosen.setups is not None or not chosen.claims
     setups = [] if told else ["--main-setup"]
     return " ".join(["ecnlab study run", quote(chosen.study.name), *where, *setups, "--seeds", listed_seeds(seeds), *options])
 

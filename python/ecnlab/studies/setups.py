@@ -14,8 +14,9 @@ from itertools import product
 from typing import Any
 
 from ecnlab.results import Result
+from ecnlab.scenarios import scenario
 from ecnlab.studies.claims import Claim, Decision, InSetup, decide_all, over_setups
-from ecnlab.studies.model import Need, OpenParameter, Rewriting, Study
+from ecnlab.studies.model import Alternative, Need, OpenParameter, Rewriting, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +68,44 @@ def _setup(parameters: Sequence[OpenParameter], values: Mapping[str, str], name:
     return Setup(values, name, rewritten)
 
 
+def _with_processing_jitter(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**tree, "processing_jitter": "packet"}
+
+
+def _measured_later(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    read = scenario(tree)
+    start_s = read.measure_from_s + LATER_SHARE * (read.duration_s - read.measure_from_s)
+    return {**tree, "measure_from": f"{start_s:g} s"}
+
+
+LATER_SHARE = 0.25
+# Reported with every study: a verdict that one of them changes depends on what no paper means to say.
+CHECKS = (
+    Alternative(
+        "random processing time",
+        "Each sender's host takes a random time of up to one packet's transmission time for each packet, as Floyd and Jacobson (1992) "
+        "advise against phase effects.",
+        _with_processing_jitter,
+    ),
+    Alternative(
+        "measured later",
+        f"The measured interval begins later, by {LATER_SHARE:.0%} of its length: a verdict that changes depends on the warm-up.",
+        _measured_later,
+    ),
+)
+
+
+def alternatives(study: Study) -> list[Alternative]:
+    """The alternatives of a study and the checks that each study has."""
+    return [*study.alternatives, *CHECKS]
+
+
 class Setups:
     """The set-ups of a study, and the needs of its claims in each. Scenarios that are equal share one need."""
 
     def __init__(self, study: Study) -> None:
         self.main, *self.others = admissible(study.open_parameters)
-        self.alternatives = [Setup({}, alternative.name, alternative.rewriting) for alternative in study.alternatives]
+        self.alternatives = [Setup({}, alternative.name, alternative.rewriting) for alternative in alternatives(study)]
         self._by_text: dict[tuple[str, bool], Need] = {}
         self._rewritten: dict[tuple[Setup, Need], Need] = {}
         self._texts: dict[Need, str] = {}
