@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import ecnlab as package
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.scenarios import read
 from ecnlab.shell.enter import _environment, _require_own, enter
@@ -20,6 +21,7 @@ from ecnlab.shell.session import _NO_DEVICE, _refuse
 from helpers import SMALL
 
 PYTHON = sys.executable
+PACKAGE = Path(package.__file__).parent
 
 # Connects to where nobody listens, which takes one round trip to be refused; prints how long the quickest of ten took: machines are busy.
 KNOCK = """
@@ -126,6 +128,39 @@ def test_a_command_that_there_is_not_is_told() -> None:
     assert (told.returncode, "cannot run 'no-such-program'" in told.stderr) == (2, True)
 
 
+# A process with threads, as one that has used polars is, in which a fork is refused; keeps a shell, and prints the command's exit code.
+THREADED = """
+import sys, threading
+def refuse(event, _arguments):
+    if event in ("os.fork", "os.forkpty"):
+        raise RuntimeError("a process with threads has forked")
+sys.addaudithook(refuse)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+from ecnlab.scenarios import read
+from ecnlab.shell import Spec, View, run
+print(run(Spec(lambda: read(sys.argv[1]), ["sh", "-c", "exit 7"]), View("off")).code)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process with threads cannot enter a user namespace, which only root does without")
+def test_a_process_with_threads_keeps_a_shell_without_a_fork() -> None:
+    told = subprocess.run([PYTHON, "-W", "error", "-c", THREADED, SMALL], capture_output=True, text=True, timeout=60)
+    assert (told.stdout, told.stderr) == ("7\n", "")
+
+
+def test_the_command_has_the_descriptors_and_the_environment_of_the_shell_around_it(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('imported from the working directory')\n")
+    environment = os.environ | {"PYTHONPATH": os.environ.get("PYTHONPATH", "") + ":/no/such/folder", "ECNLAB_ODD": "\udcff"}
+    script = ["sh", "-c", 'echo "$PYTHONPATH $ECNLAB_ODD" >&3; ls /proc/self/fd']
+    shell = [PYTHON, "-P", "-m", "ecnlab", "shell", "--rate", "1Gbps", "--quiet", "--"]
+    runs = []
+    for words in (script, [*shell, *script]):
+        run = subprocess.run(["sh", "-c", 'exec "$@" 3>told', "sh", *words], capture_output=True, env=environment, cwd=tmp_path)
+        runs.append((run.returncode, run.stdout, run.stderr, (tmp_path / "told").read_bytes()))
+    assert runs[0] == runs[1]
+    assert runs[0][2:] == (b"", f"{environment['PYTHONPATH']} ".encode() + b"\xff\n")
+
+
 def test_a_server_that_ends_at_once_is_told_with_what_it_said() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--server", "sh -c 'echo no port; exit 3'", "--", "true")
     assert told.returncode == 2
@@ -137,6 +172,15 @@ def test_a_server_that_does_not_listen_is_told_and_the_command_starts() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--quiet", "--server", "sleep 60", "--", "echo", "started")
     assert (told.returncode, told.stdout) == (0, "started\n")
     assert "warning: the server 'sleep 60' does not listen after 5 s" in told.stderr
+
+
+def test_a_shell_ends_at_once_when_it_is_terminated_while_a_server_starts() -> None:
+    words = ["shell", "--rate", "1Gbps", "--quiet", "--server", "sleep 60.25", "--", "sleep", "30"]
+    with subprocess.Popen([PYTHON, "-m", "ecnlab", *words], start_new_session=True) as shell:
+        assert _soon(lambda: len(_with("sleep\x0060.25")) == 1)
+        shell.terminate()
+        assert shell.wait(timeout=20) == 128 + signal.SIGTERM
+    assert _soon(lambda: not _with("sleep\x0060.25"))
 
 
 @pytest.mark.parametrize("where", ["ECNLAB_OUTSIDE", "ECNLAB_OUTSIDE6"])
@@ -400,19 +444,34 @@ def test_the_view_is_a_line_of_json_a_second(tmp_path: Path) -> None:
     assert "p99.9" in end["end"]["lateness_s"]
 
 
-# A device that users may open, which not every machine has, in mounts that nobody else sees.
+# A device that users may open, which not every machine has, and an interpreter and modules that users may read, in mounts that nobody else
+# sees.
 BECOME_NOBODY = """
-mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && cd /tmp &&
-exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 &&
+for folder in $KEPT; do mkdir -p "$ASIDE$folder" && mount --bind "$folder" "$ASIDE$folder"; done &&
+for folder in $CLOSED; do mount -t tmpfs -o mode=755 none "$folder"; done &&
+for folder in $KEPT; do mkdir -p "$folder" && mount --bind "$ASIDE$folder" "$folder"; done &&
+cd /tmp && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 """
 
 
-def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_same() -> None:
+def _closed(folder: Path) -> list[Path]:
+    """The outermost folder on the way that is closed to other users, if there is one."""
+    return [parent for parent in [*folder.parents][::-1] if not parent.stat().st_mode & 0o001][:1]
+
+
+def test_users_without_privileges_keep_who_they_are_and_have_a_shell_all_the_same(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("takes root, and setpriv, to become somebody else")
     words = ["shell", "--rate", "1Gbps", "--delay", "10 ms", "--quiet", "--", "sh", "-c", "id -u; id -g; cat /proc/self/net/dev"]
     apart = ["unshare", "-m", "sh", "-c", BECOME_NOBODY, "nobody", PYTHON, "-m", "ecnlab", *words]
-    told = subprocess.run(apart, capture_output=True, text=True, timeout=60)
+    closed = {folder: _closed(folder) for folder in (Path(sys.prefix), Path(sys.base_prefix), PACKAGE.parent)}
+    mounts = {
+        "KEPT": " ".join(str(folder) for folder, outermost in closed.items() if outermost),
+        "CLOSED": " ".join({str(parent) for outermost in closed.values() for parent in outermost}),
+        "ASIDE": str(tmp_path),
+    }
+    told = subprocess.run(apart, capture_output=True, text=True, timeout=60, env=os.environ | mounts)
     if told.returncode == 2 and "needs namespaces" in told.stderr:
         pytest.skip(told.stderr)
     assert told.stdout.split()[:2] == ["65534", "65534"], told.stderr

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use ecnlab_router::address::{Family, Side};
 use ecnlab_router::capture::Tap;
 use ecnlab_router::drive::Counts;
 use ecnlab_router::shell::{self, Left, Look, Place, Rooms, RoomsSpec, Way};
-use ecnlab_router::sys::{Namespace, confine, process};
+use ecnlab_router::sys::{Namespace, confine, namespace, process};
 use ecnlab_sim::{Off, Run};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -106,9 +107,11 @@ impl Shell {
         self.way.links.iter().flatten().map(of).collect()
     }
 
-    /// Moves the calling thread inside or outside, for good: programs that it starts are there. Raises OSError.
-    fn enter(&self, side: &str) -> PyResult<()> {
-        Ok(self.namespaces[usize::from(side == "outside")].enter()?)
+    /// The descriptors of the network namespaces inside and outside, which a child process can inherit while this object is there.
+    #[getter]
+    fn networks(&self) -> (RawFd, RawFd) {
+        let [inside, outside] = self.namespaces.each_ref().map(Namespace::descriptor);
+        (inside, outside)
     }
 
     /// Lets packets cross, and writes them into a capture if one is asked for. Raises OSError.
@@ -272,6 +275,12 @@ pub fn die_with_parent() -> PyResult<()> {
     Ok(process::die_with_parent()?)
 }
 
+/// Moves the calling thread into the network namespace of a descriptor, for good: programs that it starts are there. Raises OSError.
+#[pyfunction]
+pub fn enter_network(descriptor: RawFd) -> PyResult<()> {
+    Ok(namespace::enter_network(descriptor)?)
+}
+
 /// Moves this process, which has to have one thread, to where another is. Raises OSError.
 #[pyfunction]
 pub fn join_process(py: Python<'_>, process: u32) -> PyResult<()> {
@@ -286,5 +295,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(own_mounts, module)?)?;
     module.add_function(wrap_pyfunction!(own_devices, module)?)?;
     module.add_function(wrap_pyfunction!(die_with_parent, module)?)?;
+    module.add_function(wrap_pyfunction!(enter_network, module)?)?;
     module.add_function(wrap_pyfunction!(join_process, module)?)
 }

@@ -2,8 +2,8 @@
 
 A program inside has one way out, which crosses the scenario's links; what is outside is a room of ours too, where servers may run.
 No packet of theirs leaves the machine, the machine's own network is not touched, and its services' sockets in `/run` are not to be seen.
-`session` makes both rooms and keeps them while a command runs, `process` is what runs in them, `links` the scenario of a shell that is
-given without one, `live` what is shown meanwhile, and `enter` the way in from another terminal.
+`session` makes both rooms and keeps them while a command runs, `process` starts the first process in them, which is `init`, `links` has
+the scenario of a shell that is given without one, `live` what is shown meanwhile, and `enter` the way in from another terminal.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from subprocess import Popen
 from threading import Thread
 from typing import Any
 
@@ -110,21 +111,20 @@ def run(spec: Spec, view: View, began: Callable[[Scenario], None] = lambda _scen
     began(scenario)
     shell = _rooms(scenario, spec, within)
     with _Signals() as signals:
-        first, told = _forked(shell, _programs(scenario, spec, shell))
+        first, told = _start_first(shell, _programs(scenario, spec, shell))
         signals.first = first
         try:
             _start(shell, spec)
             hindrance = _heard(told)
             _watch(shell, first, view)
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.kill(first, signal.SIGKILL)
-            os.waitpid(first, 0)
+            first.kill()
+            first.wait()
             raise
         finally:
             os.close(told)
             view.close()
-        code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+        code = first.wait()
     look = json.loads(shell.look() or '{"time_s": 0.0}')
     tables, about = _stopped(shell, spec)
     if hindrance:
@@ -216,37 +216,38 @@ def _hosts(names: Sequence[tuple[str, str]]) -> str:
     return "\n".join([*kept, *(f"{address} {name} {_MARK}" for address, name in names), ""])
 
 
-def _forked(shell: _core.Shell, programs: process.Programs) -> tuple[int, int]:
-    """Start the first process of the shell's own; its number, and a descriptor from which what hinders it is read.
+def _start_first(shell: _core.Shell, programs: process.Programs) -> tuple[Popen[bytes], int]:
+    """Start the first process of a PID namespace; the process, and a descriptor from which an error of its start is read.
 
-    It is started by a thread that does nothing else: that one's processes are apart from then on, and the kernel ends the first of them
-    when the thread ends, which is with this process.
+    A thread that does nothing else starts it: the children of that thread are in the new PID namespace, and the kernel ends the first
+    process when the thread ends, which is with this process.
     """
     told, tell = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    started: SimpleQueue[int | OSError] = SimpleQueue()
+    started: SimpleQueue[Popen[bytes] | TierError] = SimpleQueue()
 
     def keep() -> None:
         try:
             _core.processes_apart()
-            first = os.fork()
         except OSError as error:
-            started.put(error)
+            started.put(TierError(_NO_NAMESPACES.format(why=error.strerror or error)))
             return
-        if first == 0:
-            os.close(told)
-            process.run(shell, programs, tell)
+        try:
+            first = process.start(shell.networks, programs, tell)
+        except Exception as error:  # whoever waits would do so for ever
+            started.put(TierError(f"cannot start the shell's first process: {error}"))
+            return
         started.put(first)
         with suppress(ChildProcessError):  # it may have been waited for already
-            os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+            os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
 
     Thread(target=keep, daemon=True).start()
     first = started.get()
     os.close(tell)
-    if isinstance(first, OSError):
+    if isinstance(first, TierError):
         os.close(told)
-        raise TierError(_NO_NAMESPACES.format(why=first.strerror or first)) from None
+        raise first
     return first, told
 
 
@@ -265,13 +266,13 @@ def _heard(told: int) -> str:
     return b"".join(parts).decode(errors="replace").strip()
 
 
-def _watch(shell: _core.Shell, first: int, view: View) -> None:
+def _watch(shell: _core.Shell, first: Popen[bytes], view: View) -> None:
     """Look on until the first process has ended, or packets cross no more."""
-    ended = os.pidfd_open(first)
+    ended = os.pidfd_open(first.pid)
     try:
         while not select.select([ended], [], [], _LOOKS_EVERY_S)[0]:
             if shell.has_failed:
-                os.kill(first, signal.SIGKILL)
+                first.kill()
             look = shell.look()
             if look is not None:
                 view.show(json.loads(look))
@@ -294,7 +295,7 @@ class _Signals:
     """What signals do while a shell is there: those of a terminal are the command's own affair, those that end it are passed on to it."""
 
     def __init__(self) -> None:
-        self.first = 0
+        self.first: Popen[bytes] | None = None
         self._before: dict[int, Any] = {}
         self._has_terminal = False
 
@@ -317,6 +318,5 @@ class _Signals:
             signal.signal(one, handler)
 
     def _pass_on(self, number: int, _frame: object) -> None:
-        if self.first:
-            with suppress(ProcessLookupError):
-                os.kill(self.first, number)
+        if self.first is not None:
+            self.first.send_signal(number)

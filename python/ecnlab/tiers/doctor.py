@@ -10,13 +10,12 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core
+from ecnlab import _core, interpreter
 from ecnlab.tiers import NAME as SIM
 
 LIVE, BOXED, BUILD = "live", "boxed", "box build"
@@ -221,11 +220,11 @@ def probed() -> dict[str, Any]:
     """What `probe` says; of a machine on which it cannot be run, that nothing was tried."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "ecnlab.tiers.probe"],
+            interpreter.command("ecnlab.tiers.probe"),
             capture_output=True,
             timeout=_PATIENCE_S,
             check=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=interpreter.environment(),
         )
         told: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:

@@ -7,7 +7,6 @@ devices and sockets, of which none has a name: nothing is left behind.
 
 from __future__ import annotations
 
-import os
 import pickle
 import platform
 import signal
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
-from ecnlab import _core
+from ecnlab import _core, interpreter
 from ecnlab.errors import EcnlabError, Problem, TierError
 from ecnlab.jobs import FailedElsewhere, Failure, Finished, Job
 from ecnlab.tiers import Ran, Watch, doctor, require_ip, require_seconds
@@ -142,13 +141,12 @@ def received(origin: IO[bytes]) -> Any:
 def _child() -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """A process that waits for a job, and what it says on its standard error. It has ended when this has."""
     with tempfile.TemporaryFile() as said:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         child = subprocess.Popen(
-            [sys.executable, "-m", "ecnlab.tiers.child"],
+            interpreter.command("ecnlab.tiers.child"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
-            env=environment,
+            env=interpreter.environment(),
             process_group=0,  # Ctrl-C is for us to hear
         )
         try:

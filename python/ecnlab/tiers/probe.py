@@ -1,7 +1,7 @@
 """What this machine lets a process do: tried in processes of their own, which end with all that they made.
 
-`python -m ecnlab.tiers.probe` prints it as JSON. Nothing of the machine's own network is touched: what has to be tried is tried in a new
-namespace, and no kernel module is loaded for it.
+`python -m ecnlab.tiers.probe` prints it as JSON. With the name of one thing it tries that one, and prints the answer. Nothing of the
+machine's own network is touched: what has to be tried is tried in a new namespace, and no kernel module is loaded for it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from ecnlab import _core
+from ecnlab import _core, interpreter
 
 # <linux/if_tun.h>, <netinet/tcp.h>
 _TUNSETIFF, _TUN, _NO_PI = 0x400454CA, 0x0001, 0x1000
@@ -34,16 +35,35 @@ _STATUS = Path("/proc/self/status")
 
 def facts() -> dict[str, Any]:
     """What works: an answer or the name of the error for each thing tried."""
-    return {
-        "root": os.geteuid() == 0,
-        "lacks": _lacking(),
-        "net": _in_child(lambda: _done(_core.network_apart)),
-        "user_net": _in_child(lambda: _done(_core.become_root)),
-        "tun_there": TUN.exists(),
-        "tun": _in_child(_open_tun),
-        "real_time": _in_child(lambda: _done(_core.real_time)),
-        "settings": _in_child(_settings),
-    }
+    with ExitStack() as stack:
+        children = {name: stack.enter_context(_child(name)) for name in _TRIED}
+        answers = {name: _answer(child) for name, child in children.items()}
+    return {"root": os.geteuid() == 0, "lacks": _lacking(), "tun_there": TUN.exists(), **answers}
+
+
+def _child(name: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        interpreter.command("ecnlab.tiers.probe", name),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=interpreter.environment(),
+    )
+
+
+def _answer(child: subprocess.Popen[bytes]) -> Any:
+    said, _ = child.communicate()
+    return json.loads(said) if said else {"error": "the process that tried it was killed"}
+
+
+def tried(work: Callable[[], Any]) -> Any:
+    """The answer of what is tried in this process, which is never the same again; {"error": why} if it raises OSError."""
+    try:
+        _core.die_with_parent()
+        return work()
+    except OSError as error:
+        return {"error": error.strerror or str(error).partition(" (os error")[0]}
+    except AttributeError:  # a system that has no such call
+        return {"error": "this system has no such thing"}
 
 
 def _open_tun() -> str:
@@ -109,25 +129,22 @@ def _lacking() -> list[str]:
     return []
 
 
-def _in_child(work: Callable[[], Any]) -> Any:
-    """What `work` gives in a process of its own; {"error": why} if it raises OSError."""
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            told = work()
-        except OSError as error:
-            told = {"error": error.strerror or str(error).partition(" (os error")[0]}
-        except AttributeError:  # a system that has no such call
-            told = {"error": "this system has no such thing"}
-        os.write(theirs, json.dumps(told).encode())
-        os._exit(0)
-    os.close(theirs)
-    with os.fdopen(ours, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(said) if said else {"error": "the process that tried it was killed"}
+_TRIED: dict[str, Callable[[], Any]] = {
+    "net": lambda: _done(_core.network_apart),
+    "user_net": lambda: _done(_core.become_root),
+    "tun": _open_tun,
+    "real_time": lambda: _done(_core.real_time),
+    "settings": _settings,
+}
+
+
+def main(name: str | None = None) -> None:
+    """Print all facts, or the answer of the one thing that is named."""
+    if name is None:
+        json.dump(facts(), sys.stdout)
+        return
+    json.dump(tried(_TRIED[name]), sys.stdout)
 
 
 if __name__ == "__main__":
-    json.dump(facts(), sys.stdout)
+    main(*sys.argv[1:])

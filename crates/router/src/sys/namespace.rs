@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -51,9 +51,12 @@ impl Namespace {
     /// # Errors
     /// Without the privilege over the namespace.
     pub fn enter(&self) -> io::Result<()> {
-        // Safety: the descriptor is open and is one of a network namespace.
-        call(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) })?;
-        Ok(())
+        enter_network(self.descriptor())
+    }
+
+    /// The descriptor that keeps it, by which a child process that inherits it can enter.
+    pub fn descriptor(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 
     /// Does something inside of it, and comes back to where the thread was.
@@ -67,6 +70,16 @@ impl Namespace {
         home.enter()?;
         done
     }
+}
+
+/// Moves the calling thread into the network namespace of a descriptor, for good.
+///
+/// # Errors
+/// Without the privilege over the namespace, or if the descriptor is not one of a network namespace.
+pub fn enter_network(descriptor: RawFd) -> io::Result<()> {
+    // Safety: the call reads no memory of ours, and refuses a descriptor of anything else.
+    call(unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) })?;
+    Ok(())
 }
 
 /// How many packets a device of the namespace that the calling thread is in has dropped before the reader took them.
