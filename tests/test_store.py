@@ -1,10 +1,12 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +233,86 @@ def test_a_damaged_batch_counts_as_none_and_is_told_with_what_to_delete(small: e
     assert (again.seeds, again.warnings) == ([1, 2], damaged.warnings)
     shutil.rmtree(batch)
     assert ecnlab.run(small, 2, out=tmp_path / "r").summary_json() == ecnlab.run(small, 2).summary_json()
+
+
+@pytest.fixture
+def limited() -> Iterator[None]:
+    """A test that would wait for ever fails, and so does one that would take all memory."""
+
+    def stop(_number: int, _frame: object) -> None:
+        pytest.fail("a stored file was read without end")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    _, most = memory = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, most))
+    yield
+    resource.setrlimit(resource.RLIMIT_DATA, memory)
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _as_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _as_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _as_hole(path: Path) -> None:
+    os.truncate(path, 1 << 40)
+
+
+@pytest.mark.usefixtures("limited")
+@pytest.mark.parametrize(
+    ("change", "why"), [(_as_pipe, "it is not a regular file"), (_as_device, "it is not a regular file"), (_as_hole, "it is larger than")]
+)
+def test_a_stored_file_that_has_no_end_is_refused_by_name(
+    small: ecnlab.Scenario, small_file: Path, tmp_path: Path, change: Callable[[Path], None], why: str
+) -> None:
+    grid = {"link.bottleneck.queue.max_p": [0.1]}
+    sweep = ecnlab.sweep(small_file, grid, store=tmp_path / "store", out=tmp_path / "sweep")
+    [batch] = tmp_path.glob("store/*/batch-*")
+    change(batch / "batch.json")
+    again = ecnlab.sweep(small_file, grid, store=tmp_path / "store")
+    assert again.summary(0.95).equals(sweep.summary(0.95))
+    assert f"cannot read {batch / 'batch.json'}: {why}" in "\n".join(store.Store(tmp_path / "store").batches._unused.values())
+
+    change(tmp_path / "sweep" / "groups.parquet")
+    with pytest.raises(ecnlab.ResultsError, match=rf"groups\.parquet(: {why}| is not what the sweep wrote).*run the same sweep again"):
+        _ = ecnlab.open_sweep(tmp_path / "sweep").groups
+
+    out = tmp_path / "run"
+    ecnlab.run(small, 1, out=out)
+    change(_batch(out) / "total.parquet")
+    if change is not _as_hole:  # what is behind the part that is read does not matter
+        with pytest.raises(ecnlab.ResultsError, match=rf"total\.parquet cannot be read: {why}"):
+            ecnlab.open_result(out).estimate("goodput_bps")
+    change(out / "run.json")
+    with pytest.raises(ecnlab.ResultsError, match=rf"cannot read .*run\.json: {why}"):
+        ecnlab.open_result(out)
+
+
+@pytest.mark.usefixtures("limited")
+def test_a_summary_that_is_a_pipe_is_written_again(small: ecnlab.Scenario, tmp_path: Path) -> None:
+    ecnlab.run(small, 1, out=tmp_path / "r")
+    _as_pipe(tmp_path / "r" / "summary.json")
+    summary = ecnlab.run(small, 1, out=tmp_path / "r").summary_json()
+    assert _read(tmp_path / "r" / "summary.json") == summary
+
+
+@pytest.mark.usefixtures("limited")
+def test_a_scenario_file_without_an_end_is_refused_and_one_from_a_pipe_is_read(small_file: Path, tmp_path: Path) -> None:
+    for read in (ecnlab.load, lambda path: ecnlab.sweeps.file.read(Path(path))):
+        with pytest.raises(ecnlab.UsageError, match=r"cannot read '/dev/zero': .*it has more than 20000000 characters"):
+            read("/dev/zero")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cp", small_file, pipe]):
+        assert ecnlab.load(pipe).hash == ecnlab.load(small_file).hash
 
 
 def test_a_folder_below_a_file_cannot_be_written(small: ecnlab.Scenario, small_file: Path) -> None:

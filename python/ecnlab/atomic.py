@@ -7,21 +7,26 @@ would not tell that it lives: another PID namespace has other numbers. On a file
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Thread
+from typing import BinaryIO
 
 _PARTIAL = re.compile(r"\.(?:batch-|.+\.)\d+-[0-9a-f]{8}-\d+-([A-Za-z0-9-]+)\.partial")
 _WORD = os.urandom(4).hex()
 _NUMBERS = count(1)
 _AT_ONCE = 16
+# A file of JSON that is larger is damaged: that of a merged batch takes some megabytes.
+MAX_STORED_BYTES = 1 << 28
 
 
 class _Lock:
@@ -177,6 +182,24 @@ def remove(folder: Path) -> None:
     with suppress(OSError):
         folder.rename(gone)
         Thread(target=shutil.rmtree, args=(gone,), kwargs={"ignore_errors": True}).start()
+
+
+def open_stored(path: Path) -> BinaryIO:
+    """Open a stored file. Raises OSError if it is not a regular file: a pipe would block, and a device has no end."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return file
+
+
+def read_stored(path: Path, limit: int = MAX_STORED_BYTES) -> bytes:
+    """The content of a stored file. Raises OSError if it is not a regular file, or larger than `limit` bytes."""
+    with open_stored(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
+    return data
 
 
 def put(path: Path, data: bytes) -> None:

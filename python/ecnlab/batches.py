@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core
-from ecnlab.atomic import flush, flush_names, put, remove, under_way, writer
+from ecnlab.atomic import flush, flush_names, open_stored, put, read_stored, remove, under_way, writer
 from ecnlab.errors import Problem, ResultsError
 from ecnlab.jobs import Finished
 from ecnlab.seeds import listed_seeds
@@ -169,7 +169,7 @@ class Batch:
     def is_whole(self) -> bool:
         """Whether its files are there and are those that were stored."""
         try:
-            sound = all(file.is_in((self.path / f"{name}.parquet").read_bytes()) for name, file in self.files.items())
+            sound = all(file.is_in(read_stored(self.path / f"{name}.parquet", file.size)) for name, file in self.files.items())
             return sound and self.scenarios <= _scenarios(self).keys() and all(part.is_counted() for part in self.parts)
         except (OSError, ResultsError):
             return False
@@ -455,7 +455,7 @@ def _scenarios(batch: Batch) -> dict[str, Any]:
 def _bytes(path: Path, extent: _Extent) -> bytes:
     """A part of a file. Raises OSError; one without a number if they are not those that were stored."""
     begin, size, digest = extent
-    with path.open("rb") as file:
+    with open_stored(path) as file:
         # A size that is damaged may be more than memory has.
         if file.seek(0, os.SEEK_END) < begin + size:
             raise OSError("not what was stored")
@@ -495,7 +495,7 @@ def as_json(value: Mapping[str, Any], indent: int | None = 2) -> bytes:
 def read_json(path: Path, what_to_do: str) -> dict[str, Any]:
     """A file's JSON object. Raises FileNotFoundError, and ResultsError with the remedy if it cannot be read or is damaged."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_stored(path))
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ecnlab.aqm import Aqm
 
 Overrides = Mapping[str, Any]
+
+# Of a scenario or a sweep file. A device such as /dev/zero has no end.
+MAX_TEXT_CHARACTERS = 20_000_000
 
 
 class Scenario:
@@ -175,10 +179,19 @@ def load(path: str | Path, overrides: Overrides | None = None, *, aqms: Iterable
         raise UsageError(f"path: must be the path of a scenario file, not {type(path).__name__}")
     source = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(Path(path))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read {source!r}: {_why(error)}") from None
     return read(text, overrides, source, aqms=aqms)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that the user names, which may be a pipe. Raises OSError if it is too large, and ValueError if it is no text."""
+    with path.open(encoding="utf-8") as file:
+        text = file.read(MAX_TEXT_CHARACTERS + 1)
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT_CHARACTERS} characters", str(path))
+    return text
 
 
 def read(text: str, overrides: Overrides | None = None, source: str | None = None, *, aqms: Iterable[type[Aqm] | str] = ()) -> Scenario:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab import _core, tiers
-from ecnlab.atomic import partial_path, sweep, under_way, write_atomically, write_first
+from ecnlab.atomic import partial_path, read_stored, sweep, under_way, write_atomically, write_first
 from ecnlab.batches import Batches, as_json, read_json, remedy
 from ecnlab.errors import Problem, ResultsError, UsageError
 from ecnlab.scenarios import Scenario
@@ -89,7 +89,7 @@ class Folder:
         """Store the summary, whole or not at all, unless it is there already. Raises ResultsError if the disk refuses."""
         path, data = self.path / _SUMMARY, as_json(summary)
         try:
-            if not (path.exists() and path.read_bytes() == data):
+            if not _is_stored(path, data):
                 write_atomically(path, data)
         except OSError as error:
             raise ResultsError(f"cannot write {path}: {error.strerror or error}") from None
@@ -154,6 +154,13 @@ class Store:
             with suppress(OSError):
                 began[other] = (other.stat().st_mtime_ns, other.name)
         return sum(1 for other in began if mark in began and began[other] < began[mark])
+
+
+def _is_stored(path: Path, data: bytes) -> bool:
+    try:
+        return read_stored(path) == data
+    except OSError:
+        return False
 
 
 def folder_path(argument: str, value: object) -> Path:

@@ -16,6 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from ecnlab.atomic import read_stored
 from ecnlab.errors import ResultsError, UsageError
 from ecnlab.seeds import listed_seeds
 from ecnlab.studies import page
@@ -78,7 +79,7 @@ def join(reports: Sequence[Path]) -> Joined:
 def _read(folder: Path) -> dict[str, Any]:
     path = folder / "claims.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(read_stored(path))
     except (OSError, ValueError) as error:
         raise ResultsError(f"{folder} holds no report of a study: {path}: {error}; `ecnlab study run` writes one") from None
     if not isinstance(told, dict) or not {"study", "seeds", "claims"} <= told.keys():

@@ -48,7 +48,7 @@ def write(out: Path, study: Study, files: Mapping[str, str], shown: Collection[s
 def _is_of(out: Path, study: Study) -> bool:
     """Whether a report of the study is there."""
     try:
-        told = json.loads((out / "claims.json").read_text(encoding="utf-8"))
+        told = json.loads(atomic.read_stored(out / "claims.json"))
     except (FileNotFoundError, ValueError):
         return False
     return isinstance(told, dict) and told.get("study") == study.name

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ecnlab.errors import UnknownName, UsageError
+from ecnlab.scenarios import read_text
 from ecnlab.seeds import chosen_seeds, parse_seeds
 from ecnlab.sweeps.axes import checked_key
 from ecnlab.tiers import Tier
@@ -70,7 +71,7 @@ class SweepFile:
 def is_sweep_file(path: Path) -> bool:
     """Whether a file names a scenario to vary, in place of being one."""
     try:
-        return isinstance(tomllib.loads(path.read_text(encoding="utf-8")).get("scenario"), str)
+        return isinstance(tomllib.loads(read_text(path)).get("scenario"), str)
     except (OSError, ValueError):
         return False
 
@@ -78,7 +79,7 @@ def is_sweep_file(path: Path) -> bool:
 def read(path: Path) -> SweepFile:
     """Read a sweep file. Raises UsageError that names everything that is wrong."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
     problems = [*_strange(tree), *_bad_changes(tree.get("set"))]

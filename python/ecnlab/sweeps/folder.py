@@ -11,6 +11,7 @@ Files are written after the runs, each whole or not at all. Equal sweeps have eq
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from io import BytesIO
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecnlab import atomic, catalog
 from ecnlab.analysis.stats import CONFIDENCE
-from ecnlab.atomic import write_atomically
+from ecnlab.atomic import open_stored, read_stored, write_atomically
 from ecnlab.errors import ResultsError
 from ecnlab.store import folder_path
 from ecnlab.sweeps.sweep import Parameter, Sweep
@@ -156,11 +157,13 @@ class FolderTables:
     def _checked(self, name: str) -> bytes:
         """A file's content. Raises ResultsError if it is not what was written."""
         remedy = "run the same sweep again, which writes the folder anew"
+        known = self._files.get(name, {})
         try:
-            data = (self._path / name).read_bytes()
+            with open_stored(self._path / name) as file:
+                size = os.fstat(file.fileno()).st_size
+                data = file.read(size) if known.get("size") == size else b""
         except OSError as error:
             raise ResultsError(f"cannot read {self._path / name}: {error.strerror or error}; {remedy}") from None
-        known = self._files.get(name, {})
         if known != {"size": len(data), "sha256": sha256(data).hexdigest()}:
             raise ResultsError(f"{self._path / name} is not what the sweep wrote; {remedy}")
         return data
@@ -208,8 +211,8 @@ def _files_before(path: Path) -> set[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads((path / HEADER).read_bytes())
-    except (OSError, ValueError):
+        value = json.loads(read_stored(path / HEADER))
+    except (OSError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise ResultsError(f"{path / HEADER} is damaged; run the same sweep again, which writes the folder anew")
