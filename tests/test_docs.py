@@ -97,6 +97,12 @@ def test_no_column_says_by_itself_which_words_stand_in_it() -> None:
     assert [words for text in texts for words in re.findall(r"^\| `\w+` .*(\(`[^)]*`\)) \1 \|$", text, re.MULTILINE)] == []
 
 
+def test_every_series_is_named_in_the_page_of_measures() -> None:
+    members = {name for name, value in vars(ecnlab.results.Series).items() if isinstance(value, property)}
+    text = (DOCS / "measures.md").read_text().partition("## Series")[2].partition("<!--")[0]
+    assert set(re.findall(r"`(?:result\.series)?\.(\w+)`", text)) == members
+
+
 def test_every_column_of_a_result_is_defined_in_the_page_of_measures() -> None:
     small = {
         "name": "columns",
