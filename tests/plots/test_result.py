@@ -75,8 +75,9 @@ def test_a_symbol_is_shown_if_all_queues_of_a_panel_have_it() -> None:
 def test_the_queueing_delay_has_a_line_for_each_band(dualpi2: ecnlab.Result) -> None:
     (axes,) = dualpi2.plot.queue_delay().axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "queueing delay (ms)")
-    assert [line.get_label() for line in axes.lines] == ["L", "C"]
-    for line in axes.lines:
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    assert [line.get_label() for line in lines] == ["L", "C"]
+    for line in lines:
         recorded = dualpi2.series.band.filter(pl.col("band") == line.get_label())
         np.testing.assert_array_equal(line.get_ydata(), recorded["sojourn_mean_s"].to_numpy() * 1e3)
         assert np.nanmean(line.get_ydata()) > 0
@@ -93,12 +94,17 @@ def test_a_sample_between_intervals_without_departures_is_a_dot() -> None:
     }
     _, (axes,) = style.panels()
     series.draw_queue_delay(axes, pl.DataFrame(columns), [])
-    assert axes.lines[0].get_markevery() == [1]
+    line, dots = axes.lines
+    assert (list(dots.get_xdata()), list(dots.get_ydata()), dots.get_linestyle()) == ([1], [1.0], "None")
+    style.legend_above(axes)
+    entries = dict(zip([text.get_text() for text in axes.get_legend().get_texts()], axes.get_legend().legend_handles, strict=True))
+    assert list(entries) == ["mean", "up to the largest"]
+    assert (line.get_marker(), entries["mean"].get_marker()) == ("None", "None")
 
 
 def test_the_queueing_delay_of_a_queue_without_bands_is_one_line(small_result: ecnlab.Result) -> None:
     (axes,) = small_result.plot.queue_delay(seed=2).axes
-    assert [line.get_label() for line in axes.lines] == ["mean"]
+    assert [line.get_label() for line in axes.lines if line.get_linestyle() != "None"] == ["mean"]
     recorded = small_result.series.queue.filter(pl.col("seed") == 2)
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), recorded["sojourn_mean_s"].to_numpy() * 1e3)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,8 +107,9 @@ def draw_queue_delay(axes: Axes, frame: pl.DataFrame, bands: Sequence[str]) -> N
             mean_ms = _mean_of_intervals(axes, mean_ms)
         colour = BY_POSITION.colour("", position)
         axes.fill_between(time_s, mean_ms, max_ms, color=colour, alpha=0.25, linewidth=0, rasterized=True)
-        dots: Any = {"marker": ".", "markersize": 1.5, "markevery": _alone(mean_ms)}
-        axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True, **dots)
+        axes.plot(time_s, mean_ms, color=colour, linewidth=0.7, label=band or "mean", rasterized=True)
+        if alone := _alone(mean_ms):  # apart from the line, whose entry in the legend would have a dot too
+            axes.plot(time_s[alone], mean_ms[alone], color=colour, linestyle="none", marker=".", markersize=1.5, rasterized=True)
     axes.fill_between([], [], color="black", alpha=0.25, linewidth=0, label="up to the largest")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("queueing delay (ms)")
