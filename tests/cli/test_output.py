@@ -20,6 +20,14 @@ def test_a_control_character_is_printed_escaped(capsys: pytest.CaptureFixture[st
     assert captured.err == "first\\x07\nsecond\n"
 
 
+def test_a_line_feed_in_a_file_name_of_the_command_line_breaks_no_message(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["ecnlab", "run", "a\nb/c.toml", "--out=d\ne"])
+    output.tell("a\nb/c.toml:3: no such key\na\nb/c.toml:4: too large\nd\ne/x is damaged")
+    assert capsys.readouterr().err == "a\\nb/c.toml:3: no such key\na\\nb/c.toml:4: too large\nd\\ne/x is damaged\n"
+
+
 def test_a_warning_says_where_and_is_no_output(capsys: pytest.CaptureFixture[str]) -> None:
     output.warn([Problem("flows.far", 7, "sends nothing"), Problem("seeds", None, "all alike")], "first.toml")
     output.warn([Problem("link", None, "marks nothing")], None)

@@ -112,6 +112,19 @@ def test_all_errors_come_at_once_with_exit_code_2_and_nothing_written(command: C
     assert list(tmp_path.iterdir()) == [small_file]
 
 
+def test_an_error_of_set_names_it_and_one_of_the_file_names_its_line(command: Command, small_file: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text(small_file.read_text().replace('duration = "6 s"', 'duration = "6"'))
+    changes = ["link.bottleneck.queue.limit=few", "flows.*.count=0", "link.bottleneck.queue={ aqm = 1 }"]
+    told = [f"{broken}: --set flows.far.count: 0", f"{broken}: --set flows.near.count: 0", f'{broken}:2: duration: "6" needs a unit']
+    for verb in ("run", "draw"):
+        err = command(verb, broken, "--set", changes[0], "--set", changes[1]).err
+        assert all(one in err for one in (*told, f'{broken}: --set link.bottleneck.queue.limit: "few"')), err
+    assert f"{small_file}: --set link.bottleneck.queue.aqm: " in command("compare", small_file, "--set", changes[2]).err
+    vary = ["--vary", "flows.far.count=1,2", "--out", tmp_path / "out", "--store", tmp_path / "store"]
+    assert f"{small_file}: --set flows.near.count: 0" in command("sweep", small_file, *vary, "--set", "flows.near.count=0").err
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [

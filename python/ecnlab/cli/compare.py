@@ -97,4 +97,5 @@ def _changed(a: str, b: str | None, changes: dict[str, str], aqms: Sequence[str]
         return side
     if Path(side).is_dir():
         raise UsageError(f"--set: {side} has been run already; name the scenario's file to change something of it")
-    return scenarios.load(side, changes, aqms=aqms)
+    with options.blamed_on_set(changes):
+        return scenarios.load(side, changes, aqms=aqms)

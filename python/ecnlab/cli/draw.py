@@ -29,7 +29,9 @@ def draw(file: Path, changes: Sequence[str], aqms: Sequence[str], out: Path | No
     from ecnlab.cli import output
     from ecnlab.errors import UsageError
 
-    scenario = ecnlab.load(file, options.overrides(changes), aqms=aqms)
+    overrides = options.overrides(changes)
+    with options.blamed_on_set(overrides):
+        scenario = ecnlab.load(file, overrides, aqms=aqms)
     path = out or Path(f"{file.stem}.svg")
     try:
         write_atomically(path, drawing.svg(scenario).encode())

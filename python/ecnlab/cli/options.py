@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from ecnlab.errors import Interrupted, UsageError
+from ecnlab.errors import Interrupted, Problem, ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from ecnlab.store import Store
@@ -181,6 +182,26 @@ def opened(path: Path) -> Iterator[Store]:
 def overrides(changes: Sequence[str]) -> dict[str, str]:
     """Read `--set a.b=v` options. Raises UsageError naming every one that has no key or no "="."""
     return pairs("--set", changes, "flows.far.count=40")
+
+
+@contextmanager
+def blamed_on_set(overrides: Mapping[str, str]) -> Iterator[None]:
+    """Name `--set` in the problems of a scenario that it has brought in."""
+    try:
+        yield
+    except ScenarioError as error:
+        raise ScenarioError([_of_set(problem, overrides) for problem in error.problems], error.source) from None
+
+
+def _of_set(problem: Problem, overrides: Mapping[str, str]) -> Problem:
+    is_set = problem.line is None and any(_leads(key, problem.place) for key in overrides)
+    return replace(problem, place=f"--set {problem.place}") if is_set else problem
+
+
+def _leads(key: str, place: str) -> bool:
+    """Whether a place is the one that a key names, or within it. Members of a list go by `*` and by number too."""
+    asked, there = key.split("."), place.split(".")
+    return len(asked) <= len(there) and all(step in ("*", at) or step.isdecimal() for step, at in zip(asked, there, strict=False))
 
 
 def pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
@@ -50,8 +51,15 @@ def say_folded(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print lines to standard error; what is no printable character is escaped."""
+    """Print lines to standard error; what is no printable character is escaped, and so are line feeds in file names of the command line."""
+    for part in _broken_names():
+        text = text.replace(part, printable(part))
     print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+
+
+def _broken_names() -> list[str]:
+    """The parts of paths in the command's arguments that hold a line feed, which would break the line of a message."""
+    return [part for argument in sys.argv[1:] for part in re.split("[/=]", argument) if "\n" in part]
 
 
 def warn(warnings: Iterable[Problem], source: str | None) -> None:

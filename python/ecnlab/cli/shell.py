@@ -156,7 +156,7 @@ def _scenario(file: str | None, given: dict[str, Any]) -> Callable[[], Scenario]
         beside = [name for name, value in {"--rate": given["rate"], **own}.items() if value]
         if beside:
             raise UsageError(f"{', '.join(beside)}: FILE says what the links are: leave it out, or change it with --set KEY=VALUE")
-        return lambda: scenarios.load(file, overrides, aqms=given["aqms"])
+        return _blamed(lambda: scenarios.load(file, overrides, aqms=given["aqms"]), overrides)
     if given["rate"] is None:
         raise UsageError("give the links, as FILE or as --rate RATE, e.g. ecnlab shell --rate 10Mbps --delay 20ms --aqm ecn")
     if given["group"] is not None:
@@ -167,7 +167,15 @@ def _scenario(file: str | None, given: dict[str, Any]) -> Callable[[], Scenario]
         raise UsageError("--aqm: both ways have the same one; for another on the way up add --set link.path.reverse.queue.aqm=NAME")
     limit = {} if given["limit"] is None else {"limit": given["limit"]}
     link = Link(given["rate"], given["delay"] or "0 ms", given["up_rate"], (given["aqms"] or (AQM,))[0], {**limit, **keys})
-    return lambda: link.scenario(overrides)
+    return _blamed(lambda: link.scenario(overrides), overrides)
+
+
+def _blamed(scenario: Callable[[], Scenario], overrides: dict[str, str]) -> Callable[[], Scenario]:
+    def read() -> Scenario:
+        with options.blamed_on_set(overrides):
+            return scenario()
+
+    return read
 
 
 def _servers(servers: Sequence[str]) -> list[list[str]]:

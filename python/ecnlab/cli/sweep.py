@@ -69,11 +69,11 @@ def sweep(
 
     asked = _asked(file, vary)
     more = [*asked.tables, *tables]
-    asked = replace(
-        asked, changes={**asked.changes, **options.overrides(changes)}, aqms=[*asked.aqms, *aqms], tables=more, on=on or asked.on
-    )
+    overrides = options.overrides(changes)
+    asked = replace(asked, changes={**asked.changes, **overrides}, aqms=[*asked.aqms, *aqms], tables=more, on=on or asked.on)
     chosen, workers = _seeds(asked, seed, seeds), options.workers(threads, cluster)
-    made = run.plan_of(asked)
+    with options.blamed_on_set(overrides):
+        made = run.plan_of(asked)
     output.warn(made.warnings, str(asked.scenario))
     folder = prepared(out or Path("results") / f"sweep-{file_name(asked.name)}")
     kept = Store(store)
