@@ -77,6 +77,12 @@ def test_panels_have_a_value_each_and_the_same_axes_looks_and_data(swept: ecnlab
     assert (figure.get_supxlabel(), figure.get_supylabel()) == ("max_p", "goodput (Mbit/s)")
 
 
+def test_the_axis_takes_a_parameter_that_has_no_lines_and_no_panels_unless_named(swept: ecnlab.Sweep) -> None:
+    for asked, along in (({"by": ["scheme", "count"]}, "max_p"), ({"by": ["scheme", "max_p"]}, "count"), ({}, "count")):
+        assert swept.plot.view("goodput_bps", **asked).x.name == along
+    assert swept.plot.view("goodput_bps", by=["scheme"], panels="count").x.name == "max_p"
+
+
 def test_what_has_panels_has_no_lines_as_well_unless_named(swept: ecnlab.Sweep) -> None:
     figure = swept.plot("goodput_bps", panels="scheme")
     assert [axes.get_title() for axes in figure.axes] == ["scheme RED", "scheme ECN"]
@@ -187,7 +193,7 @@ def test_more_than_ten_lines_are_cut_and_that_is_said(small_file: Path) -> None:
         ({"y": "goodput_bps", "where": {"scheme": "REDD"}}, UnknownName, "did you mean 'RED'"),
         ({"y": "goodput_bps", "where": {"schem": "RED"}}, UnknownName, "did you mean 'scheme'"),
         ({"y": "goodput_bps", "where": {"max_p": "many"}}, UnknownName, "value of max_p"),
-        ({"y": "goodput_bps", "by": "scheme"}, UsageError, r"max_p: has several values at each count: add it .*\(by\).*\(where\)"),
+        ({"y": "goodput_bps", "by": "scheme"}, UsageError, r"max_p: has several values at each count, which .*\(by\).*\(where\).*\(x\)"),
         ({"y": "goodput_bps", "group": "far", "queue": "bottleneck"}, UsageError, "group and queue exclude each other"),
         ({"y": "utilisation", "group": "far"}, UsageError, "there is no such quantity of a group"),
         ({"y": "goodput_bps", "groups": "far"}, UnknownName, "did you mean 'group'"),

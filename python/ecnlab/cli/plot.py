@@ -23,7 +23,11 @@ _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--figure", "figures", metavar="NAME", multiple=True, help="Of a run: only this kind of figure; repeatable.")
 @click.option("--y", "quantities", metavar="QUANTITY", multiple=True, help="Of a sweep: what is drawn, e.g. goodput_bps; repeatable.")
-@click.option("--x", metavar="PARAMETER", help="Of a sweep: what it is drawn against (default: the first that is a number).")
+@click.option(
+    "--x",
+    metavar="PARAMETER",
+    help="Of a sweep: what it is drawn against (default: the first number that is in neither --by nor --panels).",
+)
 @click.option(
     "--by",
     metavar="PARAMETER",

@@ -261,8 +261,9 @@ class SweepPlots:
         """The parameter along the axis, and what there is a line for each of."""
         parameters = {one.name: one for one in self._sweep.parameters}
         varied = [name for name in parameters if rows[name].n_unique() > 1] or list(parameters)
-        numbers = [name for name in varied if parameters[name].kind in ("whole", "real") and name != panels]
-        along = (numbers or [name for name in varied if name != panels] or varied)[0] if x is None else x
+        free = [name for name in varied if name != panels and name not in (by or ())]
+        numbers = [name for name in free if parameters[name].kind in ("whole", "real")]
+        along = (numbers or free or [name for name in varied if name != panels] or varied)[0] if x is None else x
         rest = [name for name in varied if name != along]
         several = [row] if row and rows["name"].n_unique() > 1 else []
         split = [name for name in (*rest, *several) if name != panels] if by is None else list(by)
@@ -276,7 +277,8 @@ class SweepPlots:
         if left:
             told = ", ".join(left)
             raise UsageError(
-                f"{told}: has several values at each {along}: add it to what there is a line for each of (by), or choose one (where)"
+                f"{told}: has several values at each {along}, which is along the axis: add it to what there is a line for each of (by), "
+                "choose one (where), or name another parameter for the axis (x)"
             )
         return parameters[along], split
 
