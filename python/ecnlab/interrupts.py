@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
@@ -19,7 +20,7 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import TypeVar
 
-PATIENCE_S = 10.0
+PATIENCE_S = 3.0
 INTERRUPTED = 130  # the exit code of what Ctrl-C has ended
 _LOOK_S = 0.1
 _HOOKS = ("on_start", "on_arrival", "on_departure", "on_deadline", "on_idle", "on_rate", "group", "check")
@@ -50,7 +51,7 @@ def in_thread(work: Callable[[], T], name: str) -> T:
         done, outcome = told.get()
     except KeyboardInterrupt:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
-        joined([thread], lambda: [hook_of(thread) or name])
+        joined([thread], lambda: [str(hook_of(thread) or name)])
         raise
     if not done:
         assert isinstance(outcome, BaseException)
@@ -93,15 +94,48 @@ def _end() -> None:
     os._exit(INTERRUPTED)
 
 
-def hook_of(thread: Thread) -> str | None:
-    """The hook of a user's AQM that a thread is in; None if it is in none, or in a compiled one."""
+@dataclass(frozen=True)
+class Hook:
+    """A hook of a user's AQM that a thread is in.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    line : str
+        The line that is being executed, in the user's file: "my_aqm.py:12".
+    now_s : float or None
+        Simulated seconds; None where the hook is not told.
+    """
+
+    name: str
+    line: str
+    now_s: float | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.line})"
+
+
+def hook_of(thread: Thread) -> Hook | None:
+    """The hook that a thread is in; None if it is in none, or in a compiled one."""
     frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
-    found = None
+    found = line = None
     while frame is not None:
-        if frame.f_code.co_name in _HOOKS and not frame.f_code.co_filename.startswith(_PACKAGE):
-            found = frame.f_code.co_name
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            line = line or f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            if frame.f_code.co_name in _HOOKS:
+                found = Hook(frame.f_code.co_name, line, _now_s(frame))
         frame = frame.f_back
     return found
+
+
+def _now_s(hook: FrameType) -> float | None:
+    """The simulated time that a hook was told with its argument."""
+    for value in list(hook.f_locals.values())[1:2]:
+        now_s = getattr(value, "now_s", None)
+        if isinstance(now_s, float):
+            return now_s
+    return None
 
 
 def _message(what: str) -> str:

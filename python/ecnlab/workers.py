@@ -113,8 +113,10 @@ class _ThreadCrew:
         for thread in self._threads:
             if thread.is_alive() and (at_work := self._at_work.get(thread)) is not None:
                 number, job = at_work
-                what = hook_of(thread) or ("a compiled hook" if job.scenario.aqms else "a run")
-                found.append(f"{what}: seed {job.seed}, after t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s")
+                hook = hook_of(thread)
+                what = hook or ("a compiled hook" if job.scenario.aqms else "a run")
+                after = f"after t = {self._shares.get(number, 0.0) * job.scenario.duration_s:.6g} s"
+                found.append(f"{what}: seed {job.seed}, {after if hook is None or hook.now_s is None else f'at t = {hook.now_s:.12g} s'}")
         return found
 
     def _work(self) -> None:
