@@ -82,7 +82,7 @@ impl Scenario {
             record: Record::of(&record),
             routes: groups.iter().map(|group| route_names(&links.edges, group)).collect(),
             groups: groups.iter().map(|group| group.name.clone()).collect(),
-            network: assemble(links.edges, groups),
+            network: Network { processing_time: keys.processing_jitter.0, ..assemble(links.edges, groups) },
             queues,
             resolved: Json::Object(resolved),
             brought,

@@ -26,7 +26,9 @@ pub use impairment::script::{Act, Flag, Rule, Script, Which};
 pub use impairment::{EcnPath, ImpairmentSpec, Part};
 pub use link::Waiting;
 pub use measures::Report;
-pub use network::{AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, Network, OwnLink, OwnLinks, QueueSpec, Template};
+pub use network::{
+    AppSpec, Buffer, Counted, Direction, FlowSpec, LinkName, LinkSpec, MaxProcessingTime, Network, OwnLink, OwnLinks, QueueSpec, Template,
+};
 pub use outside::{Foreign, Happened, Told, Toward};
 pub use packet::{Packet, PacketId, PacketKind};
 pub use probe::{Off, Probe};

@@ -20,6 +20,22 @@ pub struct Network {
     pub apps: Vec<AppSpec>,
     /// Names of the groups that the flows fall into.
     pub groups: Vec<Arc<str>>,
+    pub processing_time: MaxProcessingTime,
+}
+
+/// The maximum of the random processing time at each sender's host (ns-2 `overhead_`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxProcessingTime {
+    /// Zero: packets leave at once.
+    Fixed(Span),
+    /// The transmission time of one of the flow's full packets over the slowest link of its route.
+    OnePacket,
+}
+
+impl Default for MaxProcessingTime {
+    fn default() -> MaxProcessingTime {
+        MaxProcessingTime::Fixed(Span::ZERO)
+    }
 }
 
 impl Network {

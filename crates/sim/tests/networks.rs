@@ -11,7 +11,8 @@ use ecnlab_queue::registry::AQMS;
 use ecnlab_queue::{Limit, Registry};
 use ecnlab_sim::impairment::{self, EcnPath, KINDS, Part};
 use ecnlab_sim::{
-    Buffer, Counted, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, Network, Options, Probe, Recorder, Recording, Run, Script,
+    Buffer, Counted, Direction, FlowSpec, ImpairmentSpec, LinkName, LinkSpec, MaxProcessingTime, Network, Options, Probe, Recorder,
+    Recording, Run, Script,
 };
 use ecnlab_transport::application::{Connection, Transactions};
 use ecnlab_transport::{Demand, Role, Settings, Traffic, Transport, profile};
@@ -178,13 +179,20 @@ fn draw() -> impl Strategy<Value = Draw> {
 }
 
 fn networks() -> impl Strategy<Value = Network> {
-    (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9)).prop_map(|(hops, draws)| network(&hops, &draws))
+    (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9), processing_time())
+        .prop_map(|(hops, draws, processing_time)| Network { processing_time, ..network(&hops, &draws) })
 }
 
 /// The same with what each flow is to send.
 fn loaded_networks() -> impl Strategy<Value = (Network, Vec<Load>)> {
-    let drawn = (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9));
-    drawn.prop_map(|(hops, draws)| (network(&hops, &draws), draws.iter().map(|draw| draw.load).collect()))
+    let drawn = (prop::collection::vec(hop(), 1..5), prop::collection::vec(draw(), 1..9), processing_time());
+    drawn.prop_map(|(hops, draws, processing_time)| {
+        (Network { processing_time, ..network(&hops, &draws) }, draws.iter().map(|draw| draw.load).collect())
+    })
+}
+
+fn processing_time() -> impl Strategy<Value = MaxProcessingTime> {
+    select(vec![MaxProcessingTime::default(), MaxProcessingTime::OnePacket, MaxProcessingTime::Fixed(Span::from_millis(30))])
 }
 
 fn network(hops: &[Hop], draws: &[Draw]) -> Network {
@@ -249,6 +257,9 @@ impl Draw {
     }
 }
 
+/// A packet of 1500 bytes takes 240 ms at 50 kbps.
+const LONGEST_PROCESSING: Span = Span::from_millis(240);
+
 /// All tables as text: NaN equals NaN, and every digit counts.
 fn tables(run: &Run) -> String {
     format!("{:?}", run.report.tables)
@@ -266,6 +277,7 @@ struct Watch {
     sent: Vec<u64>,
     highest_ack: Vec<u64>,
     highest_sent: Vec<u64>,
+    last_ack: Vec<Time>,
     /// Size of the FIN.
     fin: Vec<u32>,
 }
@@ -293,9 +305,10 @@ impl Probe for Watch {
         *Watch::at(&mut self.cwnd, flow) = window.cwnd;
     }
 
-    fn ack_received(&mut self, _now: Time, flow: u32, ack: &ecnlab_transport::Ack) {
+    fn ack_received(&mut self, now: Time, flow: u32, ack: &ecnlab_transport::Ack) {
         let highest = Watch::at(&mut self.highest_ack, flow);
         *highest = (*highest).max(ack.next);
+        *Watch::at(&mut self.last_ack, flow) = now;
     }
 }
 
@@ -331,12 +344,16 @@ proptest! {
     #[test]
     fn every_flow_completes_or_waits_for_an_ack_or_below_a_window_of_one_for_its_timer(network in networks(), seed in any::<u64>()) {
         let (finished, watch) = run_with(&network, &options(30, seed), Watch::default());
+        let end = options(30, seed).duration;
         for (at, (flow, completion)) in network.flows.iter().zip(finished.report.reals("flows", "completion_s")).enumerate() {
             let Some(demand) = flow.opens else { continue };
             if completion.is_nan() {
                 let outstanding = watch.highest_ack.get(at).copied().unwrap_or(0) < watch.highest_sent[at];
                 // After marks at a window of one, ns-2's sender waits for its timer with nothing outstanding.
-                prop_assert!(outstanding || watch.cwnd[at] < 1.0, "flow {} neither ends nor waits: {:?}", at, flow);
+                let waits_for_timer = watch.cwnd[at] < 1.0;
+                let processes = network.processing_time != MaxProcessingTime::default();
+                let is_processed = processes && watch.last_ack.get(at).is_some_and(|ack| *ack + LONGEST_PROCESSING > end);
+                prop_assert!(outstanding || waits_for_timer || is_processed, "flow {} neither ends nor waits: {:?}", at, flow);
             } else {
                 let Transport::Tcp(tcp) = &flow.transport else { panic!("{flow:?}") };
                 let data = demand.bytes.div_ceil(u64::from(tcp.payload()));
@@ -427,7 +444,7 @@ fn one_reno_flow(f: f64) -> Network {
         counted: Counted::AsFlow,
     };
     let bottleneck = queue_link(10_000, 49_600, "bottleneck", aqm, Values::defaults(aqm.parameters), limit);
-    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }
+    Network { links: vec![bottleneck, pipe(1_000_000, 49_600, 1_000)], flows: vec![flow], groups: vec!["all".into()], ..Network::default() }
 }
 
 /// (3 + 6f - f²) / (4 (1 + f)): the saw-tooth of one flow whose window falls by half when `1 + f` BDP overflow. ns-2 within 0.01.

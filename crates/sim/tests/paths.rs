@@ -39,7 +39,7 @@ fn impaired_flow(profile: &str, there: ImpairmentSpec, back: ImpairmentSpec) -> 
         boot: Some(Span::ZERO),
         counted: Counted::AsFlow,
     };
-    run_off(&Network { links: vec![link, reverse], flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }, &options(100, 1))
+    run_off(&Network { links: vec![link, reverse], flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, &options(100, 1))
 }
 
 fn ecn(ecn: EcnPath) -> ImpairmentSpec {

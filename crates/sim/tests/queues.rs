@@ -66,7 +66,7 @@ fn run(tcp: Settings, forward: Vec<LinkSpec>, back: Vec<LinkSpec>) -> (Run, Seen
         counted: Counted::AsFlow,
     };
     let links = forward.into_iter().chain(back).collect();
-    run_with(&Network { links, flows: vec![flow], apps: Vec::new(), groups: vec!["all".into()] }, &options(100, 1), Seen::default())
+    run_with(&Network { links, flows: vec![flow], groups: vec!["all".into()], ..Network::default() }, &options(100, 1), Seen::default())
 }
 
 /// A sender that keeps its window whatever is marked.

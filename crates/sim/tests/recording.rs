@@ -40,7 +40,7 @@ fn network() -> Network {
         counted: Counted::AsFlow,
     };
     let flows = vec![flow(0, 0), flow(0, 1), flow(1, 0)];
-    Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, apps: Vec::new(), groups: vec!["two".into(), "one".into()] }
+    Network { links: vec![link, pipe(2_000, 10_000, 100)], flows, groups: vec!["two".into(), "one".into()], ..Network::default() }
 }
 
 fn measured() -> Options {

@@ -41,7 +41,7 @@ impl Shared {
         let aqm = Registry::builtin().choose(self.aqm, self.values).unwrap();
         let bottleneck = queue_link(self.kbps, 35_000, "bottleneck", aqm.entry, aqm.values, Limit::Packets(self.packets));
         let links = vec![bottleneck, pipe(self.kbps, 35_000, 1000)];
-        let network = Network { links, flows: (0..self.flows).map(flow).collect(), apps: Vec::new(), groups: vec!["all".into()] };
+        let network = Network { links, flows: (0..self.flows).map(flow).collect(), groups: vec!["all".into()], ..Network::default() };
         let (from, to) = self.seconds;
         run_off(&network, &Options { measure_from: Time::ZERO + Span::from_secs(from), ..options(to, 1) })
     }

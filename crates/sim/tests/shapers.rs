@@ -46,7 +46,7 @@ fn network(links: Vec<LinkSpec>, tcp: &Settings, flows: u32, demand: Demand) -> 
         counted: Counted::AsFlow,
     };
     let links = links.into_iter().chain([pipe(10_000, 20_000, 1000)]).collect();
-    Network { links, flows: (0..flows).map(flow).collect(), apps: Vec::new(), groups: vec!["all".into()] }
+    Network { links, flows: (0..flows).map(flow).collect(), groups: vec!["all".into()], ..Network::default() }
 }
 
 fn queue(run: &Run, column: &str) -> f64 {

@@ -25,7 +25,7 @@ fn bottleneck() -> Network {
         values.read(name, text).unwrap();
     }
     let links = vec![queue_link(5_000, 10_000, "bottleneck", aqm, values, Limit::Packets(60)), pipe(5_000, 10_000, 1_000)];
-    Network { links, flows: Vec::new(), apps: Vec::new(), groups: vec!["bulk".into(), "requests".into()] }
+    Network { links, groups: vec!["bulk".into(), "requests".into()], ..Network::default() }
 }
 
 /// A flow's own links to the bottleneck and back.
@@ -141,6 +141,7 @@ fn listed_otherwise(network: &Network) -> Network {
         flows: network.flows.iter().rev().map(flow).collect(),
         apps: network.apps.iter().rev().map(app).collect(),
         groups: network.groups.clone(),
+        ..Network::default()
     }
 }
 

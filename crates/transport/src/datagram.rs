@@ -1,8 +1,11 @@
 //! Datagrams (RFC 768): nothing is acknowledged, nothing is sent again, and nobody slows down.
 
-use ecnlab_units::{Ecn, parameters, words};
+use std::collections::VecDeque;
+
+use ecnlab_units::{Ecn, Time, parameters, words};
 
 use crate::application::Demand;
+use crate::processing::ProcessingTime;
 use crate::segment::{Role, Segment};
 use crate::tcb::{Output, SendCounters};
 
@@ -51,35 +54,69 @@ impl Settings {
     }
 }
 
-/// Sends what it is given at once.
+/// Sends what it is given at once, or after the processing time of its host.
 pub struct DatagramSender {
     settings: Settings,
     /// The number of the next datagram.
     next: u64,
     counters: SendCounters,
+    processing: Option<Box<Processing>>,
+}
+
+/// A host's processing time, and the datagrams that wait for its end.
+struct Processing {
+    time: ProcessingTime,
+    waiting: VecDeque<Segment>,
 }
 
 impl DatagramSender {
     pub fn new(settings: Settings) -> DatagramSender {
-        DatagramSender { settings, next: 0, counters: SendCounters::default() }
+        DatagramSender { settings, next: 0, counters: SendCounters::default(), processing: None }
+    }
+
+    /// The host needs a random time before datagrams leave.
+    pub fn set_processing_time(&mut self, time: ProcessingTime) {
+        self.processing = Some(Box::new(Processing { time, waiting: VecDeque::new() }));
     }
 
     /// Sends a demand: full packets, and a short one for the rest.
-    pub fn produce(&mut self, demand: &Demand, out: &mut impl Output) {
+    pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
         let full = u64::from(self.settings.payload());
         let mut left = demand.bytes;
         while left > 0 {
             let payload = left.min(full);
             left -= payload;
-            self.send(payload as u32, out);
+            self.send(payload as u32, now, out);
         }
     }
 
-    fn send(&mut self, payload: u32, out: &mut impl Output) {
+    fn send(&mut self, payload: u32, now: Time, out: &mut impl Output) {
         let bare = Segment::plain(self.next, payload + self.settings.header);
-        out.send(Segment { role: Role::Plain, ecn: self.settings.ecn.codepoint(), ..bare });
+        let segment = Segment { role: Role::Plain, ecn: self.settings.ecn.codepoint(), ..bare };
         self.next += 1;
+        if let Some(processing) = &mut self.processing
+            && !processing.time.may_send(now)
+        {
+            return processing.waiting.push_back(segment);
+        }
+        out.send(segment);
         self.counters.sent += 1;
+    }
+
+    /// When datagrams leave that wait.
+    pub fn deadline(&self) -> Option<Time> {
+        self.processing.as_ref().and_then(|processing| processing.time.deadline())
+    }
+
+    /// The deadline has come.
+    pub fn expire(&mut self, now: Time, out: &mut impl Output) {
+        let Some(processing) = &mut self.processing else { return };
+        processing.time.on_timer(now);
+        if processing.time.may_send(now) {
+            self.counters.sent += processing.waiting.len() as u64;
+            processing.waiting.drain(..).for_each(|segment| out.send(segment));
+        }
+        processing.time.end_turn();
     }
 
     pub fn counters(&self) -> &SendCounters {
@@ -94,6 +131,8 @@ impl DatagramSender {
 
 #[cfg(test)]
 mod tests {
+    use ecnlab_units::{Rng, Span};
+
     use super::*;
 
     struct Sent(Vec<Segment>);
@@ -108,11 +147,27 @@ mod tests {
     fn a_demand_goes_out_at_once_in_full_packets_and_a_short_one() {
         let settings = Settings { packet_size: 1000, header: 28, ecn: DatagramEcn::Ect0 };
         let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
-        sender.produce(&Demand::open(2 * 972 + 1), &mut sent);
-        sender.produce(&Demand::open(100), &mut sent);
+        sender.produce(&Demand::open(2 * 972 + 1), Time::ZERO, &mut sent);
+        sender.produce(&Demand::open(100), Time::ZERO, &mut sent);
         let told: Vec<_> = sent.0.iter().map(|segment| (segment.seq, segment.size, segment.ecn)).collect();
         assert_eq!(vec![(0, 1000, Ecn::Ect0), (1, 1000, Ecn::Ect0), (2, 29, Ecn::Ect0), (3, 128, Ecn::Ect0)], told);
         assert_eq!((4, 1), (sender.counters().sent, sender.carried(29)));
+    }
+
+    #[test]
+    fn datagrams_wait_for_the_processing_time_in_order() {
+        let settings = Settings { packet_size: 1000, header: 28, ecn: DatagramEcn::NotEct };
+        let (mut sender, mut sent) = (DatagramSender::new(settings), Sent(Vec::new()));
+        let max = Span::from_millis(8);
+        sender.set_processing_time(ProcessingTime::new(max, Rng::for_role(1, "processing time")));
+        sender.produce(&Demand::open(972), Time::ZERO, &mut sent);
+        let until = sender.deadline().unwrap();
+        assert!(until < Time::ZERO + max);
+        sender.produce(&Demand::open(2 * 972), Time::ZERO + Span::from_picos(1), &mut sent);
+        assert_eq!((Some(until), 0, 0), (sender.deadline(), sent.0.len(), sender.counters().sent));
+        sender.expire(until, &mut sent);
+        assert_eq!(vec![0, 1, 2], sent.0.iter().map(|segment| segment.seq).collect::<Vec<_>>());
+        assert_eq!((None, 3), (sender.deadline(), sender.counters().sent));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::clock::{self, HostClock};
 use crate::datagram::{self, DatagramSender};
 use crate::outside::OutsideSender;
 use crate::plan::Plan;
+use crate::processing::ProcessingTime;
 use crate::receiver::{Arrival, Receiver};
 use crate::segment::{Ack, Segment};
 use crate::sender::Sender;
@@ -107,6 +108,15 @@ impl Endpoint {
         }
     }
 
+    /// The host needs a random time before packets leave. A host outside needs its own.
+    pub fn set_processing_time(&mut self, processing: ProcessingTime) {
+        match self {
+            Endpoint::Tcp(sender) => sender.set_processing_time(processing),
+            Endpoint::Other(Other::Datagrams(sender)) => sender.set_processing_time(processing),
+            Endpoint::Other(Other::Outside(_)) => {}
+        }
+    }
+
     /// Opens the connection and sends what it may.
     pub fn start(&mut self, now: Time, out: &mut impl Output) {
         if let Endpoint::Tcp(sender) = self {
@@ -118,7 +128,7 @@ impl Endpoint {
     pub fn produce(&mut self, demand: &Demand, now: Time, out: &mut impl Output) {
         match self {
             Endpoint::Tcp(sender) => sender.produce(demand, now, out),
-            Endpoint::Other(Other::Datagrams(sender)) => sender.produce(demand, out),
+            Endpoint::Other(Other::Datagrams(sender)) => sender.produce(demand, now, out),
             Endpoint::Other(Other::Outside(_)) => {}
         }
     }
@@ -149,13 +159,19 @@ impl Endpoint {
     /// When the sender is to be woken.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        self.tcp().and_then(Sender::deadline)
+        match self {
+            Endpoint::Tcp(sender) => sender.deadline(),
+            Endpoint::Other(Other::Datagrams(sender)) => sender.deadline(),
+            Endpoint::Other(Other::Outside(_)) => None,
+        }
     }
 
     /// The deadline has come.
     pub fn expire(&mut self, now: Time, out: &mut impl Output) {
-        if let Endpoint::Tcp(sender) = self {
-            sender.expire(now, out);
+        match self {
+            Endpoint::Tcp(sender) => sender.expire(now, out),
+            Endpoint::Other(Other::Datagrams(sender)) => sender.expire(now, out),
+            Endpoint::Other(Other::Outside(_)) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 //! A TCP sender is put together from parts that do not know each other: the congestion window (`window`), loss
 //! recovery (`recovery`), the response to congestion signals (`response`) and the retransmission timer (`rtt`).
 //! `tcb` holds the sequence space and all that recovery works on, `sender` asks the parts in turn, and `profile` bundles their parameters.
-//! `datagram` sends without any of it, `outside` is what is known of a host that sends by itself; `endpoint` is what the engine asks of each of
+//! `processing` is the random time that a sender's host may need. `datagram` sends without any of it, `outside` is what is known of a host that sends by itself; `endpoint` is what the engine asks of each of
 //! them, and `application` says what there is to send.
 
 pub mod application;
@@ -12,6 +12,7 @@ pub mod datagram;
 pub mod endpoint;
 pub mod outside;
 pub mod plan;
+pub mod processing;
 pub mod profile;
 pub mod receiver;
 pub mod recovery;
@@ -29,6 +30,7 @@ pub use clock::HostClock;
 pub use endpoint::{Endpoint, Sink, Transport};
 pub use outside::OutsideSender;
 pub use plan::Plan;
+pub use processing::ProcessingTime;
 pub use receiver::Receiver;
 pub use segment::{Ack, Role, Sacks, Segment};
 pub use sender::Sender;

@@ -11,8 +11,8 @@ pub enum Timer {
     Recovery,
     /// The receiver's window has stayed too small for a while (RFC 9293, section 3.8.6.1).
     Window,
-    /// A segment that was held back may go.
-    Pacing,
+    /// A segment may leave that pacing or the host's processing time has held back.
+    Held,
 }
 
 /// The earlier of two deadlines.

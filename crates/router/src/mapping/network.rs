@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ecnlab_scenario::{Problem, Scenario};
-use ecnlab_sim::Buffer;
+use ecnlab_sim::{Buffer, MaxProcessingTime};
 use serde_json::Value as Json;
 
 use super::{Kernel, SHELL};
@@ -19,6 +19,7 @@ pub fn refusals(scenario: &Scenario, kernel: &Kernel) -> Vec<Problem> {
         of_kernel_queues(scenario, &mut problems);
     }
     of_python(scenario, kernel, &mut problems);
+    of_processing_jitter(scenario, kernel, &mut problems);
     of_addresses(scenario, &mut problems);
     problems
 }
@@ -86,6 +87,18 @@ fn of_python(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) 
     }
 }
 
+/// A kernel needs the time that it needs.
+fn of_processing_jitter(scenario: &Scenario, kernel: &Kernel, problems: &mut Vec<Problem>) {
+    if scenario.network.processing_time != MaxProcessingTime::default() {
+        let message = format!(
+            "{}: hosts of the tier {} are kernels, whose processing time cannot be set: leave it out, or run it --on sim",
+            scenario.resolved["processing_jitter"].as_str().unwrap_or_default(),
+            kernel.tier
+        );
+        problems.push(Problem::new("processing_jitter", message));
+    }
+}
+
 /// Each flow has an address of its own, in the network of its group.
 fn of_addresses(scenario: &Scenario, problems: &mut Vec<Problem>) {
     let groups = scenario.groups.len();
@@ -130,6 +143,22 @@ mod tests {
         let scenario = Scenario::from_toml(text, &[], &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"));
         let places: Vec<_> = crate::mapping::of_shell(&scenario).into_iter().map(|problem| problem.place).collect();
         assert_eq!(vec!["link.l.impair.0.segments", "link.l.queue.kernel"], places);
+    }
+
+    #[test]
+    fn a_processing_jitter_is_refused() {
+        let text = "name = \"x\"\nduration = \"2 s\"\nprocessing_jitter = \"packet\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\n\
+             rate = \"1 Mbps\"\ndelay = \"1 ms\"\n[[flows]]\nname = \"one\"\nfrom = \"a\"\nto = \"b\"\ntcp = { profile = \"linux\" }\n";
+        let read = |jitter: &str| {
+            let overrides = [("processing_jitter".to_owned(), jitter.to_owned())];
+            Scenario::from_toml(text, &overrides, &Registry::builtin(), &no_files).unwrap_or_else(|why| panic!("{why:?}"))
+        };
+        let kernel = Kernel { tier: "live", ..Kernel::default() };
+        let [refusal] = &refusals(&read("packet"), &kernel)[..] else { panic!("one refusal") };
+        assert_eq!("processing_jitter", refusal.place);
+        assert!(refusal.message.starts_with("packet: hosts of the tier live are kernels"), "{}", refusal.message);
+        assert!(refusal.message.ends_with("leave it out, or run it --on sim"), "{}", refusal.message);
+        assert_eq!(0, refusals(&read("0 s"), &kernel).len());
     }
 
     #[test]

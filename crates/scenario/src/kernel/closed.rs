@@ -74,7 +74,7 @@ fn network(case: &Case, path: &Path, settings: Settings) -> Result<Network, Stri
     let flows: Vec<FlowSpec> = std::iter::once(flow(&[0, 1], &[2], Counted::AsFlow, settings)).chain(answer).collect();
     let spec = Arc::new(Writes([A, B].map(|side| writes(&case.application, side))));
     let apps = vec![AppSpec { spec, group: 0, member: 0, start: Time::ZERO, flows: (0..).take(flows.len()).collect(), more: None }];
-    Ok(Network { links, flows, groups: vec!["all".into()], apps })
+    Ok(Network { links, flows, groups: vec!["all".into()], apps, ..Network::default() })
 }
 
 fn link(name: &str, direction: Direction, rate: Rate, delay: Span, limit: u32, impairment: Option<Box<ImpairmentSpec>>) -> LinkSpec {

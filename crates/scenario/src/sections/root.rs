@@ -1,6 +1,8 @@
 //! The top of the file: title, times, and the sections below it.
 
-use ecnlab_units::{Span, Values, parameters};
+use ecnlab_sim::MaxProcessingTime;
+use ecnlab_units::parameter::{Kind, Typed};
+use ecnlab_units::{Span, Value, Values, parameters};
 
 use super::{Holds, Inner, Section, change, flows, link, record};
 use crate::read::{Given, Reader};
@@ -17,6 +19,22 @@ parameters! {
         pub duration: Span = "100 s", 0..=8_640_000, "s";
         /// Where the measured interval begins; before duration.
         pub measure_from: Span = "0 s", 0..=8_640_000, "s";
+        /// Random processing time at each sender's host before packets leave, which ends phase effects: uniform from zero to this, with the order
+        /// kept. `packet` is the transmission time of one full packet of the flow at the slowest link of its route; 0 s is none.
+        #[source("Floyd and Jacobson 1992; ns-2 overhead_")]
+        pub processing_jitter: OrPacket = "0 s", 0..=3600, "s";
+    }
+}
+
+/// A processing time that may be that of one packet, by the word `packet`.
+#[derive(Clone, Copy, Debug)]
+pub struct OrPacket(pub MaxProcessingTime);
+
+impl Typed for OrPacket {
+    const KIND: Kind = Span::KIND;
+    const WORD: Option<&'static str> = Some("packet");
+    fn of(value: &Value) -> OrPacket {
+        OrPacket(if let Value::Nothing(_) = value { MaxProcessingTime::OnePacket } else { MaxProcessingTime::Fixed(Span::of(value)) })
     }
 }
 

@@ -6,9 +6,11 @@
 //! All events of an instant that the run has reached come before a start that is added then. Measures over all flows know the difference
 //! too: samples of windows and Jain's index over a second begin when the flow is added.
 
+use std::collections::BTreeMap;
+
 use ecnlab_queue::Discipline;
-use ecnlab_transport::Transport;
 use ecnlab_transport::application::Heading;
+use ecnlab_transport::{ProcessingTime, Transport};
 use ecnlab_units::{Rng, Span, Time};
 
 use super::clock::CLOCKS;
@@ -21,7 +23,7 @@ use crate::deliveries::Deliveries;
 use crate::impairment::Impairment;
 use crate::link::{Link, Queue};
 use crate::measures::{FairnessBins, QueueMeasures};
-use crate::network::{Buffer, FlowSpec, LinkName, LinkSpec, Network, OwnLinks, QueueSpec, Template};
+use crate::network::{Buffer, FlowSpec, LinkName, LinkSpec, MaxProcessingTime, Network, OwnLinks, QueueSpec, Template};
 use crate::packet::{Arena, NONE};
 use crate::probe::Probe;
 
@@ -61,6 +63,8 @@ impl<P: Probe> Simulation<P> {
             impaired: Vec::new(),
             impaired_names: Vec::new(),
             schedule: Vec::new(),
+            processing_time: network.processing_time,
+            members: BTreeMap::new(),
             flows: Vec::with_capacity(flows),
             hops: Vec::with_capacity(hops),
             apps: Vec::with_capacity(network.apps.len()),
@@ -165,7 +169,8 @@ impl<P: Probe> Simulation<P> {
                 self.outward.add_start(start);
             }
         }
-        self.flows.push(Flow::new(spec, self.drawn_phases(spec), spec.base_rtt(&self.declared), routes, deadlines));
+        let processing = self.processing_time(spec);
+        self.flows.push(Flow::new(spec, self.drawn_phases(spec), processing, spec.base_rtt(&self.declared), routes, deadlines));
         self.probe.flow_added(number as u32, spec);
         number as u32
     }
@@ -183,6 +188,31 @@ impl<P: Probe> Simulation<P> {
         spec.boot.map_or_else(|| ["boot", "sink boot"].map(drawn), |phase| [phase; 2])
     }
 
+    /// The random processing time of a flow that is being added, if it has one, with a stream of its own.
+    fn processing_time(&mut self, spec: &FlowSpec) -> Option<Box<ProcessingTime>> {
+        let max = self.max_processing_time(spec)?;
+        let count = self.members.entry((spec.group, spec.member)).or_default();
+        let role = format!("processing time {count}");
+        *count += 1;
+        Some(Box::new(ProcessingTime::new(max, self.processing_stream(spec, &role))))
+    }
+
+    /// The maximum of the random processing time of a flow, if it has one.
+    fn max_processing_time(&self, spec: &FlowSpec) -> Option<Span> {
+        let max = match self.processing_time {
+            MaxProcessingTime::Fixed(max) => max,
+            MaxProcessingTime::OnePacket => {
+                let rates = spec.forward.iter().map(|&link| self.declared[link as usize].0);
+                rates.min().expect("a route has a link").transmission(spec.transport.sizes().0)
+            }
+        };
+        (max > Span::ZERO && !matches!(spec.transport, Transport::Outside(_))).then_some(max)
+    }
+
+    fn processing_stream(&self, spec: &FlowSpec, role: &str) -> Rng {
+        Rng::for_role(self.options.seed, &spec.role(role, &self.group_names[spec.group as usize]))
+    }
+
     /// Draws all anew that is drawn by a flow's number, for the flow `number` of the template's group.
     pub(super) fn redraw(&mut self, at: u32, template: &Template, own: &OwnLinks, number: u64) {
         let number = number as u32;
@@ -198,8 +228,10 @@ impl<P: Probe> Simulation<P> {
         }
         let spec = template.member(number, own, Heading::Along);
         let (phases, base_rtt) = (self.drawn_phases(&spec), spec.base_rtt(&self.declared));
+        let max = self.max_processing_time(&spec);
+        let processing = max.map(|max| Box::new(ProcessingTime::new(max, self.processing_stream(&spec, "processing time, seated"))));
         let flow = &mut self.flows[at as usize];
-        (flow.phases, flow.base_rtt) = (phases, base_rtt);
+        (flow.phases, flow.base_rtt, flow.processing) = (phases, base_rtt, processing);
         flow.measures.set_base_rtt(base_rtt);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ecnlab_transport::endpoint::Other;
-use ecnlab_transport::{Demand, Endpoint, HostClock, SendCounters, Sender, Sink, Transport};
+use ecnlab_transport::{Demand, Endpoint, HostClock, ProcessingTime, SendCounters, Sender, Sink, Transport};
 use ecnlab_units::{Span, Time};
 
 use crate::measures::{FlowAtEnd, FlowMeasures};
@@ -54,6 +54,8 @@ pub struct Flow {
     pub copied: u64,
     /// What the connections before this one have counted.
     past: Option<Box<Past>>,
+    /// What gives each connection its random processing time, where there is one.
+    pub processing: Option<Box<ProcessingTime>>,
 }
 
 /// What a flow's connections that are over have counted.
@@ -71,12 +73,19 @@ pub struct Opening {
 
 impl Flow {
     /// A flow at rest, with where its routes begin and where its timer and its sink stand in the calendar.
-    pub fn new(spec: &FlowSpec, phases: [Span; 2], base_rtt: Span, routes: (u32, u32), deadlines: [u32; 2]) -> Flow {
+    pub fn new(
+        spec: &FlowSpec,
+        phases: [Span; 2],
+        processing: Option<Box<ProcessingTime>>,
+        base_rtt: Span,
+        routes: (u32, u32),
+        deadlines: [u32; 2],
+    ) -> Flow {
         let transport = spec.transport.clone();
         let (forward, back) = routes;
         let [timer, sink_deadline] = deadlines;
         let nothing = Demand::open(0);
-        Flow {
+        let mut flow = Flow {
             sink: Sink::new(&transport, phases[1]),
             forward,
             back,
@@ -104,6 +113,16 @@ impl Flow {
             phases,
             opened: Time::ZERO,
             past: None,
+            processing,
+        };
+        flow.begin_processing();
+        flow
+    }
+
+    /// Gives the sender of a new connection its random processing time, where there is one.
+    fn begin_processing(&mut self) {
+        if let Some(processing) = &mut self.processing {
+            self.sender.set_processing_time(processing.for_next_connection());
         }
     }
 
@@ -149,6 +168,7 @@ impl Flow {
         }
         self.started = true;
         (self.sender, self.sink, self.opened) = (sender, sink, now);
+        self.begin_processing();
     }
 
     /// Where its packets come from that enter a route, the sender's or the sink's.

@@ -19,6 +19,7 @@ mod outward;
 mod path;
 mod schedule;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ecnlab_transport::Segment;
@@ -35,6 +36,7 @@ use crate::component::{Component, ComponentKind};
 use crate::deadlines::Deadlines;
 use crate::link::{Link, Queue};
 use crate::measures::{Completions, FairnessBins, Histogram, NetworkNames, Report};
+use crate::network::MaxProcessingTime;
 use crate::outside::Happened;
 use crate::packet::Arena;
 use crate::probe::Probe;
@@ -79,6 +81,9 @@ pub struct Simulation<P> {
     impaired_names: Vec<Arc<str>>,
     /// How links change while the run goes on.
     schedule: Vec<Scheduled>,
+    processing_time: MaxProcessingTime,
+    /// Flows of each group's member that were added, counted where there is a processing time, whose streams they name.
+    members: BTreeMap<(u32, u32), u32>,
     flows: Vec<Flow>,
     /// The routes of all flows, each ended by `END`.
     hops: Vec<u32>,

@@ -62,7 +62,7 @@ pub trait Recovery {
         false
     }
 
-    /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when the pacer lets go.
+    /// Sends what may be sent without an acknowledgement: at the start, when there is more to send, when what was held back may leave.
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         tcb.send_window(u64::MAX, now, out);
     }

@@ -237,7 +237,7 @@ impl Recovery for Sack {
     #[inline(never)]
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
         for _ in 0..tcb.most_burst() {
-            if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_pace(now) {
+            if self.board.pipe() >= tcb.window().cwnd as u64 || !tcb.may_send_now(now) {
                 break;
             }
             match self.next_segment(tcb) {

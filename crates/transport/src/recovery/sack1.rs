@@ -87,7 +87,7 @@ impl Sack1 {
 
     fn send(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         for _ in 0..tcb.most_burst() {
-            if !self.has_room(tcb) || !tcb.may_pace(now) {
+            if !self.has_room(tcb) || !tcb.may_send_now(now) {
                 break;
             }
             let Some(seq) = self.choose(tcb) else { break };

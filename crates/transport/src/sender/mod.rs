@@ -10,6 +10,7 @@ use ecnlab_units::{Span, Time};
 use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
+use crate::processing::ProcessingTime;
 use crate::recovery::{Algorithm, Recovery};
 use crate::segment::{Ack, Role, Segment};
 use crate::settings::{Handshake, ReceiveWindow, Settings};
@@ -47,6 +48,12 @@ impl Sender {
         let mut sender = Sender::new(settings, demand, clock);
         sender.tcb.take_over(rtt, now);
         sender
+    }
+
+    /// The host needs a random time before segments leave.
+    pub fn set_processing_time(&mut self, processing: ProcessingTime) {
+        self.tcb.set_processing_time(processing);
+        self.one_timer = false;
     }
 
     /// Opens the connection and sends what the window allows.
@@ -150,7 +157,7 @@ impl Sender {
         if self.one_timer {
             return self.tcb.retransmit_at();
         }
-        let others = earlier(self.tcb.paced_at(), self.tcb.probe_at());
+        let others = earlier(self.tcb.held_until(), self.tcb.probe_at());
         earlier(self.tcb.retransmit_at(), earlier(self.recovery.deadline(), others))
     }
 
@@ -172,7 +179,7 @@ impl Sender {
         if is_due(retransmission, now) && !own_first {
             return Some(Timer::Retransmission);
         }
-        let others = [(own, Timer::Recovery), (self.tcb.paced_at(), Timer::Pacing), (self.tcb.probe_at(), Timer::Window)];
+        let others = [(own, Timer::Recovery), (self.tcb.held_until(), Timer::Held), (self.tcb.probe_at(), Timer::Window)];
         others.into_iter().find(|&(at, _)| is_due(at, now)).map(|(_, timer)| timer)
     }
 
@@ -191,9 +198,10 @@ impl Sender {
                     self.recovery.send_part(&mut self.tcb, now, out);
                 }
             }
-            Timer::Pacing => {
-                self.tcb.end_pause();
+            Timer::Held => {
+                self.tcb.begin_held_turn(now);
                 self.recovery.fill(&mut self.tcb, now, out);
+                self.tcb.end_held_turn();
             }
         }
     }

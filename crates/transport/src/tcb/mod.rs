@@ -25,6 +25,7 @@
 
 mod cuts;
 mod ecn;
+mod gate;
 mod last_cut;
 mod opening;
 mod pacing;
@@ -39,14 +40,15 @@ use std::sync::Arc;
 use ecnlab_units::{Span, Time};
 
 use self::ecn::EcnState;
+use self::gate::SendGate;
 pub use self::last_cut::{CutFor, LastCut};
-use self::pacing::Pacer;
 use self::persist::Offer;
 pub use self::rtt_seen::RttSeen;
 use self::usage::Usage;
 use crate::application::Demand;
 use crate::clock::HostClock;
 use crate::plan::Plan;
+use crate::processing::ProcessingTime;
 use crate::response::Response;
 use crate::rtt::{Estimator, MinRtt, Point};
 use crate::segment::{Ack, Segment};
@@ -123,7 +125,8 @@ pub struct Tcb {
     control: Control,
     /// Governs the first slow start as long as that goes on.
     hystart: Option<Box<HyStart>>,
-    pacer: Option<Box<Pacer>>,
+    /// What may hold segments back that the window allows.
+    gate: Option<Box<SendGate>>,
     /// Where growth asks for the most that was outstanding.
     usage: Option<Box<Usage>>,
     estimator: Estimator,
@@ -159,7 +162,7 @@ impl Tcb {
             plan: Plan::new(&settings, demand),
             control,
             hystart: (settings.hystart == HystartName::PlusPlus).then(|| Box::new(HyStart::new(settings.pacing))),
-            pacer: settings.pacing.then(Default::default),
+            gate: settings.pacing.then(|| Box::new(SendGate::paced())),
             counters: SendCounters::default(),
             last_sent: Time::ZERO,
             rtt: RttSeen::default(),
@@ -174,6 +177,11 @@ impl Tcb {
             offer: Offer::default(),
             settings,
         }
+    }
+
+    /// The host needs a random time before segments leave.
+    pub fn set_processing_time(&mut self, processing: ProcessingTime) {
+        self.gate.get_or_insert_default().set_processing_time(processing);
     }
 
     /// More to send.
@@ -311,9 +319,9 @@ impl Tcb {
         self.retransmit_at
     }
 
-    /// When the pacer lets a segment go that was held back.
-    pub fn paced_at(&self) -> Option<Time> {
-        self.pacer.as_ref().and_then(|pacer| pacer.deadline())
+    /// When a segment may leave that pacing or the processing time holds back.
+    pub fn held_until(&self) -> Option<Time> {
+        self.gate.as_ref().and_then(|gate| gate.deadline())
     }
 
     pub fn counters(&self) -> &SendCounters {

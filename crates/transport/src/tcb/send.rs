@@ -14,7 +14,7 @@ impl Tcb {
         let mut left = most.min(self.most_burst());
         // What has gone once may go again whatever the other side offers now (RFC 9293, section 3.8.6).
         let limit = self.available().min(self.una + self.usable_window()).min(self.room.max(self.high));
-        while self.next < limit && left > 0 && self.may_pace(now) {
+        while self.next < limit && left > 0 && self.may_send_now(now) {
             self.send_next(now, out);
             left -= 1;
         }
@@ -122,8 +122,8 @@ impl Tcb {
                 self.timed = Some((seq, now));
             }
         }
-        if let Some(pacer) = &mut self.pacer {
-            pacer.sent(&self.window, self.rtt.smoothed(), now);
+        if let Some(gate) = &mut self.gate {
+            gate.on_sent(&self.window, self.rtt.smoothed(), now);
         }
     }
 
@@ -171,15 +171,22 @@ impl Tcb {
         segment
     }
 
-    /// Whether pacing lets a segment go now; if not, the pacer wakes the sender.
-    pub fn may_pace(&mut self, now: Time) -> bool {
-        self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
+    /// Whether pacing and the processing time let a segment leave now; if not, the sender is woken when they do.
+    pub fn may_send_now(&mut self, now: Time) -> bool {
+        self.gate.as_mut().is_none_or(|gate| gate.may_send(now))
     }
 
-    /// The pacer has woken the sender.
-    pub fn end_pause(&mut self) {
-        if let Some(pacer) = &mut self.pacer {
-            pacer.woken();
+    /// The sender was woken to send what was held back.
+    pub fn begin_held_turn(&mut self, now: Time) {
+        if let Some(gate) = &mut self.gate {
+            gate.on_timer(now);
+        }
+    }
+
+    /// The sender that was woken has sent what it may.
+    pub fn end_held_turn(&mut self) {
+        if let Some(gate) = &mut self.gate {
+            gate.end_turn();
         }
     }
 }

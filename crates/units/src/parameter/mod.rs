@@ -61,6 +61,7 @@ impl Parameter {
     pub fn read(&self, text: &str) -> Result<Value, String> {
         match self.word {
             Some(word) if text == word => Ok(Value::Nothing(word)),
+            Some(word) if !text.contains(|c: char| c.is_ascii_digit()) => self.kind.read(text).map_err(|why| format!("{why}, or {word}")),
             _ => self.kind.read(text),
         }
     }

@@ -163,7 +163,7 @@ impl Rack {
         matches!(self.state, State::Cwr | State::Recovery)
     }
 
-    /// Whether lost segments are sent again now, so that those which the pacer has held back follow; not while new ones show if a timeout was spurious.
+    /// Whether lost segments are sent again now, so that those which were held back follow; not while new ones show if a timeout was spurious.
     fn repairs(&self, tcb: &Tcb) -> bool {
         self.state == State::Recovery || self.state == State::Loss && !(self.frto && tcb.high() > self.ends)
     }

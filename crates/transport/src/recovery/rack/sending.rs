@@ -28,7 +28,7 @@ impl Rack {
     pub(super) fn send_lost(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (first, cwnd) = (tcb.una(), tcb.window().cwnd as u64);
         let mut restarts = false;
-        while self.board.in_flight() < cwnd && tcb.may_pace(now) {
+        while self.board.in_flight() < cwnd && tcb.may_send_now(now) {
             let Some(seq) = self.board.next_lost() else { break };
             self.transmit_again(seq, true, tcb, now, out);
             self.count_sent(1);
@@ -109,7 +109,7 @@ impl Rack {
             return false;
         }
         let waits = !tcb.settings().limited_transmit && self.state <= State::Disorder && self.board.sacked > 0;
-        !waits && tcb.may_go(tcb.high()) && tcb.may_pace(now)
+        !waits && tcb.may_go(tcb.high()) && tcb.may_send_now(now)
     }
 
     #[inline(never)]

@@ -1,0 +1,127 @@
+//! A random processing time at a sender's host, which ends phase effects (Floyd and Jacobson 1992).
+//!
+//! The rule is that of ns-2 2.35 (`overhead_` in tcp.cc, `send_much`). The first packet that may leave draws a time, uniform from zero to the
+//! maximum, and waits for it. No other packet leaves before then, and none draws a time of its own. When the time is over, everything leaves
+//! that may leave at that moment. So packets keep their order, and none waits longer than the maximum. A packet is sent when it leaves: samples
+//! of the round-trip time leave the wait out.
+
+use ecnlab_units::{Rng, Span, Time};
+
+/// The processing time of one sender.
+#[derive(Clone, Debug)]
+pub struct ProcessingTime {
+    max: Span,
+    rng: Rng,
+    pending: Option<Pending>,
+    /// The wait is over, and everything leaves.
+    is_over: bool,
+}
+
+/// A wait that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    since: Time,
+    until: Time,
+}
+
+impl ProcessingTime {
+    /// Times from zero up to `max`, which is above zero.
+    pub fn new(max: Span, rng: Rng) -> ProcessingTime {
+        ProcessingTime { max, rng, pending: None, is_over: false }
+    }
+
+    /// The same for a connection of its own, which draws from a stream of its own.
+    pub fn for_next_connection(&mut self) -> ProcessingTime {
+        let rng = self.rng.for_purpose("connection");
+        self.rng.next_u64();
+        ProcessingTime::new(self.max, rng)
+    }
+
+    /// When the wait is over, if there is one.
+    pub fn deadline(&self) -> Option<Time> {
+        self.pending.map(|pending| pending.until)
+    }
+
+    /// Whether a packet may leave now; if not, a wait begins unless there is one.
+    pub fn may_send(&mut self, now: Time) -> bool {
+        if !self.is_over && self.pending.is_none() {
+            self.pending = Some(Pending { since: now, until: now + Span::from_picos(self.rng.below(self.max.picos())) });
+        }
+        self.is_over
+    }
+
+    /// The sender was woken: lets packets leave if the wait is over.
+    pub fn on_timer(&mut self, now: Time) {
+        self.is_over = self.pending.is_some_and(|pending| pending.until <= now);
+    }
+
+    /// Everything has left that may leave; what follows waits anew.
+    pub fn end_turn(&mut self) {
+        if std::mem::take(&mut self.is_over) {
+            self.pending = None;
+        }
+    }
+
+    /// When a packet that leaves now could have left without the wait.
+    pub fn ready_since(&self, now: Time) -> Time {
+        self.pending.filter(|_| self.is_over).map_or(now, |pending| pending.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: Span = Span::from_millis(8);
+
+    fn processing() -> ProcessingTime {
+        ProcessingTime::new(MAX, Rng::for_role(1, "processing time"))
+    }
+
+    /// The wait of a packet that comes now.
+    fn wait(processing: &mut ProcessingTime, now: Time) -> Span {
+        assert!(!processing.may_send(now));
+        let until = processing.deadline().unwrap();
+        processing.on_timer(until);
+        assert!(processing.may_send(until));
+        assert_eq!(now, processing.ready_since(until));
+        processing.end_turn();
+        assert_eq!(None, processing.deadline());
+        until.since(now)
+    }
+
+    #[test]
+    fn waits_are_uniform_from_zero_to_the_maximum() {
+        const DRAWS: u32 = 100_000;
+        let mut processing = processing();
+        let mut bins = [0u32; 10];
+        for number in 0..u64::from(DRAWS) {
+            let wait = wait(&mut processing, Time::ZERO + Span::from_millis(10 * number));
+            bins[(wait.picos() * 10 / MAX.picos()) as usize] += 1;
+        }
+        let expected = f64::from(DRAWS) / 10.0;
+        let chi_squared: f64 = bins.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+        assert!(chi_squared < 27.9, "chi squared with 9 degrees of freedom is below 27.9 with probability 0.999: {chi_squared} {bins:?}");
+    }
+
+    #[test]
+    fn a_packet_that_comes_during_a_wait_waits_for_its_end_and_no_longer() {
+        let mut processing = processing();
+        assert!(!processing.may_send(Time::ZERO));
+        let until = processing.deadline();
+        let later = Time::ZERO + Span::from_micros(1);
+        assert!(!processing.may_send(later));
+        assert_eq!(until, processing.deadline());
+        processing.on_timer(later);
+        assert!(!processing.may_send(later), "another timer does not end the wait");
+        processing.end_turn();
+        assert_eq!(until, processing.deadline());
+    }
+
+    #[test]
+    fn every_connection_draws_from_a_stream_of_its_own() {
+        let mut host = processing();
+        let [mut first, mut second] = [(); 2].map(|()| host.for_next_connection());
+        assert_ne!(wait(&mut first, Time::ZERO), wait(&mut second, Time::ZERO));
+    }
+}
