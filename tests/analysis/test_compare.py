@@ -19,6 +19,7 @@ def test_runs_of_the_same_seeds_are_paired() -> None:
     assert found.paired
     assert (found.change.low, found.change.high) == (pytest.approx(0.7001142, abs=1e-7), pytest.approx(2.4598858, abs=1e-7))
     assert found.is_apart
+    assert found.p_value == pytest.approx(0.002833, abs=1e-6)
     assert found.relative.mean == pytest.approx(1.58 / 0.75)
 
 
@@ -27,6 +28,7 @@ def test_runs_of_unlike_seeds_are_compared_by_welch() -> None:
     assert not found.paired
     assert (found.change.low, found.change.high) == (pytest.approx(-0.2054832, abs=1e-7), pytest.approx(3.3654832, abs=1e-7))
     assert not found.is_apart
+    assert found.p_value == pytest.approx(0.07939, abs=1e-5)
 
 
 def test_of_seeds_that_overlap_only_the_shared_ones_count() -> None:
@@ -42,6 +44,7 @@ def test_one_seed_has_a_difference_and_no_interval() -> None:
     found = difference(Sample({7: 1.0}), Sample({7: 3.0}))
     assert (found.paired, found.change.mean, found.is_apart) == (True, 2.0, True)
     assert math.isnan(found.change.half_width)
+    assert math.isnan(found.p_value)
     lone = difference(Sample({7: 1.0}), Sample({8: 3.0}))
     assert (lone.paired, math.isnan(lone.change.half_width)) == (False, True)
 
@@ -65,6 +68,8 @@ def test_what_grows_from_nothing_is_infinitely_more_and_what_stays_nothing_is_no
     assert difference(_sample([0.0, 0.0]), _sample([3.0, 4.0])).relative.mean == math.inf
     still = difference(_sample([0.0, 0.0]), _sample([0.0, 0.0]))
     assert (still.relative.mean, still.is_apart) == (0.0, False)
+    assert math.isnan(still.p_value), "equal values at each seed are no test"
+    assert difference(_sample([0.0, 0.0]), _sample([3.0, 3.0])).p_value == 0.0
 
 
 def test_what_one_of_the_two_does_not_have_is_no_difference() -> None:

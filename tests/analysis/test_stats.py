@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from ecnlab.analysis.stats import adjusted_p_values, estimate, paired_difference, t_quantile, welch_half_width
+from ecnlab.analysis.stats import (
+    adjusted_p_values,
+    estimate,
+    p_value,
+    paired_difference,
+    t_quantile,
+    welch_half_width,
+    welch_p_value,
+)
 from ecnlab.errors import UsageError
 
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -97,3 +105,18 @@ def test_a_nan_among_p_values_stays_and_does_not_count() -> None:
     assert math.isnan(adjusted[1])
     assert math.isnan(adjusted[3])
     assert adjusted_p_values([]) == []
+
+
+def test_p_values_are_those_of_the_sleep_data() -> None:
+    assert p_value(paired_difference(DRUG_2, DRUG_1)) == pytest.approx(0.002833, abs=1e-6)
+    assert welch_p_value(estimate(DRUG_1), estimate(DRUG_2)) == pytest.approx(0.07939, abs=1e-5)
+    assert p_value(estimate(DRUG_1), 0.75) == 1.0
+
+
+def test_without_an_interval_there_is_no_p_value_and_without_spread_any_other_value_is_excluded() -> None:
+    assert math.isnan(p_value(estimate([1.0])))
+    assert math.isnan(p_value(estimate([1.0, 1.0]).without_interval()))
+    assert p_value(estimate([1.0, 1.0]), 1.0) == 1.0
+    assert p_value(estimate([1.0, 1.0]), 2.0) == 0.0
+    assert math.isnan(welch_p_value(estimate([1.0]), estimate([1.0, 2.0])))
+    assert math.isnan(p_value(estimate([1.0, math.nan])))

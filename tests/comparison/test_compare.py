@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import ecnlab
+from ecnlab.analysis.compare import Sample, difference
 from ecnlab.analysis.stats import paired_difference
-from ecnlab.comparison.model import Changed
+from ecnlab.comparison.model import Changed, Row
+from ecnlab.comparison.sides import judged
 from ecnlab.errors import ResultsError, UnknownName, UsageError
 from helpers import SMALL
 
@@ -42,12 +45,60 @@ def test_what_is_apart_comes_first_and_of_that_the_largest_change(small: ecnlab.
     found = _pair(small)
     for table in ("total", "groups", "queues"):
         rows = [row for row in found.rows if row.table == table]
-        apart = [row.difference.is_apart for row in rows]
+        apart = [row.is_apart for row in rows]
         assert apart == sorted(apart, reverse=True)
-        sizes = [abs(row.difference.relative.mean) for row in rows if row.difference.is_apart]
+        sizes = [abs(row.difference.relative.mean) for row in rows if row.is_apart]
         assert sizes == sorted(sizes, reverse=True)
     assert found.apart
     assert all(row in found.rows for row in found.apart)
+
+
+def _null(rng: np.random.Generator, measures: int, real: int = 0, n: int = 10) -> list[Row]:
+    """Rows of as many measures, all paired, of which only the first `real` differ, by three standard deviations."""
+    rows = []
+    for at in range(measures):
+        values = rng.normal(size=n) + (3.0 if at < real else 0.0)
+        found = difference(Sample(dict.fromkeys(range(n), 0.0)), Sample(dict(enumerate(values))))
+        rows.append(Row({}, "total", "", f"q{at}", "1", found, found.p_value, found.is_apart))
+    return rows
+
+
+def test_a_null_comparison_of_100_measures_has_a_discovery_at_no_more_than_the_nominal_rate() -> None:
+    rng = np.random.default_rng(1995)
+    comparisons = [_null(rng, 100) for _ in range(300)]
+    by_interval = [sum(row.difference.is_apart for row in rows) for rows in comparisons]
+    assert np.mean(by_interval) == pytest.approx(5, abs=0.5), "the unadjusted rule: 5 of 100"
+    found = [sum(row.is_apart for row in judged(rows, 0.95)) for rows in comparisons]
+    assert np.mean([n > 0 for n in found]) <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5, "where all are null each discovery is false"
+
+
+def test_real_differences_are_found_and_of_what_is_found_at_most_the_nominal_share_is_false() -> None:
+    rng = np.random.default_rng(1995)
+    false_shares = []
+    for _ in range(200):
+        apart = [row for row in judged(_null(rng, 100, real=10), 0.95) if row.is_apart]
+        real = [row for row in apart if int(row.quantity[1:]) < 10]
+        assert len(real) >= 9
+        false_shares.append((len(apart) - len(real)) / len(apart))
+    assert np.mean(false_shares) <= 0.05 + 0.01
+
+
+def test_a_quantity_that_is_compared_alone_is_judged_by_its_own_p_value(small: ecnlab.Scenario) -> None:
+    alone = _pair(small, quantities=["jain_goodput"])
+    (row,) = (row for row in alone.rows if row.table == "total")
+    assert alone.tested == len(alone.rows) == 1
+    assert row.adjusted_p_value == row.difference.p_value
+    among = next(row for row in _pair(small).rows if row.table == "total" and row.quantity == "jain_goodput")
+    assert among.adjusted_p_value >= row.adjusted_p_value
+
+
+def test_what_is_not_tested_does_not_count(small: ecnlab.Scenario) -> None:
+    one = ecnlab.compare(small, small.changed({MAX_P: 0.1}), seeds=1, store=None)
+    assert one.tested == 0
+    assert one.apart, "of one seed each difference stands for itself, and a note says so"
+    assert "false discovery" not in repr(one)
+    same = ecnlab.compare(small, small.changed({"name": "renamed"}), seeds=3, store=None)
+    assert same.tested == 0, "equal values at each seed are no test"
 
 
 def test_quantities_may_be_chosen(small: ecnlab.Scenario) -> None:
@@ -138,6 +189,9 @@ def test_the_frame_and_the_json_have_every_row(small: ecnlab.Scenario) -> None:
     goodput = frame.row(by_predicate=(pl.col("table") == "total") & (pl.col("quantity") == "goodput_bps"), named=True)
     assert goodput["b_mean"] - goodput["a_mean"] == pytest.approx(goodput["change_mean"])
     assert goodput["relative"] == pytest.approx(goodput["change_mean"] / goodput["a_mean"])
+    assert goodput["p_value"] <= goodput["adjusted_p_value"] <= 1
+    assert goodput["is_apart"] == (goodput["adjusted_p_value"] <= 0.05)
+    assert (found.json()["false_discovery_rate"], found.json()["tests"]) == (0.05, found.tested)
     assert found.json()["parameters"] == [{"key": MAX_P, "a": 0.5, "b": 0.1}]
     json.dumps(found.json())
 

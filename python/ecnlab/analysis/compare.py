@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate, paired_difference, welch_half_width
+from ecnlab.analysis.stats import CONFIDENCE, Estimate, estimate, p_value, paired_difference, welch_half_width, welch_p_value
 
 _FEWEST_PAIRS = 2
 
@@ -48,8 +48,18 @@ class Difference:
         return self.change.scaled(1 / base)
 
     @property
+    def p_value(self) -> float:
+        """The two-sided p-value of the hypothesis that there is no difference, of the same test as the interval.
+
+        NaN where nothing is tested: without an interval, or where the two have equal values at every seed.
+        """
+        if math.isnan(self.change.half_width) or self.change.sd == self.change.mean == 0:
+            return math.nan
+        return p_value(self.change) if self.paired else welch_p_value(self.a, self.b)
+
+    @property
     def is_apart(self) -> bool:
-        """Whether the interval leaves out 0; where there is none, whether there is a difference at all."""
+        """Whether the interval of this one quantity leaves out 0; where there is none, whether there is a difference at all."""
         width = 0.0 if math.isnan(self.change.half_width) else self.change.half_width
         return abs(self.change.mean) > width
 

@@ -95,12 +95,25 @@ def welch_half_width(sd_a: float, n_a: int, sd_b: float, n_b: int, confidence: f
 
     sqrt(sd_a^2 / n_a + sd_b^2 / n_b) times t at Welch and Satterthwaite's degrees of freedom.
     """
-    part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
-    variance = part_a + part_b
-    if variance == 0:
-        return 0.0
-    freedom = variance**2 / (_share(part_a, n_a) + _share(part_b, n_b))
-    return t_quantile(confidence, freedom) * math.sqrt(variance)
+    error, freedom = _welch(sd_a, n_a, sd_b, n_b)
+    return t_quantile(confidence, freedom) * error if error > 0 else 0.0
+
+
+def p_value(mean: Estimate, value: float = 0.0) -> float:
+    """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
+
+    It is at most 1 - CONFIDENCE just where the interval at CONFIDENCE does not hold `value`.
+    """
+    if math.isnan(mean.half_width):
+        return math.nan
+    return _t_p_value(mean.mean - value, mean.sd / math.sqrt(mean.n), mean.n - 1)
+
+
+def welch_p_value(a: Estimate, b: Estimate) -> float:
+    """Two-sided p-value of Welch's t-test that two independent true means are equal; NaN with one value of either."""
+    if min(a.n, b.n) <= 1:
+        return math.nan
+    return _t_p_value(b.mean - a.mean, *_welch(a.sd, a.n, b.sd, b.n))
 
 
 def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
@@ -118,26 +131,29 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def p_value(mean: Estimate, value: float) -> float:
-    """Two-sided p-value of Student's t-test that the true mean is `value`; 0 or 1 where all seeds are equal, NaN without an interval.
-
-    It is at most 1 - CONFIDENCE just where the interval at CONFIDENCE does not hold `value`.
-    """
-    from scipy.special import stdtr
-
-    if math.isnan(mean.half_width) or math.isnan(mean.mean):
-        return math.nan
-    if mean.sd == 0:
-        return float(mean.mean == value)
-    return 2 * float(stdtr(mean.n - 1, -abs(mean.mean - value) * math.sqrt(mean.n) / mean.sd))
-
-
 @lru_cache(maxsize=256)
 def t_quantile(confidence: float, freedom: float) -> float:
     """The two-sided quantile of Student's t: P(|T| <= t) = confidence."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))
+
+
+def _t_p_value(difference: float, error: float, freedom: float) -> float:
+    """P(|T| >= |difference| / error); without any error 0, or 1 where there is no difference either."""
+    from scipy.special import stdtr
+
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stdtr(freedom, -abs(difference) / error))
+
+
+def _welch(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
+    """Standard error of the difference of two independent means, and Welch and Satterthwaite's degrees of freedom."""
+    part_a, part_b = sd_a**2 / n_a, sd_b**2 / n_b
+    variance = part_a + part_b
+    freedom = variance**2 / (_share(part_a, n_a) + _share(part_b, n_b)) if variance > 0 else math.nan
+    return math.sqrt(variance), freedom
 
 
 def _share(part: float, n: int) -> float:

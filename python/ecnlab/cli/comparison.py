@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.cli import output
 from ecnlab.comparison import summary
 
@@ -32,8 +30,5 @@ def say(found: Comparison, *, everything: bool) -> None:
 
 
 def _ending(found: Comparison, *, everything: bool) -> str:
-    """How many quantities are apart, and how many of them chance alone would give."""
-    told = f"{len(found.apart)} of {len(found.rows)} quantities differ"
-    if any(math.isfinite(row.difference.change.half_width) for row in found.rows):
-        told += f" by more than their {100 * CONFIDENCE:g} % interval; chance alone gives about 1 in {1 / (1 - CONFIDENCE):.0f}"
-    return told if everything else f"{told}; --all shows everything"
+    """How many quantities differ, and by which rule."""
+    return found.found() if everything else f"{found.found()}; --all shows everything"

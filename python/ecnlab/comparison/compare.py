@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from ecnlab import scenarios
 from ecnlab.analysis.stats import CONFIDENCE
 from ecnlab.comparison.model import Comparison
-from ecnlab.comparison.sides import of_results, of_sweeps
+from ecnlab.comparison.sides import judged, of_results, of_sweeps
 from ecnlab.errors import UnknownName, UsageError
 from ecnlab.results import Result, open_result
 from ecnlab.runner import Request, run_all
@@ -61,7 +61,8 @@ def compare(
     quantities : sequence of str, optional
         Only these quantities, e.g. "goodput_bps"; all unless named.
     confidence : float
-        How often each interval is to hold the true difference.
+        How often each interval is to hold the true difference. Of the quantities that are said to differ at most the share 1 - confidence
+        is expected to do so by chance alone (Benjamini and Hochberg 1995).
     store, workers, threads, progress
         As for `sweep`.
 
@@ -129,12 +130,14 @@ def _seeds(sides: Sequence[Side | Scenario], seeds: int | Iterable[int] | None) 
 
 
 def _only(made: Comparison, quantities: Sequence[str]) -> Comparison:
-    """The rows of these quantities; all if none is named. Raises UnknownName."""
+    """The rows of these quantities, judged as the only ones that are compared; all if none is named. Raises UnknownName."""
     known = {row.quantity for row in made.rows}
     for quantity in quantities:
         if quantity not in known:
             raise UnknownName("quantity that both have", quantity, known)
-    return replace(made, rows=[row for row in made.rows if not quantities or row.quantity in quantities])
+    if not quantities:
+        return made
+    return replace(made, rows=judged([row for row in made.rows if row.quantity in quantities], made.confidence))
 
 
 def _names(a: object, b: object, opened: Sequence[Side | Scenario]) -> tuple[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.compare import Difference
-from ecnlab.analysis.stats import Estimate
+from ecnlab.analysis.stats import CONFIDENCE, Estimate
 from ecnlab.errors import Problem
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ class Row:
         Which quantity: of the table `total`, or of a group, queue or QUEUE.BAND.
     difference : Difference
         B - A.
+    adjusted_p_value : float
+        The p-value of the difference, adjusted for all quantities that are compared; NaN where nothing is tested.
+    is_apart : bool
+        Whether the two differ: the adjusted p-value is at most 1 - confidence. Where nothing is tested, whether there is any difference.
     """
 
     point: Mapping[str, Any]
@@ -43,6 +48,8 @@ class Row:
     quantity: str
     unit: str
     difference: Difference
+    adjusted_p_value: float
+    is_apart: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +70,8 @@ class Comparison:
         What either scenario says that its author hardly meant: what it is called, and the Problem.
     rows : list of Row
         Every quantity that both have.
+    confidence : float
+        How often each interval is to hold the true difference; 1 - confidence is the false discovery rate of the rows that are apart.
     """
 
     names: tuple[str, str]
@@ -71,11 +80,11 @@ class Comparison:
     notes: list[str]
     warnings: list[tuple[str, Problem]]
     rows: list[Row]
+    confidence: float = CONFIDENCE
 
     def __repr__(self) -> str:
         a, b = (f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
-        differ = f"{len(self.apart)} of {len(self.rows)} quantities differ by more than their interval"
-        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {differ}>"
+        return f"<Comparison of {a!r} and {b!r}: {len(self.parameters)} parameters differ, {self.found()}>"
 
     def _repr_html_(self) -> str:
         """The tables that `ecnlab compare` prints, for a notebook."""
@@ -84,13 +93,24 @@ class Comparison:
 
         title = " and ".join(f"{name} ({title})" for name, title in zip(self.names, self.titles, strict=True))
         tables = [*summary.parameters(self), *summary.in_short(self), *summary.tables(self, self.apart, summary.FEW)]
-        notes = [*self.notes, f"{len(self.apart)} of {len(self.rows)} quantities differ by more than their interval; frame() has all"]
+        notes = [*self.notes, f"{self.found()}; frame() has all"]
         return notebook.page(title, tables, notes)
 
     @property
     def apart(self) -> list[Row]:
-        """The rows that differ by more than their interval."""
-        return [row for row in self.rows if row.difference.is_apart]
+        """The rows that differ, at a false discovery rate of 1 - confidence."""
+        return [row for row in self.rows if row.is_apart]
+
+    @property
+    def tested(self) -> int:
+        """How many of the rows have a p-value."""
+        return sum(not math.isnan(row.adjusted_p_value) for row in self.rows)
+
+    def found(self) -> str:
+        """How many quantities differ, and by which rule, in words."""
+        told = f"{len(self.apart)} of {len(self.rows)} quantities differ"
+        rate = f"{100 * (1 - self.confidence):.3g} %"
+        return f"{told} at a false discovery rate of {rate} (Benjamini and Hochberg, {self.tested} tests)" if self.tested else told
 
     def frame(self) -> pl.DataFrame:
         """The rows as a polars frame, the parameters of a sweep's point in front."""
@@ -105,6 +125,9 @@ class Comparison:
             "b": {"name": self.names[1], "title": self.titles[1]},
             "parameters": [vars(one) for one in self.parameters],
             "notes": self.notes,
+            "confidence": self.confidence,
+            "false_discovery_rate": round(1 - self.confidence, 12),
+            "tests": self.tested,
             "differences": [({"point": dict(row.point)} if row.point else {}) | _told(row) for row in self.rows],
         }
 
@@ -122,7 +145,9 @@ def _told(row: Row) -> dict[str, Any]:
         **{f"change_{key}": value for key, value in _plain(found.change).items()},
         "relative": found.relative.mean,
         "relative_half_width": found.relative.half_width,
-        "is_apart": found.is_apart,
+        "p_value": found.p_value,
+        "adjusted_p_value": row.adjusted_p_value,
+        "is_apart": row.is_apart,
         "is_paired": found.paired,
         "n": found.change.n,
     }

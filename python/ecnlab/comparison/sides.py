@@ -1,7 +1,7 @@
 """The values of both sides brought together, and what is to be known of the two before their numbers are read.
 
-Rows are in the order in which a reader wants them: what differs by more than its interval first, of that the largest change in per cent
-first.
+The rows that differ are found at a false discovery rate over all rows, and stand in the order in which a reader wants them: what differs
+first, of that the largest change in per cent first.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ecnlab import catalog, tiers
 from ecnlab.analysis.compare import Difference, Sample, difference, is_paired
+from ecnlab.analysis.stats import adjusted_p_values
 from ecnlab.comparison.model import Changed, Comparison, Row
 from ecnlab.errors import Problem, UsageError
 from ecnlab.results import Result
@@ -45,8 +47,8 @@ def of_results(a: Result, b: Result, names: tuple[str, str], confidence: float) 
     changed = _of_tiers(a.tier, b.tier) + _changed(*(dict(leaves(result.header["parameters"])) for result in (a, b)))
     if not changed:
         notes.insert(0, "the two are one scenario: nothing can differ but by chance")
-    rows = _sorted(_rows({}, of_a, of_b, confidence))
-    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows)
+    rows = judged(_rows({}, of_a, of_b, confidence), confidence)
+    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows, confidence)
 
 
 def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> Comparison:
@@ -70,7 +72,8 @@ def of_sweeps(a: Sweep, b: Sweep, names: tuple[str, str], confidence: float) -> 
     for place in shared:
         at_a, at_b = of_a.get(points[0][place], {}), of_b.get(points[1][place], {})
         rows += _rows(dict(zip(columns[0], place, strict=True)), at_a, at_b, confidence)
-    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), _sorted(rows))
+    rows = judged(rows, confidence)
+    return Comparison(names, (a.name, b.name), changed, [*notes, *_of_cells(rows)], _warnings(a, b, names), rows, confidence)
 
 
 def _of_result(result: Result) -> Samples:
@@ -121,7 +124,8 @@ def _rows(point: Values, a: Samples, b: Samples, confidence: float) -> list[Row]
     for cell, sample in a.items():
         if cell in b and not _is_nowhere(sample, b[cell]):
             table, name, quantity = cell
-            rows.append(Row(point, table, name, quantity, unit_of(quantity), difference(sample, b[cell], confidence)))
+            found = difference(sample, b[cell], confidence)
+            rows.append(Row(point, table, name, quantity, unit_of(quantity), found, found.p_value, found.is_apart))
     return rows
 
 
@@ -129,10 +133,18 @@ def _is_nowhere(a: Sample, b: Sample) -> bool:
     return all(math.isnan(value) for sample in (a, b) for value in sample.values.values())
 
 
-def _sorted(rows: list[Row]) -> list[Row]:
-    """The rows, largest change first: by table, then those apart, then by the change in per cent."""
+def judged(rows: Sequence[Row], confidence: float) -> list[Row]:
+    """These rows as one family of tests, largest change first: by table, then those apart, then by the change in per cent."""
     tables = list(TABLES)
-    return sorted(rows, key=lambda row: (tables.index(row.table), not row.difference.is_apart, -_size(row)))
+    adjusted = adjusted_p_values([row.difference.p_value for row in rows])
+    found = [_judged(row, p, confidence) for row, p in zip(rows, adjusted, strict=True)]
+    return sorted(found, key=lambda row: (tables.index(row.table), not row.is_apart, -_size(row)))
+
+
+def _judged(row: Row, adjusted: float, confidence: float) -> Row:
+    """A row with its p-value adjusted; a difference that is not tested, as of one seed, is one where there is any."""
+    is_apart = row.difference.is_apart if math.isnan(adjusted) else adjusted <= 1 - confidence
+    return replace(row, adjusted_p_value=adjusted, is_apart=is_apart)
 
 
 def _size(row: Row) -> float:

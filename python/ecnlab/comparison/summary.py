@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ecnlab.comparison.model import Comparison, Row
 
 FEW = 12
+_LEAST_P = 0.0001  # a smaller p-value is shown as below it
 _TITLES = {"total": "all flows, largest change first", "groups": "groups", "queues": "queues", "bands": "bands"}
 _ROW = {"total": "", "groups": "group", "queues": "queue", "bands": "band"}
 
@@ -51,7 +52,7 @@ def tables(found: Comparison, rows: Sequence[Row], most: int) -> Iterator[Cells]
 def _table(found: Comparison, title: str, rows: Sequence[Row]) -> Cells:
     words = [*rows[0].point, *filter(None, [_ROW[rows[0].table]]), "quantity", "unit"]
     a, b = found.names
-    return Cells(title, [*words, a, b, f"{b} - {a}", "%"], list(map(_cells, rows)), words)
+    return Cells(title, [*words, a, b, f"{b} - {a}", "%", "adj. p"], list(map(_cells, rows)), words)
 
 
 def _cells(row: Row) -> list[str]:
@@ -60,7 +61,16 @@ def _cells(row: Row) -> list[str]:
     named = [row.name] if _ROW[row.table] else []
     words = ["" if value is None else shown(value) for value in row.point.values()]
     numbers = [number(value, factor) for value in (found.a, found.b)]
-    return [*words, *named, name_of(row.quantity), unit, *numbers, _signed(found.change.scaled(factor)), _percent(found.relative)]
+    return [
+        *words,
+        *named,
+        name_of(row.quantity),
+        unit,
+        *numbers,
+        _signed(found.change.scaled(factor)),
+        _percent(found.relative),
+        _p(row.adjusted_p_value),
+    ]
 
 
 def _signed(value: Estimate) -> str:
@@ -71,6 +81,12 @@ def _percent(relative: Estimate) -> str:
     if math.isinf(relative.mean):
         return "from 0"
     return _signed(relative.scaled(100.0))
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:.2g}" if value >= _LEAST_P else f"<{_LEAST_P}"
 
 
 def _value(value: Any) -> str:
