@@ -20,6 +20,7 @@ from ecnlab.units import unit_of
 if TYPE_CHECKING:
     import polars as pl
 
+    from ecnlab.analysis.steady import SteadyState
     from ecnlab.plots.result import Plots
 
 # The columns that name a row of a table of measures.
@@ -197,6 +198,12 @@ class Result:
         """What identifies each finished seed, and what it took."""
         return [part.records[seed] for seed, part in self._homes.items()]
 
+    def recording(self, seed: int) -> Mapping[str, Any]:
+        """What was recorded of a seed besides the measures. Raises UnknownName if it is none of them."""
+        if seed not in self._homes:
+            raise UnknownName("seed", str(seed), map(str, self.seeds))
+        return self._homes[seed].recording
+
     @property
     def fingerprints(self) -> dict[int, str]:
         """Digest of the event stream for each seed."""
@@ -349,6 +356,16 @@ class Result:
             if groups is None or group in groups:
                 sums[seed] = [sum(pair) for pair in zip(sums[seed], (1.0, value, value * value), strict=True)]
         return [total**2 / (n * squares) if squares > 0 else math.nan for n, total, squares in sums.values()]
+
+    def steady_state(self) -> SteadyState:
+        """Where the steady state of its runs begins, by MSER-5 on the length of each queue and on the throughput.
+
+        The series of the first five seeds that were recorded with `record.queue` or `record.rates` are averaged. Its warnings say whether
+        the measured interval begins too early, or the run is too short. Raises ResultsError if no seed has such a series.
+        """
+        from ecnlab.observation import steady_state_of
+
+        return steady_state_of(self)
 
     def summary(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """Every quantity over the seeds: table, name, quantity, unit, mean, sd, half_width of the interval, n."""

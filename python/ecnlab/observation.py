@@ -1,0 +1,131 @@
+"""Series from which the steady state of a run is told: what `ecnlab run` records for it, and how they are read from a result.
+
+What is recorded changes neither results nor keys, so a few seeds that are recorded take their place among those that are not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from ecnlab.analysis.steady import BATCH, Observed, SteadyState, steady_state
+from ecnlab.errors import ResultsError
+
+if TYPE_CHECKING:
+    from ecnlab.results import Result
+    from ecnlab.scenarios import Scenario
+
+SEEDS = 5
+
+# Observations of a series, and how many of all queues and groups are recorded of a seed at most; a longer series is averaged in pieces.
+_SAMPLES = 1000
+_FEWEST_SAMPLES = 200
+_MOST_ROWS = 200_000
+_LEAST_INTERVAL_S = 1e-6
+_FEWEST_OF_FIVE = 100  # batches; a series with fewer has one observation a batch
+_LAST_SHARE = 0.1
+_QUEUE, _RATE = "series_queue", "series_rate"
+
+
+def recorded(scenario: Scenario) -> Scenario | None:
+    """The same scenario with a record of its queues and rates, where it has none of its own; None where there is nothing to add or to see.
+
+    Only the simulator is observed: hosts in real time would be late by it.
+    """
+    if scenario.tier.name != "sim" or scenario.resolved.get("change"):
+        return None
+    changes: dict[str, Any] = {}
+    samples = min(_SAMPLES, _MOST_ROWS // max(1, len(scenario.queue_names)))
+    interval_s = scenario.duration_s / samples if samples >= _FEWEST_SAMPLES else 0.0
+    if scenario.record["queue"] == "off" and scenario.queue_names and interval_s >= _LEAST_INTERVAL_S:
+        changes["record.queue"] = f"{interval_s:.9g} s"
+    if not scenario.record["rates"] and scenario.duration_s * len(scenario.group_names) <= _MOST_ROWS:
+        changes["record.rates"] = True
+    return scenario.changed(changes) if changes else None
+
+
+def steady_state_of(result: Result) -> SteadyState:
+    """Where the steady state of a result's runs begins, from the first five of its seeds of which queues or rates were recorded.
+
+    Raises ResultsError if neither was.
+    """
+    duration_s, measure_from_s = result.header["duration_s"], result.header["measure_from_s"]
+    if result.header["parameters"].get("change"):
+        return SteadyState(None, [], reason="the scenario changes links at set times")
+    if not (seeds := _observed_seeds(result)):
+        raise ResultsError(
+            f'{result.name}: no seed has a series of queues or rates; fix: set record.queue = "100 ms" and record.rates = true'
+        )
+    queues = _queues(result, seeds)
+    throughput = _throughput(result, seeds)
+    if _ends_idle(queues, throughput):
+        return SteadyState(None, seeds, reason="its traffic ends before the run does")
+    quantities = [_averaged(one) for one in (*queues, *throughput)]
+    return steady_state([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
+
+
+def _observed_seeds(result: Result) -> list[int]:
+    """The first seeds with a series, of those that were recorded in the way in which most were."""
+    ways = {seed: way for seed in result.seeds if (way := _way(result, seed))}
+    if not ways:
+        return []
+    ((most, _),) = Counter(ways.values()).most_common(1)
+    return [seed for seed, way in ways.items() if way == most][:SEEDS]
+
+
+def _way(result: Result, seed: int) -> tuple[Any, ...]:
+    """How a seed's series were recorded; empty where there are none."""
+    recording = result.recording(seed)
+    has_queue = recording.get("queue", "off") != "off" and bool(result.queue_names)
+    return (recording["queue"], recording.get("rates", False)) if has_queue or recording.get("rates") else ()
+
+
+def _queues(result: Result, seeds: Sequence[int]) -> list[Observed]:
+    """The length of each queue."""
+    by_queue: dict[str, list[list[float]]] = {name: [] for name in result.queue_names}
+    interval_s = 0.0
+    for seed in seeds:
+        if result.recording(seed).get("queue", "off") == "off":
+            return []
+        table = result.table_of(seed, _QUEUE)
+        found: dict[str, list[float]] = {name: [] for name in by_queue}
+        times = table.column("time_s")
+        for name, length in zip(table.column("queue"), table.column("length_packets"), strict=True):
+            found[name].append(float(length))
+        interval_s = times[len(by_queue)] - times[0] if len(times) > len(by_queue) else 0.0
+        for name, lengths in found.items():
+            by_queue[name].append(lengths)
+    return [Observed(f"queue {name}", interval_s, runs) for name, runs in by_queue.items() if interval_s > 0]
+
+
+def _throughput(result: Result, seeds: Sequence[int]) -> list[Observed]:
+    """The throughput of all groups together."""
+    runs = []
+    for seed in seeds:
+        if not result.recording(seed).get("rates"):
+            return []
+        table = result.table_of(seed, _RATE)
+        bins: dict[float, float] = {}
+        for time_s, throughput in zip(table.column("time_s"), table.column("throughput_bps"), strict=True):
+            bins[time_s] = bins.get(time_s, 0.0) + throughput
+        runs.append(list(bins.values()))
+    return [Observed("throughput", 1.0, runs)] if runs and runs[0] else []
+
+
+def _ends_idle(queues: Sequence[Observed], throughput: Sequence[Observed]) -> bool:
+    """Whether nothing happens any more in the last tenth of the run, though something did."""
+    told = throughput if throughput and len(throughput[0].runs[0]) * _LAST_SHARE >= 1 else queues
+    runs = [run for one in told for run in one.runs]
+    return any(map(any, runs)) and not any(any(run[-max(1, int(_LAST_SHARE * len(run))) :]) for run in runs)
+
+
+def _averaged(one: Observed) -> Observed | None:
+    """A series with about a thousand observations; None if it has too few for anything to be told."""
+    length = min(map(len, one.runs))
+    piece = max(1, length // _SAMPLES)
+    runs = [[fmean(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length] for run in one.runs]
+    batch = BATCH if length // piece >= BATCH * _FEWEST_OF_FIVE else 1
+    fewest = 20
+    return Observed(one.name, one.interval_s * piece, runs, batch) if length >= fewest else None
