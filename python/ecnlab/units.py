@@ -1,17 +1,41 @@
-"""The unit of every column that a result or a trace carries, as the engine declares it, and the unit in which people read it."""
+"""Units: of every column that a result or a trace carries, as the engine declares it; those in which people read it, and write values."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterable
 from functools import cache
 
-from ecnlab import catalog
+from ecnlab import _core, catalog
 from ecnlab.errors import UnknownName
+
+# The factor of each unit of a scenario, as the engine declares it, and the unit of columns that it leads to.
+UNITS: dict[str, tuple[float, str]] = {
+    spelling: (unit["factor"], name)
+    for name, units in json.loads(_core.units()).items()
+    for unit in units
+    for spelling in unit["spellings"]
+}
+
+# Regular expressions of a number, and of a unit behind it.
+NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+UNIT = r"([^\W\d_]*(?:/s)?)"
+_QUANTITY = re.compile(rf"\s*({NUMBER})\s*{UNIT}\s*")
 
 _SHOWN = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
 # Below which value a smaller unit is shown: its factor and name.
 _SMALL = {"bit/s": ((1e3, 1.0, "bit/s"), (1e5, 1e-3, "kbit/s")), "s": ((1e-4, 1e6, "µs"),)}
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """The number and the unit that "5 ms" stands for, here 0.005 and "s"; None if it is none."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or (match[2] and match[2] not in UNITS):
+        return None
+    factor, unit = UNITS.get(match[2], (1.0, ""))
+    return float(match[1]) * factor, unit
 
 
 def unit_of(column: str) -> str:

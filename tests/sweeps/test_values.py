@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 import ecnlab
 from ecnlab.errors import UsageError
-from ecnlab.sweeps.values import UNITS, Kind, listed, quantity
+from ecnlab.sweeps.values import Kind, listed
+from ecnlab.units import UNITS, quantity
 
 
 @pytest.mark.parametrize(

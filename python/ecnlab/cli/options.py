@@ -157,7 +157,7 @@ def tiers(on: Sequence[str], ip: str | None, kernel: str | None, lateness: str |
 
 def _seconds(option: str, given: str) -> float:
     """A time that an option gives, as "1 ms". Raises UsageError."""
-    from ecnlab.sweeps.values import quantity
+    from ecnlab.units import quantity
 
     found = quantity(given)
     if found is None or found[1] != "s" or not found[0] > 0:

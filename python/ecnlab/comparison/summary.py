@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ecnlab.analysis.stats import Estimate
 from ecnlab.summary import Cells, name_of, number
 from ecnlab.sweeps.summary import QUANTITIES
-from ecnlab.sweeps.values import quantity, shown
-from ecnlab.units import shown_as, shown_in
+from ecnlab.sweeps.values import shown
+from ecnlab.units import quantity, shown_as, shown_in
 
 if TYPE_CHECKING:
     from ecnlab.comparison.model import Comparison, Row

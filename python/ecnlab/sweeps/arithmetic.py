@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ecnlab.errors import UnknownName, UsageError
-from ecnlab.sweeps.values import UNITS, quantity
+from ecnlab.units import UNITS, quantity
 
 Measured = tuple[float, str]
 

@@ -16,22 +16,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ecnlab import _core
 from ecnlab.errors import UsageError
-
-# The factor of each unit of a scenario, as the engine declares it, and the unit of columns that it leads to.
-UNITS: dict[str, tuple[float, str]] = {
-    spelling: (unit["factor"], name)
-    for name, units in json.loads(_core.units()).items()
-    for unit in units
-    for spelling in unit["spellings"]
-}
+from ecnlab.units import NUMBER, UNIT, quantity
 
 _MOST = 100_000
-_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
-_UNIT = r"([^\W\d_]*(?:/s)?)"
-_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*{_UNIT}\s*")
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})(?:\s+step\s+({_NUMBER}))?\s*{_UNIT}\s*")
+_RANGE = re.compile(rf"\s*({NUMBER})\s*\.\.\s*({NUMBER})(?:\s+step\s+({NUMBER}))?\s*{UNIT}\s*")
 
 
 def listed(text: str) -> list[Any]:
@@ -46,15 +35,6 @@ def value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text.strip()
     return found if isinstance(found, (bool, int, float, str, list, dict)) else text.strip()
-
-
-def quantity(text: str) -> tuple[float, str] | None:
-    """The number and the unit that "5 ms" stands for, here 0.005 and "s"; None if it is none."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or (match[2] and match[2] not in UNITS):
-        return None
-    factor, unit = UNITS.get(match[2], (1.0, ""))
-    return float(match[1]) * factor, unit
 
 
 @dataclass(frozen=True)
