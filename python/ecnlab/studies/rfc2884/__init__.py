@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ecnlab.studies import TITLES
 from ecnlab.studies.model import Study
-from ecnlab.studies.rfc2884 import fairness, transfers
+from ecnlab.studies.rfc2884 import fairness, testbed, transfers
+from ecnlab.studies.rfc2884.choices import ALTERNATIVES, OPEN_PARAMETERS
 from ecnlab.studies.rfc2884.claims import CLAIMS
 from ecnlab.studies.rfc2884.kernels import on_kernels
 
@@ -13,11 +14,14 @@ STUDY = Study(
     title=TITLES["rfc2884"],
     source="J. Hadi Salim, U. Ahmed: Performance Evaluation of Explicit Congestion Notification (ECN) in IP Networks. RFC 2884, July 2000.",
     summary=(
-        "A server, a router with RED that shapes to 1.5 Mbit/s, a router that delays by 20 ms, and receivers with and without ECN beside "
-        "2, 5 or 10 congesting flows: transfers of 20 MB by their user's throughput, and transactions of 5, 10 and 20 KB by how many "
-        "are completed in a second. Hosts are Linux 2.0 (Reno) and 2.2 (SACK, NewReno)."
+        "A server, a router with Linux's RED that shapes to 1.5 Mbit/s, a router that delays by 20 ms, and receivers with and without ECN "
+        "beside 2, 5 or 10 congesting flows: transfers of 20 MB by their user's throughput, and transactions of 5, 10 and 20 KB by how "
+        "many are completed in a second. Hosts are Linux 2.0 (Reno) and 2.2 (SACK, NewReno)."
     ),
     items=[*fairness.ITEMS, *transfers.ITEMS],
     claims=CLAIMS,
+    open_parameters=OPEN_PARAMETERS,
+    alternatives=ALTERNATIVES,
+    networks={"The testbed of section 4.1": testbed.bulk(testbed.LOADS["low"], 0.1)},
     on_kernels=on_kernels,
 )

@@ -26,7 +26,7 @@ KERNEL_HOSTS: Mapping[str, Tree] = {
         **_PLAIN,
         "variant": "newreno",
         "frto": False,
-        "initial_window": 1,
+        "initial_window": 2,
         "timestamps": False,
         "header": "40 B",
         "ack_size": "40 B",

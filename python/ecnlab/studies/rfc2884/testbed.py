@@ -1,10 +1,11 @@
 """The experiments of RFC 2884 as scenarios: congesting flows from 0 s, and from 20 s on one competing flow with ECN and one without.
 
-What the RFC leaves open, such as RED's thresholds, is chosen here; STUDY.md has the reasons and the alternatives.
+RED's settings in the main set-up are chosen here. `choices.py` has the other values that the RFC admits, and the reasons.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from ecnlab.networks import Tree
 from ecnlab.plots.style import Palette
 from ecnlab.studies.claims import Change, Measured, Of
 from ecnlab.studies.model import Need
+from ecnlab.studies.rfc2884.router import Thresholds, linux_red
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -112,6 +114,39 @@ def share(need: Need, parts: Sequence[str], whole: Sequence[str], places: Sequen
     return Of(need, shares)
 
 
+def with_events(need: Need) -> Need:
+    """The same scenario with each mark and drop recorded."""
+    return Need({**need.scenario, "record": {"events": True}}, need.every_seed)
+
+
+def repeated_drops(need: Need, group: str) -> Of:
+    """Of the windows of a group's flow in which a packet was dropped, the share in which another was.
+
+    A window begins with a drop and lasts for the flow's mean round-trip time.
+    """
+
+    def shares(result: Result) -> list[float]:
+        import polars as pl
+
+        (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
+        drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop") & (pl.col("packet") == "data"))
+        rtts = dict(zip(result.seeds, result.values("rtt_mean_s", group=group), strict=True))
+        return [_repeated_share(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()]
+
+    return Of(need, shares)
+
+
+def _repeated_share(times: Sequence[float], rtt: float) -> float:
+    windows = repeated = 0
+    begin, counted = -math.inf, False
+    for time in times:
+        if time - begin >= rtt:
+            windows, begin, counted = windows + 1, time, False
+        elif not counted:
+            repeated, counted = repeated + 1, True
+    return repeated / windows if windows else 0.0
+
+
 def _sums(result: Result, names: Sequence[str], places: Sequence[Place]) -> list[float]:
     columns = [result.values(name, **place) for name in names for place in places]
     return [sum(values) for values in zip(*columns, strict=True)]
@@ -134,8 +169,10 @@ def _file_bytes(result: Result, group: str) -> int:
 
 
 _COMPETING = ((WITH, "on", True), (WITHOUT, "off", False))
-# "Fine-tuned such that the average queue zones around the RED region" (section 4.4).
-RED: Tree = {"aqm": "ecn", "limit": 100, "min_th": 5, "max_th": 25}
+# The least admitted pair (`choices.py`) with max = 3 min, and the weight nearest to the 0.002 of Floyd and Jacobson 1993, the RFC's [9].
+THRESHOLDS = Thresholds(min_packets=25, max_packets=75)
+WEIGHT = 9
+DELAY = "20 ms"
 
 
 def _tree(title: str, load: int, max_p: float, tcp: Tree, app: Tree | str, end_s: int, *, background_ecn: bool = False) -> Tree:
@@ -145,7 +182,7 @@ def _tree(title: str, load: int, max_p: float, tcp: Tree, app: Tree | str, end_s
 
 
 def _scenario(title: str, max_p: float, flows: Sequence[Tree], end_s: int) -> Tree:
-    network = {"shape": "rfc2884", "queue": {**RED, "max_p": max_p}}
+    network = {"shape": "rfc2884", "delay": DELAY, "queue": linux_red(THRESHOLDS, WEIGHT, max_p)}
     return {"name": title, "duration": f"{end_s} s", "measure_from": f"{START_S} s", "network": network, "flows": list(flows)}
 
 
