@@ -8,8 +8,21 @@ from ecnlab.studies.claims import KBPS, PERCENT, Measured
 from ecnlab.studies.curves import Panel, Scales, figure
 from ecnlab.studies.model import Item, Need
 from ecnlab.studies.rfc2884 import published, testbed
-from ecnlab.studies.rfc2884.claims import PER_SECOND, bulk_gain, by_timeout, resent, short_gain
-from ecnlab.studies.rfc2884.testbed import HOSTS, LOADS, MAX_PS, RESPONSES_KB, WITH, WITHOUT, bulk, rate, transactions, user_throughput
+from ecnlab.studies.rfc2884.claims import PER_SECOND, bulk_gain, by_timeout, resent, resent_by_timeout, short_gain
+from ecnlab.studies.rfc2884.testbed import (
+    HOSTS,
+    LOADS,
+    MAX_PS,
+    RESPONSES_KB,
+    WITH,
+    WITHOUT,
+    bulk,
+    rate,
+    repeated_drops,
+    transactions,
+    user_throughput,
+    with_events,
+)
 
 BULK, SHORT = "Section 5.2: bulk transfers", "Section 5.3: transactions"
 _HIGH = LOADS["high"]
@@ -49,7 +62,7 @@ def _bulk_items() -> list[Item]:
             "5.2.2",
             BULK,
             "Gain of ECN against congestion, 20 MB",
-            "max_p 0.1; open markers are the RFC's numbers.",
+            "max_p 0.1; half-filled markers are the RFC's numbers.",
             Panel("", _of_hosts(lambda hosts, load: bulk_gain(int(load), 0.1, hosts), _LOADS), published.BULK_BY_LOAD),
             Scales(_CONGESTING, "gain", PERCENT),
         ),
@@ -57,7 +70,7 @@ def _bulk_items() -> list[Item]:
             "5.2.3",
             BULK,
             "Gain of ECN against max_p, 20 MB",
-            "10 congesting flows; open markers are the RFC's numbers.",
+            "10 congesting flows; half-filled markers are the RFC's numbers.",
             Panel("", _of_hosts(lambda hosts, max_p: bulk_gain(_HIGH, max_p, hosts), MAX_PS), published.BULK_BY_MAX_P),
             Scales(_MAX_P, "gain", PERCENT, ticks=MAX_PS),
         ),
@@ -86,6 +99,23 @@ def _bulk_items() -> list[Item]:
             Panel("", _of_hosts(lambda hosts, max_p: by_timeout(bulk(_HIGH, max_p, hosts), WITHOUT), MAX_PS)),
             Scales(_MAX_P, "after a timeout", PERCENT, y_range=(0, 100), ticks=MAX_PS),
         ),
+        _item(
+            "5.2.7",
+            BULK,
+            "Retransmissions after a timeout against congestion, 20 MB without ECN",
+            "max_p 0.1: packets sent again after a timeout as a share of all that were sent.",
+            Panel("", _of_hosts(lambda hosts, load: resent_by_timeout(bulk(int(load), 0.1, hosts), WITHOUT), _LOADS)),
+            Scales(_CONGESTING, "after a timeout", PERCENT),
+        ),
+        _item(
+            "5.2.8",
+            BULK,
+            "Windows with several drops, 20 MB without ECN",
+            "Reno, max_p 0.1: of the windows in which a packet was dropped, the share in which another was. A window lasts for the mean "
+            "RTT.",
+            Panel("", {WITHOUT: {load: repeated_drops(with_events(bulk(load, 0.1)), WITHOUT) for load in _LOADS}}),
+            Scales(_CONGESTING, "windows with several drops", PERCENT),
+        ),
     ]
 
 
@@ -103,7 +133,7 @@ def _short_items() -> list[Item]:
             "5.3.2",
             SHORT,
             "Transactions a second against max_p, 5 KB",
-            "Reno, 10 congesting flows; open markers are the RFC's numbers, taken for those with ECN.",
+            "Reno, 10 congesting flows; half-filled markers are the RFC's numbers, taken for those with ECN.",
             Panel("", _of_both(rate, {max_p: transactions(5, _HIGH, max_p) for max_p in MAX_PS}), {WITH: published.RATE_BY_MAX_P}),
             Scales(_MAX_P, "transactions", PER_SECOND, ticks=MAX_PS),
         ),
@@ -111,7 +141,7 @@ def _short_items() -> list[Item]:
             "5.3.3",
             SHORT,
             "Gain of ECN against congestion, 5 KB",
-            "max_p 0.1; open markers are the RFC's numbers.",
+            "max_p 0.1; half-filled markers are the RFC's numbers.",
             Panel("", _of_hosts(lambda hosts, load: short_gain(5, int(load), 0.1, hosts), _LOADS), published.SHORT_BY_LOAD),
             Scales(_CONGESTING, "gain", PERCENT),
         ),
@@ -119,7 +149,7 @@ def _short_items() -> list[Item]:
             "5.3.4",
             SHORT,
             "Gain of ECN against max_p, 5 KB",
-            "10 congesting flows; open markers are the RFC's numbers.",
+            "10 congesting flows; half-filled markers are the RFC's numbers.",
             Panel("", _of_hosts(lambda hosts, max_p: short_gain(5, _HIGH, max_p, hosts), MAX_PS), published.SHORT_BY_MAX_P),
             Scales(_MAX_P, "gain", PERCENT, ticks=MAX_PS),
         ),
