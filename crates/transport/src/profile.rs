@@ -106,7 +106,7 @@ pub const PROFILES: &[Profile] = &[
         name: "linux-2.0",
         alias: None,
         title: "Linux 2.0 (1996-1999)",
-        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
+        summary: "The hosts of RFC 2884's first measurements: Reno without SACK, a first flight of two segments, delayed ACK by arrivals, a clock of 10 ms, windows of 32 KB, and a long timeout for short flows. Nothing recorded from a real kernel judges it yet.",
         source: "RFC 2884, section 3; RFC 2018; Linux 2.0.32, net/ipv4/tcp*.c",
         members: HOST_2_0,
     },
@@ -228,7 +228,7 @@ const LINUX: &[Member] = host![
 const HOST_2_0: &[Member] = host![
     ("limited_transmit", "false", "RFC 3042 is of 2001"),
     ("header", "40 B", "RFC 791, RFC 793: no options"),
-    ("initial_window", "1", "RFC 2001"),
+    ("initial_window", "2", "Linux 2.0, tcp_conn_request and tcp_ack: a window of 1, which the handshake's ACK raises by 1"),
     ("max_window", "22", "Linux 2.0: 32 KB, 22 segments of 1460 bytes"),
     ("halving", "integer", "Linux 2.0: whole segments"),
     ("min_window", "2", "Linux 2.0: a threshold of at least 2; RFC 2884, section 5.2: a mark cuts as a fast retransmit does"),

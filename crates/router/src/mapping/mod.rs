@@ -308,7 +308,7 @@ impl Row {
 fn of_another_profile(name: &str) -> String {
     let near = match name {
         "linux-2.0" => {
-            "variant = \"newreno\", timestamps = false, header = \"40 B\", ack_size = \"40 B\", first_packet_size = \"48 B\", initial_window = 1, \
+            "variant = \"newreno\", timestamps = false, header = \"40 B\", ack_size = \"40 B\", first_packet_size = \"48 B\", initial_window = 2, \
              receive_window = \"any\", max_window = 22"
         }
         "linux-2.2" => "variant = \"sack\", initial_window = 2, receive_window = \"any\", max_window = 22",
