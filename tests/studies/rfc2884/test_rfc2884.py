@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
 import pytest
 
 import ecnlab
@@ -25,7 +26,7 @@ def test_the_testbed_is_that_of_section_4() -> None:
     resolved = ecnlab.scenario(testbed.bulk(10, 0.1).scenario).resolved
     links = {link["name"]: link for link in resolved["link"]}
     shaper = links["bottleneck"]["queue"]
-    assert (shaper["discipline"], shaper["rate"], shaper["queue"]["aqm"]) == ("cbq", "1500000 bps", "ecn")
+    assert (shaper["discipline"], shaper["rate"], shaper["queue"]["aqm"]) == ("cbq", "1500000 bps", "linux-red")
     assert {links[name]["rate"] for name in ("lan", "bottleneck", "on", "off", "c")} == {"10000000 bps"}
     assert {links[name]["delay"] for name in ("on", "off", "c")} == {"0.02 s"}
 
@@ -59,6 +60,15 @@ def test_the_hosts_are_those_of_linux(hosts: str, recovery: str) -> None:
     assert {group["tcp"]["recovery"] for group in _groups(testbed.bulk(2, 0.1, hosts)).values()} == {recovery}
 
 
+def test_the_first_flight_of_linux_2_0_is_two_segments() -> None:
+    """Its handshake's ACK raises the window of 1 by 1, so that no response waits for a delayed acknowledgement of a single segment."""
+    assert {group["tcp"]["initial_window"] for group in _groups(testbed.transactions(5, 2, 0.1)).values()} == {2}
+    alone = dict(testbed.transactions(5, 2, 0.1).scenario)
+    alone["flows"] = [group for group in alone["flows"] if group["name"] == WITH]
+    result = ecnlab.run(ecnlab.scenario({**alone, "duration": "60 s"}), [1])
+    assert result.values("transaction_p95_s", group=WITH)[0] < 0.3
+
+
 def test_the_background_of_the_fairness_check_is_of_either_kind() -> None:
     kinds = [_groups(testbed.fairness(0.1, background_ecn=ecn))["congesting"]["tcp"]["ecn"] for ecn in (True, False)]
     assert kinds == [True, False]
@@ -73,9 +83,9 @@ def test_every_scenario_of_the_study_is_sound_and_warns_of_nothing() -> None:
         assert ecnlab.scenario(need.scenario).warnings == []
 
 
-def test_the_claims_are_r1_to_r9_and_each_says_something() -> None:
-    assert [claim.id for claim in STUDY.claims] == [f"R{number}" for number in range(1, 10)]
-    assert all(claim.statements for claim in STUDY.claims)
+def test_the_claims_are_r1_to_r12_and_each_quotes_the_rfc() -> None:
+    assert [claim.id for claim in STUDY.claims] == [f"R{number}" for number in range(1, 13)]
+    assert all(claim.statements and claim.quote for claim in STUDY.claims)
     headings = {item.number for item in STUDY.items}
     assert {figure for claim in STUDY.claims for figure in claim.figures} <= headings
 
@@ -87,13 +97,29 @@ def test_claims_need_no_scenario_that_no_figure_shows() -> None:
 
 def test_the_published_numbers_are_those_of_the_text() -> None:
     statements = {claim.id: [statement.published for statement in claim.statements] for claim in STUDY.claims}
-    assert statements["R1"] == [0.996888, 0.995987, 0.985403, 0.979368, 0.991946, 0.988286, 0.989726, 0.983342]
+    assert statements["R1"][:8] == [0.996888, 0.995987, 0.985403, 0.979368, 0.991946, 0.988286, 0.989726, 0.983342]
+    assert statements["R1"][8:] == pytest.approx([0.004942, 0.007701, -0.004323, -0.003974, 0.01752, 0.008604])
     assert statements["R3"] == [23, 50, 27, None]
     assert statements["R4"] == [10, 60, 50]
     assert statements["R6"] == [5, 15, 10, 10, 40, 30]
     assert statements["R7"] == [42, 62, 20, 20, 140, 120, 0.8, 2.2]
     assert statements["R8"] == [47, 80, 33, 15, 120, 105]
+    assert statements["R11"] == [5, 18, -5, -20]
+    assert statements["R12"] == [10, 12, 80]
     assert len(published.FAIRNESS) == 8
+
+
+def test_ranges_without_a_printed_number_follow_from_the_table_of_the_rfc() -> None:
+    r1 = next(claim for claim in STUDY.claims if claim.id == "R1")
+    assert {(statement.range.low, statement.range.high) for statement in r1.statements[8:12]} == {(-0.007701, 0.007701)}
+    assert {statement.range.low for statement in r1.statements[:8]} == {0.979368}
+    r11 = next(claim for claim in STUDY.claims if claim.id == "R11")
+    assert {(statement.range.low, statement.range.high) for statement in r11.statements} == {(-20, 20)}
+
+
+def test_captions_name_the_markers_that_figures_have() -> None:
+    assert [item.number for item in STUDY.items if "open marker" in item.caption] == []
+    assert [item.number for item in STUDY.items if "half-filled" in item.caption] == ["5.2.2", "5.2.3", "5.3.2", "5.3.3", "5.3.4"]
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +174,32 @@ def test_what_is_sent_again_is_a_share_and_nothing_of_nothing_is_none(shortened:
     assert set(none.values()) == {0.0}
 
 
+def test_a_window_with_several_drops_counts_once() -> None:
+    windows_of = testbed.repeated_share
+    assert windows_of([], 0.1) == 0
+    assert windows_of([1.0, 2.0, 3.0], 0.1) == 0
+    # Windows begin at 1.0 and at 2.0; the first has three drops.
+    assert windows_of([1.0, 1.01, 1.05, 2.0], 0.1) == 0.5
+    # A drop a whole round trip after the window's first begins a new window.
+    assert windows_of([1.0, 1.25, 1.5], 0.25) == 0
+
+
+def test_repeated_drops_are_counted_from_the_recorded_events_of_one_flow(shortened: Mapping[Need, ecnlab.Result]) -> None:
+    need = next(need for need in shortened if "record" in need.scenario)
+    values = testbed.repeated_drops(need, WITHOUT).values(shortened.__getitem__)
+    result = shortened[need]
+    flow = result.table("flows").filter(pl.col("group") == WITHOUT)["flow"][0]
+    drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop"))
+    assert set(values) == {1, 2}
+    for seed, rtt in zip(result.seeds, result.values("rtt_mean_s", group=WITHOUT), strict=True):
+        times = drops.filter(pl.col("seed") == seed)["time_s"].to_list()
+        assert times
+        assert values[seed] == testbed.repeated_share(times, rtt)
+
+
 @pytest.mark.parametrize("hosts", list(testbed.HOSTS))
 def test_hosts_of_kernels_are_what_one_can_be_set_to(hosts: str) -> None:
-    for need in (testbed.bulk(10, 0.1, hosts), testbed.transactions(5, 10, 0.1, hosts)):
+    for need in (testbed.bulk(10, 0.1, hosts), testbed.with_events(testbed.bulk(10, 0.1, hosts)), testbed.transactions(5, 10, 0.1, hosts)):
         chosen = ecnlab.scenario(on_kernels(need.scenario))
         assert chosen.warnings == []
         assert _core.refusals(chosen._core, "boxed", ["reno"]) == []

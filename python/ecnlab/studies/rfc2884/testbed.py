@@ -114,6 +114,7 @@ def share(need: Need, parts: Sequence[str], whole: Sequence[str], places: Sequen
     return Of(need, shares)
 
 
+@cache
 def with_events(need: Need) -> Need:
     """The same scenario with each mark and drop recorded."""
     return Need({**need.scenario, "record": {"events": True}}, need.every_seed)
@@ -131,12 +132,13 @@ def repeated_drops(need: Need, group: str) -> Of:
         (flow,) = result.table("flows").filter(pl.col("group") == group)["flow"].unique()
         drops = result.series.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "drop") & (pl.col("packet") == "data"))
         rtts = dict(zip(result.seeds, result.values("rtt_mean_s", group=group), strict=True))
-        return [_repeated_share(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()]
+        return [repeated_share(drops.filter(pl.col("seed") == seed)["time_s"].to_list(), rtt) for seed, rtt in rtts.items()]
 
     return Of(need, shares)
 
 
-def _repeated_share(times: Sequence[float], rtt: float) -> float:
+def repeated_share(times: Sequence[float], rtt: float) -> float:
+    """Of the windows that begin with one of these drops and last for the round-trip time, the share that have another."""
     windows = repeated = 0
     begin, counted = -math.inf, False
     for time in times:
