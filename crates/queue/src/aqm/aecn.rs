@@ -182,7 +182,7 @@ impl Aecn {
         }
         let p_b = ramp.probability(average);
         let law = self.settings.law;
-        if self.router_count.enters() || !self.count(group).test(p_b, &law, arrival.packet.size, rng) {
+        if self.router_count.enters(&law) || !self.count(group).test(p_b, &law, arrival.packet.size, rng) {
             return Wish::Pass;
         }
         if p_b > law.mark_limit {

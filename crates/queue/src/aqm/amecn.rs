@@ -8,7 +8,8 @@
 //! avg < target and max_p >= bottom    max_p <- max_p (1 - 0.17 (target - avg) / (target - min_th))
 //! ```
 //!
-//! kept within `bottom` and `top`. This is the paper's figure 3; its equation (4) has a stray factor of 0.17 in the increase.
+//! kept within `bottom` and `top` (section 3.2), which figure 3 does not do: there the last step may lead beyond (`overshoot`). The increase
+//! is that of figure 3; the paper's equation (4) has a factor of 0.17 more (`increase`).
 //! P2max keeps its ratio to P1max (our choice). Below `min_th` the second line would take more than 0.17 of max_p; it is the paper's
 //! line all the same.
 //! Thresholds that are not given follow from the target delay and the link's rate: min_th = target / 2, max_th = 3 min_th,
@@ -67,6 +68,13 @@ parameters! {
         /// What max_p is at most.
         #[source("Durresi, Sridharan and Jain 2007, section 3.3.1")]
         pub top: f64 = "0.5", 0..=1;
+        /// By which share of itself max_p rises in an interval when the average is at twice the target.
+        #[source("Durresi, Sridharan and Jain 2007, figure 3; equation (4) has 0.0425")]
+        #[off("0", "max_p never rises")]
+        pub increase: f64 = "0.25", 0..=1;
+        /// Let a step lead beyond bottom or top, where no other step in its direction follows.
+        #[source("Durresi, Sridharan and Jain 2007, figure 3 by the letter; section 3.2 constrains max_p")]
+        pub overshoot: bool = "false";
     }
 }
 
@@ -134,15 +142,16 @@ impl Amecn {
 
     /// `max_p` after an interval that ended with this average.
     fn adapted(&self, average: f64) -> f64 {
-        let Settings { bottom, top, .. } = self.settings;
+        let Settings { bottom, top, increase, overshoot, .. } = self.settings;
         let (target, max_p) = (self.target(), self.ramps.law.max_p);
-        if average > target && max_p <= top {
-            (max_p + 0.25 * max_p * (average - target) / target).min(top)
+        let next = if average > target && max_p <= top {
+            max_p + increase * max_p * (average - target) / target
         } else if average < target && max_p >= bottom {
-            (max_p * (1.0 - 0.17 * (target - average) / (target - self.ramps.law.min_th))).max(bottom)
+            max_p * (1.0 - 0.17 * (target - average) / (target - self.ramps.law.min_th))
         } else {
             max_p
-        }
+        };
+        if overshoot { next.clamp(0.0, 1.0) } else { next.clamp(bottom, top) }
     }
 
     fn draw(&mut self, max_p: f64) {
@@ -226,6 +235,22 @@ mod tests {
         close(0.1 * (1.0 - 0.17 * 2.0 / 5.0), amecn.adapted(8.0));
         close(0.083, amecn.adapted(5.0));
         close(0.1, amecn.adapted(10.0));
+    }
+
+    #[test]
+    fn equation_4_raises_max_p_by_a_sixth_of_that() {
+        let found = amecn(&[("increase", "0.0425")]).adapted(12.0);
+        assert!((0.1 + 0.25 * 0.17 * 0.1 * 0.2 - found).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn a_step_that_may_overshoot_leads_beyond_the_bound_once() {
+        let mut amecn = amecn(&[("overshoot", "true"), ("max_p", "0.48")]);
+        assert_eq!(0.5, self::amecn(&[("max_p", "0.48")]).adapted(20.0));
+        let beyond = amecn.adapted(20.0);
+        assert!((0.6 - beyond).abs() < 1e-12, "{beyond}");
+        amecn.draw(beyond);
+        assert_eq!([beyond, beyond * 0.83], [20.0, 5.0].map(|average| amecn.adapted(average)), "no further step up, and one down");
     }
 
     #[test]

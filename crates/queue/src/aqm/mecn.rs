@@ -149,7 +149,7 @@ impl Marker {
             self.count.below();
             return false;
         }
-        !self.count.enters() && self.count.test(self.ramp.probability(average), law, size, rng)
+        !self.count.enters(law) && self.count.test(self.ramp.probability(average), law, size, rng)
     }
 }
 

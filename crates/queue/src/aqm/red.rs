@@ -119,7 +119,7 @@ impl Red {
             self.count.restart();
             return Wish::Drop { victim: drop.victim(arrival, rng), cause: Cause::Forced };
         }
-        if self.count.enters() {
+        if self.count.enters(&self.settings) {
             return Wish::Pass;
         }
         let p_b = self.ramp.probability(self.average.value());

@@ -13,7 +13,7 @@
 use ecnlab_units::quantity::Amount;
 use ecnlab_units::{Rate, Span, parameters};
 
-use super::red::{self, DropPolicy, Unit};
+use super::red::{self, DropPolicy, Gaps, Unit};
 use crate::registry::Gauge;
 
 parameters! {
@@ -40,8 +40,13 @@ parameters! {
         /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
         #[source("Floyd, Gummadi and Shenker 2001")]
         pub gentle: bool = "true";
+        /// How the gaps between signals are distributed: even by a count since the last one, or geometric, where each packet is signalled with
+        /// p_b whatever became of those before it.
+        #[source("Floyd and Jacobson 1993, section 7: methods 2 and 1")]
+        pub gaps: Gaps = "uniform";
         /// Space signals out: none before 1/p_b packets have passed.
         #[source("ns-2 2.35, wait_")]
+        #[when(gaps = "uniform")]
         pub wait: bool = "true";
         /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
         #[source("Floyd and Jacobson 1993, section 9")]
@@ -75,6 +80,7 @@ impl Settings {
             max_p: self.max_p,
             w_q: self.w_q,
             gentle: self.gentle,
+            gaps: self.gaps,
             wait: self.wait,
             unit: self.unit,
             by_size: false,

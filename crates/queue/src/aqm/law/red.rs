@@ -9,6 +9,7 @@
 //! avg >= max_th                           forced drop; gentle: p_b rises from max_p to 1 at 2 max_th
 //! p_b = max_p (avg - min_th) / (max_th - min_th)
 //! p_a = p_b / (1 - count p_b);            wait: 0 while count p_b < 1, p_b / (2 - count p_b) while < 2, else 1
+//! p_a = p_b                               gaps = geometric
 //! ```
 //!
 //! The order of the steps is that of ns-2 2.35: `count` grows at every arrival, so that it holds the arriving packet too (`count_self`
@@ -45,8 +46,13 @@ parameters! {
         /// Let the probability rise from max_p to 1 between max_th and 2 max_th instead of forcing every packet.
         #[source("Floyd 2000, Recommendation on using the gentle_ variant of RED")]
         pub gentle: bool = "false";
+        /// How the gaps between signals are distributed: even by a count since the last one, or geometric, where each packet is signalled with
+        /// p_b whatever became of those before it.
+        #[source("Floyd and Jacobson 1993, section 7: methods 2 and 1")]
+        pub gaps: Gaps = "uniform";
         /// Space signals out: none before 1/p_b packets have passed.
         #[source("ns-2 2.35, wait_")]
+        #[when(gaps = "uniform")]
         pub wait: bool = "true";
         /// Measure the queue, and scale the probability, by packets or by bytes over mean_packet.
         #[source("Floyd and Jacobson 1993, section 9")]
@@ -72,8 +78,14 @@ parameters! {
         /// Count an arriving packet itself among those since the last signal, so that gaps without wait are even on 1 .. 1/p_b - 1 and not
         /// on 1 .. 1/p_b.
         #[source("Floyd and Jacobson 1993: figure 2 and ns-2 2.35 count it, the derivation in section 7 does not")]
+        #[when(gaps = "uniform")]
         pub count_self: bool = "true";
     }
+}
+
+words! {
+    /// How the gaps between signals are distributed.
+    pub enum Gaps { Uniform = "uniform", Geometric = "geometric" }
 }
 
 words! {
@@ -301,9 +313,9 @@ impl Count {
         self.above = false;
     }
 
-    /// Whether this arrival is the first above `min_th`: counting starts, and it passes without a draw.
-    pub(crate) fn enters(&mut self) -> bool {
-        let enters = !self.above;
+    /// Whether this arrival is the first above `min_th`: counting starts, and it passes without a draw. Geometric gaps have no count.
+    pub(crate) fn enters(&mut self, settings: &Settings) -> bool {
+        let enters = !self.above && settings.gaps == Gaps::Uniform;
         if enters {
             (self.packets, self.bytes, self.above) = (1, 0, true);
         }
@@ -325,7 +337,7 @@ impl Count {
         hit
     }
 
-    /// `p_a`: `p_b` spread so that the gaps between signals are even rather than geometric.
+    /// `p_a`: `p_b`, or spread so that the gaps between signals are even rather than geometric.
     fn spread(&self, p_b: f64, settings: &Settings, size: u32) -> f64 {
         let mean_packet = f64::from(settings.mean_packet);
         let itself = u64::from(!settings.count_self);
@@ -335,10 +347,11 @@ impl Count {
             Unit::Bytes => (self.bytes.saturating_sub(itself * u64::from(size)) as f64 / mean_packet).floor(),
         };
         let passed = count * p_b;
-        let p = match (settings.wait, passed) {
-            (true, passed) if passed < 1.0 => 0.0,
-            (true, passed) if passed < 2.0 => p_b / (2.0 - passed),
-            (false, passed) if passed < 1.0 => p_b / (1.0 - passed),
+        let p = match (settings.gaps, settings.wait, passed) {
+            (Gaps::Geometric, ..) => p_b,
+            (Gaps::Uniform, true, passed) if passed < 1.0 => 0.0,
+            (Gaps::Uniform, true, passed) if passed < 2.0 => p_b / (2.0 - passed),
+            (Gaps::Uniform, false, passed) if passed < 1.0 => p_b / (1.0 - passed),
             _ => 1.0,
         };
         let scale = if unit == Unit::Bytes && p < 1.0 { f64::from(size) / mean_packet } else { 1.0 };
@@ -368,7 +381,7 @@ mod tests {
     /// The gaps from signal to signal at a steady probability.
     fn gaps(p_b: f64, settings: &Settings, signals: usize) -> Vec<usize> {
         let (mut count, mut rng) = (Count::default(), Rng::for_role(1, "gaps"));
-        count.enters();
+        count.enters(settings);
         let mut gap = || {
             let missed = (1..).find(|_| {
                 count.arrival(1000);
@@ -408,6 +421,18 @@ mod tests {
         assert!(statistic < 42.31, "{statistic}");
         let rate = gaps.len() as f64 / gaps.iter().sum::<usize>() as f64;
         assert!((rate / (2.0 * 0.05) - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    /// Section 7, method 1: mean 1/p_b, variance (1 - p_b) / p_b^2, where even gaps have a twelfth of 1/p_b^2. Neither `wait` nor the first
+    /// arrival above `min_th` is spared a draw.
+    #[test]
+    fn independent_draws_give_geometric_gaps() {
+        let settings = settings(&[("gaps", "geometric")]);
+        let gaps = gaps(0.05, &settings, SIGNALS);
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        let variance = gaps.iter().map(|&gap| (gap as f64 - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 20.0 - 1.0).abs() < 0.01 && (variance / 380.0 - 1.0).abs() < 0.02, "{mean} {variance}");
+        assert!(!Count::default().enters(&settings) && Count::default().enters(&self::settings(&[])));
     }
 
     #[test]
