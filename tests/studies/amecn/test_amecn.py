@@ -8,10 +8,10 @@ import pytest
 import ecnlab
 from ecnlab.scenarios import scenario
 from ecnlab.studies import find
-from ecnlab.studies.amecn import STUDY, alternatives, measures
+from ecnlab.studies.amecn import STUDY, alternatives, measures, open_parameters
 from ecnlab.studies.amecn.networks import CHOSEN, SET, load, parking_lot, single
 from ecnlab.studies.amecn.published import LOADS, SCHEMES, UTILISATION_PERCENT
-from ecnlab.studies.model import Need
+from ecnlab.studies.model import Alternative, Need
 from ecnlab.studies.runner import run_study
 
 
@@ -83,8 +83,69 @@ def test_each_claim_of_the_paper_has_statements() -> None:
     assert [claim.id for claim in STUDY.claims] == ["M1", "M2", "M3", "M4", "M5"]
     assert all(claim.statements for claim in STUDY.claims)
     published = {claim.id: [s.published for s in claim.statements if s.published is not None] for claim in STUDY.claims}
-    assert published["M2"] == [5.5, 3.7, 1.8]
-    assert published["M3"] == [6.6, 5.5, 1.1]
+    assert published["M2"] == [94.5, 96.3, 1.8]
+    assert published["M3"] == [93.4, 94.5, 1.1]
+
+
+def test_ranges_follow_from_printed_numbers() -> None:
+    ranges = {claim.id: [(s.range.low, s.range.high) for s in claim.statements] for claim in STUDY.claims}
+    assert ranges["M1"] == [(9, 12), (0, math.inf)]
+    assert ranges["M2"][:3] == [(93.6, 95.4), (95.4, 97.2), (0, 2.7)], "nearer to its own number than to the other's"
+    assert ranges["M3"][2:] == [(92.85, 93.95), (93.95, 95.05), (0, 1.65)]
+    assert set(ranges["M4"]) == {(-10, 10)}, "0.4 and 0.6 of the way from min_th to three times that, about twice min_th"
+
+
+def test_each_claim_quotes_the_paper() -> None:
+    assert all(claim.quote.startswith("“") and "(section 4." in claim.quote for claim in STUDY.claims)
+
+
+def _queues(need: Need) -> list[dict[str, Any]]:
+    return [link["queue"] for link in _resolved(need)["link"] if link["queue"].get("aqm") in ("mecn", "amecn", "ared")]
+
+
+@pytest.mark.parametrize("need", [load("rise", "MECN"), load("fall", "AMECN"), single("AMECN", 20), parking_lot("AMECN", 20)])
+def test_marks_of_mecn_and_amecn_are_spaced_as_a_set_up_has_it(need: Need) -> None:
+    assert all((queue["gaps"], queue["wait"]) == ("uniform", False) for queue in _queues(need))
+    others = {name: Need(rewriting(need.scenario)) for name, rewriting in open_parameters.SPACING.values.items()}
+    assert all(queue["wait"] for queue in _queues(others["ns-2's wait"]))
+    assert all(queue["gaps"] == "geometric" for queue in _queues(others["independent draws"]))
+    assert open_parameters.ARED_SPACING.values["uniform gaps"](need.scenario) == need.scenario
+
+
+def test_ared_is_ns_2_s_unless_a_set_up_turns_its_wait_off() -> None:
+    need = single("ARED", 20)
+    assert all(queue["wait"] for queue in _queues(need))
+    assert not any(queue["wait"] for queue in _queues(Need(open_parameters.ARED_SPACING.values["uniform gaps"](need.scenario))))
+    assert all(rewriting(need.scenario) == need.scenario for rewriting in open_parameters.SPACING.values.values())
+
+
+def test_windows_and_flows_back_change_the_scenarios_of_their_figures_alone() -> None:
+    windows, back = open_parameters.LONG_WINDOWS.values["no limit"], open_parameters.FLOWS_BACK.values["50 flows"]
+    changed = _groups(Need(windows(load("rise", "MECN").scenario)))
+    assert {name: group["tcp"]["max_window"] for name, group in changed.items()} == {"long": 1000, "back": 1000, "more": 25}
+    assert {name: group["count"] for name, group in _groups(Need(back(single("ARED", 20).scenario))).items()} == {
+        "long": 100,
+        "web": 20,
+        "back": 50,
+    }
+    assert windows(single("ARED", 20).scenario) == single("ARED", 20).scenario
+    assert back(load("rise", "MECN").scenario) == load("rise", "MECN").scenario
+
+
+def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() -> None:
+    needs = [need for claim in STUDY.claims for need in claim.needs()]
+    for parameter in STUDY.open_parameters:
+        assert all(parameter.values[parameter.main](need.scenario) is need.scenario for need in needs)
+        others = [rewriting for value, rewriting in parameter.values.items() if value != parameter.main]
+        assert all(any(rewriting(need.scenario) != need.scenario for need in needs) for rewriting in others), parameter.name
+
+
+@pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
+def test_an_alternative_is_a_scenario(alternative: Alternative) -> None:
+    needs = [load("rise", "AMECN"), single("AMECN", 20)]
+    changed = [need for need in needs if alternative.rewriting(need.scenario) != need.scenario]
+    assert changed
+    assert all(_resolved(Need(alternative.rewriting(need.scenario))) for need in changed)
 
 
 def test_alternatives_vary_one_thing_at_a_time() -> None:
@@ -99,7 +160,7 @@ def test_the_average_queue_is_measured_over_its_span_only() -> None:
     result = ecnlab.run(scenario({**load("rise", "MECN").scenario, "duration": "30 s"}), seeds=2)
     before, after = measures.average_queue(10, 25)(result), measures.average_queue(26, 30)(result)
     assert len(before) == len(after) == 2
-    assert all(8 < early < 12 < late for early, late in zip(before, after, strict=True))
+    assert all(6 < early < 11.5 < late for early, late in zip(before, after, strict=True))
 
 
 def test_two_schemes_are_compared_at_one_delay_on_the_rivals_line() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ecnlab.studies import TITLES
 from ecnlab.studies.amecn import alternatives, claims, queues, targets
+from ecnlab.studies.amecn.networks import load, parking_lot
+from ecnlab.studies.amecn.open_parameters import ALTERNATIVES, OPEN_PARAMETERS
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -14,7 +16,7 @@ STUDY = Study(
         "MECN marks packets with one of two levels, which senders answer by cutting their windows by 20 or by 40 %; AMECN moves the "
         "probability of marks so that the average queue stays at a target. Both on a link of 1.5 Mbit/s whose load changes at 25 s, and "
         "AMECN beside Adaptive RED with ECN under a target delay, on one congested link of 7 Mbit/s and on three in a row. What the paper "
-        "leaves open is as in ns-2, which it used; Tables A and B show the alternatives."
+        "leaves open is stated with the values that its text admits; Tables A and B show more alternatives."
     ),
     items=[
         *queues.ITEMS,
@@ -25,4 +27,10 @@ STUDY = Study(
         alternatives.TARGET_ALTERNATIVES,
     ],
     claims=claims.CLAIMS,
+    open_parameters=OPEN_PARAMETERS,
+    alternatives=ALTERNATIVES,
+    networks={
+        "Figure 4, the dumbbell, with the flows of Figure 6": load("rise", "AMECN"),
+        "Figure 11, three congested links": parking_lot("AMECN", 40),
+    },
 )

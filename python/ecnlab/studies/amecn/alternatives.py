@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 CHOICES = (
     CHOSEN,
+    Choice("independent draws", queue={"wait": None, "gaps": "geometric"}),
+    Choice("ns-2's wait", queue={"wait": True}),
     Choice("both gentle", queue={"gentle": True}),
     Choice("neither gentle", queue={"gentle": False}),
-    Choice("marks not spaced out (wait off)", queue={"wait": False}),
     Choice("P1max 0.05 at first", queue={"max_p": 0.05}),
     Choice("P2max twice P1max", queue={"mid_max_p": 0.2}),
     Choice("P2max five times P1max", queue={"mid_max_p": 0.5}),
     Choice("drop-tail before the way back", both_ways=False),
-    Choice("sources 10 ms away", source_delay="10 ms"),
-    Choice("sources 40 ms away", source_delay="40 ms"),
+    Choice("sources 6 ms away", source_delay="6 ms"),
+    Choice("sources 31 ms away", source_delay="31 ms"),
     Choice("windows of long flows up to 15", long_window=15),
     Choice("windows of long flows up to 25", long_window=25),
     Choice("no limit on windows of long flows", long_window=1000),
@@ -38,7 +39,8 @@ _MEASURES: Mapping[str, tuple[measures.BySeeds, float, int]] = {
 
 SETTINGS = (
     SET,
-    Setting("marks not spaced out (wait off)", queue={"wait": False}),
+    Setting("ns-2's wait", queue={"wait": True}),
+    Setting("uniform gaps", queue={"wait": False}),
     Setting("no flows back", back=0),
     Setting("ARED drops", ecn=False),
 )

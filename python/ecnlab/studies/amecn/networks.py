@@ -15,6 +15,8 @@ DURATION_S = 100.0
 _THRESHOLDS: Tree = {"limit": 40, "min_th": 5, "mid_th": 10, "max_th": 15, "w_q": 0.0027}
 # Section 2.1 drops above max_th; section 3.3.1 gives gentle mode as the reason for AMECN's bounds.
 _GENTLE = {"MECN": False, "AMECN": True}
+# The paper does not say how marks are spaced; open_parameters.py has what else its text admits. ARED is ns-2's.
+_SPACING: Tree = {"wait": False}
 _MULTI_LEVEL: Tree = {"response": "mecn", "ecn_echo": "mecn"}
 # The paper limits the windows of the 20 flows to 25 packets and says nothing of others: theirs is ns-2's default.
 _WINDOW = 20
@@ -61,7 +63,7 @@ SET = Setting()
 def load(kind: str, scheme: str, choice: Choice = CHOSEN) -> Need:
     """Two long flows forward and one back, under MECN or AMECN; 20 more join at 25 s (`rise`) or are there until 25 s (`fall`)."""
     title = f"{scheme}, the load {kind}s, {choice.name}"
-    queue = {"aqm": scheme.lower(), "gentle": _GENTLE[scheme], **_THRESHOLDS, **choice.queue}
+    queue = _without_none({"aqm": scheme.lower(), "gentle": _GENTLE[scheme], **_SPACING, **_THRESHOLDS, **choice.queue})
     tree = networks.two_way(title, queue, {**_SENDER, **_MULTI_LEVEL, **choice.tcp})
     link, groups = tree["link"][0], {group["name"]: group for group in tree["flows"]}
     for name, end in (("long", "access"), ("more", "access"), ("back", "exit")):
@@ -96,7 +98,7 @@ def _until_the_change(more: Tree, link: Tree) -> Tree:
 def single(scheme: str, target_ms: int, setting: Setting = SET) -> Need:
     """100 long flows, web traffic and reverse traffic over one congested link with a target delay; the second half is measured."""
     sender, queue = _with_target(scheme, target_ms)
-    queue |= setting.queue | ({} if setting.ecn else {"ecn": False})
+    queue = _without_none(queue | setting.queue | ({} if setting.ecn else {"ecn": False}))
     sender["ecn"] = setting.ecn
     near, far = {"delay": "uniform 6 ms to 31 ms"}, {"delay": "4 ms"}
     groups = [
@@ -126,9 +128,14 @@ def _second_half(title: str) -> Tree:
 
 def _with_target(scheme: str, target_ms: int) -> tuple[Tree, Tree]:
     """The sender and the queue of a scheme that is given a target delay."""
-    response = _MULTI_LEVEL if scheme == "AMECN" else {}
-    queue = {"aqm": scheme.lower(), "limit": _BUFFER, "target_delay": f"{target_ms} ms"}
+    response, spacing = (_MULTI_LEVEL, _SPACING) if scheme == "AMECN" else ({}, {})
+    queue = {"aqm": scheme.lower(), "limit": _BUFFER, "target_delay": f"{target_ms} ms", **spacing}
     return {**_SENDER, **response}, queue
+
+
+def _without_none(queue: Tree) -> Tree:
+    """A queue's parameters without those that a choice removes."""
+    return {key: value for key, value in queue.items() if value is not None}
 
 
 def _hosts(name: str, count: int, sender: Tree, source: tuple[str, Tree], sink: tuple[str, Tree]) -> Tree:

@@ -1,4 +1,4 @@
-"""What the paper prints: the share of the link that is used, in per cent, while the load rises and falls, and the range of the target."""
+"""Numbers that the paper prints: the share of the link in use, in per cent, while the load rises and falls, and the target range."""
 
 from __future__ import annotations
 
@@ -17,3 +17,5 @@ UTILISATION_PERCENT: Mapping[tuple[str, str], float] = {
 # Section 4.2: where AMECN has brought the average queue back to, in packets, roughly 15 s after the load changed.
 TARGET_RANGE = (9.0, 12.0)
 CHANGE_S, BACK_S = 25.0, 40.0
+# Figure 3: where the target range begins and ends between min_th and max_th.
+TARGET_SHARES = (0.4, 0.6)

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 TARGETS_MS = (10, 20, 30, 40, 60, 80, 100, 120)
 PARKING_TARGETS_MS = (10, 20, 40, 60, 80)
+# ARED's smallest min_th of 5 packets is half of what the link sends in 11.4 ms, so that it has no smaller target.
+MET_MS = tuple(target for target in TARGETS_MS if target > 11.4)
+PARKING_MET_MS = tuple(target for target in PARKING_TARGETS_MS if target > 11.4)
+# ARED's points beyond those of the figures, so that it has one beyond each delay of AMECN.
+ARED_TARGETS_MS = (*TARGETS_MS, 160, 200)
+ARED_PARKING_TARGETS_MS = (*PARKING_TARGETS_MS, 120)
 _PALETTE = Palette(dashes={"ARED": "--"})
 _PACKETS_PER_S = RATE_BPS / PACKET_BITS
 
