@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ecnlab.studies import TITLES
 from ecnlab.studies.aecn import beyond, chapter4, chapter5, claims4, claims5
+from ecnlab.studies.aecn.setups import ALTERNATIVES, OPEN_PARAMETERS
 from ecnlab.studies.model import Study
 
 STUDY = Study(
@@ -23,4 +24,6 @@ STUDY = Study(
     ],
     claims=[*claims4.CLAIMS, *claims5.CLAIMS, *beyond.CLAIMS],
     demo=["4.18", "5.1", "5.5", "5.16", "5.18", "5.20", "5.24", "5.28", "5.29", "5.30", "5.33", "5.43"],
+    open_parameters=OPEN_PARAMETERS,
+    alternatives=ALTERNATIVES,
 )

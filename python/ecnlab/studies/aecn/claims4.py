@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from ecnlab.networks import GROUPS
-from ecnlab.studies.aecn.chapter4 import FLOWS, MAX_PS, SWEPT_MAX_PS, THRESHOLDS, of
+from ecnlab.studies.aecn.chapter4 import FLOWS, MAX_PS, SWEPT_MAX_PS, THRESHOLDS, delay, of
 from ecnlab.studies.aecn.schemes import GOODPUT, JAIN, THROUGHPUT
 from ecnlab.studies.claims import (
     COUNT,
@@ -105,7 +105,7 @@ def _mean_goodput(name: str) -> Measured:
 
 def _mean_delay(name: str) -> Measured:
     """Over all numbers of flows and the groups."""
-    return Over(fmean, [of("delay_mean_s", name, n, group=group) for n in FLOWS for group in GROUPS])
+    return Over(fmean, [delay(name, n, group) for n in FLOWS for group in GROUPS])
 
 
 A5 = Claim(
