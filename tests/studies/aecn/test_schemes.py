@@ -4,6 +4,7 @@ import ecnlab
 from ecnlab import networks
 from ecnlab.studies.aecn import STUDY, schemes
 from ecnlab.studies.aecn.published import TABLE_5_1
+from ecnlab.studies.aecn.table import DEFINITIONS
 
 
 @pytest.mark.parametrize("name", schemes.QUEUES)
@@ -66,3 +67,14 @@ def test_an_item_is_found_by_its_number_or_its_heading() -> None:
 def test_the_published_table_has_four_rows_of_index_and_goodput() -> None:
     assert len(TABLE_5_1) == 4
     assert all(0 < jain < 1 and 8 < goodput < 10 for jain, goodput in TABLE_5_1.values())
+
+
+def test_jain_s_index_is_over_throughput_and_the_nearest_to_table_5_1() -> None:
+    distances = {}
+    for definition in DEFINITIONS:
+        rows = {key: schemes.ns2(*key, 0.5, networks.CHAPTER_5) for key in TABLE_5_1}
+        found = {key: row.of(definition) for key, row in rows.items() if row is not None}
+        if all(mean is not None for mean in found.values()):
+            distances[definition] = sum((mean.mean - TABLE_5_1[key][0]) ** 2 for key, mean in found.items() if mean is not None)
+    assert len(distances) >= 5
+    assert min(distances, key=lambda definition: distances[definition]) == schemes.JAIN == "jain_1s_throughput"

@@ -14,8 +14,8 @@ STUDY = Study(
     summary=(
         "RED, ECN, ECNM and AECN on the thesis' networks: a 10 Mbit/s link with a queue of 120 packets, shared by a fragile, an "
         "average and a robust group of TCP Reno flows; 100 s, the first 20 s left out. Goodput counts packets whose transmission was "
-        "not a retransmission and Jain's index is the mean over 1-second intervals, the definitions that come nearest to the thesis' "
-        "Table 5.1; the tables report the others beside them."
+        "not a retransmission. Jain's index is over throughput (section 3.1.3), as the mean over 1-second intervals, which is nearest to "
+        "the thesis' Table 5.1. The study's table of it has the other definitions beside it."
     ),
     items=[
         *chapter4.ITEMS,

@@ -109,7 +109,7 @@ GOODPUT_BY_FLOWS = _against_flows(
 JAIN_BY_FLOWS = _against_flows(
     "4.13",
     f"Jain's fairness index against the number of flows, {_COMPARED}",
-    {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_goodput"},
+    {"mean over intervals of 1 s": JAIN, "whole 80 s": "jain_throughput"},
     Scales("number of flows", "Jain's index", PLAIN, _FLOWS_RANGE, (0, 1)),
 )
 DELAY = figure(

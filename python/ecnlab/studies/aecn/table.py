@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 # Jain's index by what it is taken over, and of what.
 DEFINITIONS = {
-    "jain_1s_goodput_first": "1 s, first transmissions",
-    "jain_1s_goodput": "1 s, goodput",
     "jain_1s_throughput": "1 s, throughput",
-    "jain_goodput_first": "80 s, first transmissions",
-    "jain_goodput": "80 s, goodput",
+    "jain_1s_goodput": "1 s, goodput",
+    "jain_1s_goodput_first": "1 s, first transmissions",
     "jain_throughput": "80 s, throughput",
+    "jain_goodput": "80 s, goodput",
+    "jain_goodput_first": "80 s, first transmissions",
 }
 _GOODPUT = {
     "goodput_first_bps": "first transmissions",

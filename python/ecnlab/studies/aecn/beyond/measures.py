@@ -1,4 +1,4 @@
-"""What the figures beyond the thesis measure, in the thesis' definitions: goodput of first transmissions, Jain's index over 1 s."""
+"""What the figures beyond the thesis measure: goodput of first transmissions, and Jain's index of throughput over 1 s, as the thesis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ecnlab.networks import BOTTLENECK, GROUPS
+from ecnlab.studies.aecn import schemes
 from ecnlab.studies.aecn.beyond import scenarios
 from ecnlab.studies.aecn.beyond.scenarios import Change
 from ecnlab.studies.claims import COUNT, MBPS, MS, PERCENT, PLAIN, Shown, ratio
@@ -20,7 +21,7 @@ PART = "Beyond the thesis"
 KBPS_A_FLOW = Shown(1e-3, "kbit/s", 1)
 GBPS_A_SECOND = Shown(1e-9, "Gbit/s²", 4)
 
-_FIRST = "goodput_first_bps"
+_FIRST = schemes.GOODPUT
 
 
 def need(scheme: str, change: Change = scenarios.unchanged, flows: int = scenarios.FLOWS) -> Need:
@@ -74,7 +75,7 @@ def over(above: Values, below: Values) -> Values:
     return lambda result: [ratio(a, b) for a, b in zip(above(result), below(result), strict=True)]
 
 
-JAIN = Measure("Jain's index", "jain_1s_goodput_first", column("jain_1s_goodput_first"), PLAIN, top=1)
+JAIN = Measure("Jain's index", schemes.JAIN, column(schemes.JAIN), PLAIN, top=1)
 GOODPUT = Measure("goodput", "goodput_first", column(_FIRST), MBPS)
 EVENNESS = Measure("smallest over largest group", "evenness", evenness(*([group] for group in GROUPS)), PLAIN, top=1)
 WAIT = Measure("mean wait", "wait", column("sojourn_mean_s", queue=BOTTLENECK), MS)
