@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ecnlab.networks import Tree
+from ecnlab.networks import CHAPTER_4, CHAPTER_5, Tree
+from ecnlab.studies.aecn import schemes
+from ecnlab.studies.aecn.beyond.measures import routers
 from ecnlab.studies.aecn.chapter4 import DELAY_FIGURE
 from ecnlab.studies.model import Alternative, OpenParameter, Rewriting
 
@@ -139,3 +141,9 @@ ALTERNATIVES = (
         rewriting=_reported("min"),
     ),
 )
+
+NETWORKS = {
+    "Figure 4.1, the network of chapter 4": schemes.need("ECN", 60, network=CHAPTER_4),
+    "Figure 5.2, the network of chapter 5, with AECN as its queue": schemes.need("AECN", 60, network=CHAPTER_5),
+    "Figure B6, several congested routers": routers("AECN"),
+}
