@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 import ecnlab
-from ecnlab.studies.aecn import chapter4, claims4
+from ecnlab.studies.aecn import chapter4, claims4, schemes
+from ecnlab.studies.claims import Over
 from ecnlab.studies.model import Need
 from ecnlab.studies.runner import run_study
 from helpers import short_study
@@ -19,9 +20,12 @@ def test_all_of_chapter_4_s_figures_are_there_in_its_order() -> None:
     assert {item.part for item in chapter4.ITEMS} == {"Chapter 4: RED and ECN"}
 
 
-def test_claims_a1_to_a9_are_there_and_each_says_something() -> None:
-    assert [claim.id for claim in claims4.CLAIMS] == [f"A{n}" for n in range(1, 10)]
-    assert all(claim.statements for claim in claims4.CLAIMS)
+def test_the_claims_of_chapter_4_are_there_and_each_quotes_its_sentence() -> None:
+    assert [claim.id for claim in claims4.CLAIMS] == [f"A{n}" for n in (*range(1, 10), 20, 21, 22)]
+    for claim in claims4.CLAIMS:
+        assert claim.statements, claim.id
+        assert "“" in claim.quote, claim.id
+        assert "page" in claim.quote, claim.id
     assert {number for claim in claims4.CLAIMS for number in claim.figures} <= {item.number for item in chapter4.ITEMS}
 
 
@@ -71,3 +75,29 @@ def test_a_figure_against_time_is_drawn_with_its_numbers(tmp_path: Path) -> None
     frame = pl.read_csv(tmp_path / "s" / "figures" / "figure-4.18.csv")
     assert frame.columns == ["scheme", "group", "time_s", "goodput_first_bps", "half_width"]
     assert frame.height == 2 * 3 * 4
+
+
+def test_flows_without_data_deliver_no_packet_in_the_measured_time() -> None:
+    # The group "late" starts at the end of the run.
+    tree = schemes.scheme("ECN", 15, network=chapter4.CHAPTER_4)
+    late = {**tree["flows"][0], "name": "late", "count": 2, "start": "100 s"}
+    result = ecnlab.run(ecnlab.scenario({**tree, "flows": [*tree["flows"], late]}), seeds=[1, 2])
+    assert claims4.flows_without_data(result) == [2.0, 2.0]
+
+
+def test_the_share_of_situations_pairs_ecn_s_values_with_red_s() -> None:
+    (claim,) = (claim for claim in claims4.CLAIMS if claim.id == "A21")
+    (statement,) = claim.statements
+    measured = statement.measured
+    assert isinstance(measured, Over)
+    assert len(measured.parts) == 2 * len(chapter4.FLOWS) * len(chapter4.MAX_PS)
+    above = [1.0] * 21
+    assert measured.fold([*above, *(0.5 for _ in range(21))]) == 1
+    assert measured.fold([*above, *(0.5 for _ in range(14)), *(2.0 for _ in range(7))]) == pytest.approx(2 / 3)
+
+
+def test_a5_reads_the_delay_of_figure_4_10_and_the_largest_gain_of_figure_4_7() -> None:
+    (claim,) = (claim for claim in claims4.CLAIMS if claim.id == "A5")
+    delay, goodput = claim.statements
+    assert {need.scenario["name"].rpartition(", ")[2] for need in delay.measured.needs()} == {chapter4.DELAY_FIGURE}
+    assert {need.scenario["link"][0]["queue"]["max_p"] for need in goodput.measured.needs()} == set(chapter4.MAX_PS)

@@ -40,9 +40,12 @@ def test_all_of_chapter_5_s_figures_are_there() -> None:
     assert len({item.part for item in chapter5.ITEMS}) == 3
 
 
-def test_claims_a10_to_a19_are_there_and_each_says_something() -> None:
-    assert [claim.id for claim in claims5.CLAIMS] == [f"A{n}" for n in range(10, 20)]
-    assert all(claim.statements for claim in claims5.CLAIMS)
+def test_the_claims_of_chapter_5_are_there_and_each_quotes_its_sentence() -> None:
+    assert [claim.id for claim in claims5.CLAIMS] == [f"A{n}" for n in (*range(10, 20), *range(23, 29))]
+    for claim in claims5.CLAIMS:
+        assert claim.statements, claim.id
+        assert "“" in claim.quote, claim.id
+        assert "page" in claim.quote, claim.id
     known = {item.number for item in STUDY.items} | {item.heading for item in STUDY.items}
     assert {number for claim in claims5.CLAIMS for number in claim.figures} <= known
 
@@ -87,9 +90,25 @@ def test_the_published_numbers_stand_in_statements_and_figures() -> None:
     assert published.printed("delay_mean_s", "ECN") == {}
 
 
-def test_a_peak_is_compared_with_every_other_value_tried() -> None:
-    assert len(_claim("A12")) == 2 * 6
+def test_jain_s_index_rises_to_2_5_and_falls_in_the_mean_beyond() -> None:
+    texts = [statement.text for statement in _claim("A12")]
+    assert texts[:4] == [f"60 flows: Jain's index, 2.5 over {other}" for other in ("1", "1.5", "2", "the mean beyond")]
+    assert len(texts) == 2 * 4 + 1
     assert {statement.range.words for statement in _claim("A12")} == {"above 0"}
+
+
+def test_a_run_of_aecn_without_a_drop_is_counted_seed_by_seed() -> None:
+    statement = next(statement for statement in _claim("A15") if "without a drop" in statement.text)
+    (need,) = set(statement.measured.needs())
+    result = ecnlab.run(ecnlab.scenario(need.scenario), seeds=[1, 2, 3])
+    drops = result.values("drops")
+    assert list(statement.measured.values(lambda _: result).values()) == [float(not one) for one in drops]
+
+
+def test_the_fall_of_a28_is_bounded_by_half_of_table_5_1_s() -> None:
+    falls = {statement.text: (statement.range.high, statement.published) for statement in _claim("A28")}
+    assert falls["ECN, max_p 0.5: goodput, 120 over 60 flows"] == (-6.5, -12.9)
+    assert falls["ECN, max_p 0.8: Jain's index, 240 over 120 flows"] == (-15.4, None)
 
 
 def test_ns2_s_means_stand_beside_where_it_measured_the_same() -> None:
