@@ -1,6 +1,7 @@
 import pytest
 
 import ecnlab
+from ecnlab import draw
 from ecnlab.plots.style import PLAIN
 from ecnlab.runner import Request, run_all
 from ecnlab.studies.model import Item, Need
@@ -81,3 +82,15 @@ def test_a_figure_and_a_table_of_one_number_are_told_apart() -> None:
     assert [item.heading for item in STUDY.choose(["Figure 1"])] == ["Figure 1"]
     assert [item.heading for item in STUDY.choose(["table 1"])] == ["Table 1"]
     assert [item.heading for item in STUDY.choose(["1"])] == ["Figure 1"]
+
+
+def test_the_networks_are_drawn_with_their_queue_and_their_groups() -> None:
+    pictures = [draw.svg(ecnlab.scenario(need.scenario)) for need in STUDY.networks.values()]
+    assert [all(word in picture for word in ("bottleneck", "fragile", "robust")) for picture in pictures] == [True] * 3
+    assert [("without ECN ×10" in picture, "datagrams ×10" in picture) for picture in pictures] == [(False, False), (True, False), (False, True)]
+
+
+def test_no_set_up_of_the_questions_is_open_and_each_question_is_our_own() -> None:
+    assert not STUDY.open_parameters
+    assert not STUDY.alternatives
+    assert not any(claim.quote for claim in STUDY.claims)

@@ -7,6 +7,7 @@ from ecnlab.studies.model import Study
 from ecnlab.studies.today.claims import CLAIMS
 from ecnlab.studies.today.figures import ITEMS
 from ecnlab.studies.today.overview import OVERVIEW
+from ecnlab.studies.today.scenarios import CUBIC_ECN, datagrams, exchanges, need
 
 STUDY = Study(
     name="today",
@@ -20,4 +21,9 @@ STUDY = Study(
     ),
     items=[OVERVIEW, *ITEMS],
     claims=CLAIMS,
+    networks={
+        "60 flows on the thesis' network of chapter 5": need(CUBIC_ECN, "FQ-CoDel"),
+        "5 KB exchanges beside long flows (Figure 6)": exchanges("FQ-CoDel"),
+        "Datagrams beside TCP (Figure 7)": datagrams(CUBIC_ECN, "FQ-CoDel"),
+    },
 )

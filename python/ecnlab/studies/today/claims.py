@@ -63,7 +63,7 @@ CLAIMS = [
         "ECN costs hardly any delay (A5).",
         ["1"],
         [Statement(text, gained, below(2), PERCENT) for text, gained in _gained(DELAY, FLOWS)],
-        reading="hardly any: less than 2 % of the mean one-way delay; A5 says about 1 %",
+        reading="hardly any: less than 2 % of the mean one-way delay; A5 reads around 1 %",
         why="A mark leaves the packet in the queue where a drop takes it out. Why that lengthens FQ-CoDel's queues with 240 flows so much "
         "more than the others is not known.",
         own=True,
@@ -111,7 +111,7 @@ CLAIMS = [
     ),
     Claim(
         "T6",
-        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A7).",
+        "With 240 flows some are locked out for long spells, at every queue and with ECN as without (A26).",
         ["5"],
         [
             Statement(f"{LOCKED_OUT.label}, {host} at {queue}", LOCKED_OUT.of(need(host, queue, 240)), above(0), PERCENT)
