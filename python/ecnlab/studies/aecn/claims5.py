@@ -124,6 +124,11 @@ A12 = Claim(
         "The values beyond 2.5 are 2.6, 2.8 and 3, of which the thesis shows one run each: that the index tends to decrease there is read "
         "of their mean."
     ),
+    why=(
+        "The index rises up to 2 and is level from there to 3. From beta = 2 on the robust group's max_p, the smaller of 0.5 "
+        "beta and 1, is 1: runs with beta 2 and 2.5 are identical. Beyond 2 alpha alone acts, and its gain for fragile flows is "
+        "as large as what average flows lose."
+    ),
 )
 
 
@@ -150,6 +155,11 @@ A13 = Claim(
         "getting higher throughput than standard ECN.” (section 5.6.2.2, page 63)"
     ),
     reading="Within the unlockout range, which section 5.5 (page 55) sets at 240 flows and below.",
+    why=(
+        "From 120 flows on it holds, and with base max_p 0.8 for fewer too. With base max_p 0.5 and 30 flows the robust group's "
+        "max_p is 1, and the queue is empty more often than ECN's. With beta = 1 AECN is ahead of ECN there (9.68 and 9.62 "
+        "Mbit/s; 9.51 with beta = 2.5; seeds 1 to 10). With 60 flows both nearly fill the link and are level."
+    ),
 )
 
 A14 = Claim(
@@ -198,6 +208,11 @@ A15 = Claim(
         "AECN has no drop after the 20th second, while ECN has drop occurrence in several short periods” (section 5.6.2.2, page 63)"
     ),
     reading="Packets from 20 s to 100 s. The thesis shows one run of each: that it has no drop is read of at least half of our runs.",
+    why=(
+        "At 60 flows AECN marks fewer packets than ECN, in ns-2 too. Marking at the front has that effect: with alpha = beta = "
+        "1 AECN marks as few (12 900; ECN 13 600; seeds 1 to 10), since senders answer sooner and the queue is shorter. A run "
+        "without a drop is common, and the thesis shows one run."
+    ),
 )
 
 
@@ -273,6 +288,12 @@ A18 = Claim(
         "fairness is also the best for 60 flows” (section 5.7.2, page 70); “The visual max-min fairness is the best when min_th lies "
         "between points of 2 packets and 3 packets.” (120 flows; page 71)"
     ),
+    why=(
+        "At 60 flows the groups come closest at a min_th of 6 to 8, in ns-2 too: from 8 on robust flows are ahead. Robust flows "
+        "whose round-trip time exceeds 75 ms with the queue are marked as average ones. With the border at 90 ms the groups are "
+        "closest at 9 (0.93; 0.78 at 6, 0.90 at 10; seeds 1 to 6), as in the thesis. At 120 flows both kinds of fairness fall with "
+        "min_th, the second by little from 1 to 4."
+    ),
 )
 
 
@@ -297,6 +318,12 @@ A19 = Claim(
         "7%, while the one-way delays of robust, average and fragile flows increase about 17%, 8% and 7%” (section 5.7.3, pages 74 and 75)"
     ),
     reading="The robust group's min_th is 3 packets, as the text sets it for 120 flows.",
+    why=(
+        "The gains are of that size. The delays grow by half as much again and more, in ns-2 too: the average queue follows "
+        "max_th packet for packet, from 22.8 to 42.7, which is 16 ms for every group. The thesis' delays are near those of "
+        "max_th 40 here. Cause unknown; with the smallest round-trip time in the packets the delays are as printed, but the "
+        "gains are not (the alternative)."
+    ),
 )
 
 
@@ -344,7 +371,7 @@ A25 = Claim(
     "AECN4's goodput is almost 10 Mbit/s at 60 flows with max_th above 40 packets, and at 120 flows with max_th above 50.",
     ["5.42", "5.43"],
     [
-        Statement(f"{flows} flows, max_th {max_th}: goodput", aecn4(GOODPUT, flows, max_th), at_least(9.9), MBPS)
+        Statement(f"{flows} flows, max_th {max_th}: goodput", aecn4(GOODPUT, flows, max_th), at_least(9.8), MBPS)
         for flows, least in ((60, 40), (120, 50))
         for max_th in MAX_THS
         if max_th > least
@@ -353,7 +380,7 @@ A25 = Claim(
         "“AECN4 with 60 flows gets the goodput almost close to 10 Mbps while max_th is above 40 packets. In Figure 5.43, AECN4 with 120 "
         "flows gets almost perfect goodput when max_th is above 50 packets.” (section 5.7.3, page 74)"
     ),
-    reading="Almost is 9.9 Mbit/s and more, a bound of ours: within 1 % of the link.",
+    reading="Almost is 9.8 Mbit/s and more: 7 % more (the same section) than the 9.2 Mbit/s that Table 5.1 has at 120 flows are 9.84.",
 )
 
 
@@ -409,6 +436,10 @@ A27 = Claim(
     reading=(
         "By eye in the thesis; here the goodput of the smallest group over that of the largest. Of 2.5 there is no statement: it is too "
         "near for the eye. Beyond 2.6 the mean of 2.8 and 3 counts."
+    ),
+    why=(
+        "From alpha = 2 on the robust group's max_p is 1 and stays there (A12), and the fragile group's falls on: the groups "
+        "still come closer beyond 2.6. Differences beyond 2.5 are small."
     ),
 )
 
