@@ -233,9 +233,9 @@ def test_a_study_that_is_interrupted_while_it_draws_has_all_its_runs(tmp_path: P
 
     study = dataclasses.replace(TINY, items=[ITEMS[1], dataclasses.replace(ITEMS[0], draw=interrupted)])
     with pytest.raises(ecnlab.Interrupted, match="all runs had finished"):
-        run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store")
+        run_study(study, tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
     assert not (tmp_path / "s" / "report.html").exists()
-    run_study(dataclasses.replace(study, items=ITEMS), tmp_path / "s", SEEDS, store=tmp_path / "store")
+    run_study(dataclasses.replace(study, items=ITEMS), tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
     assert len(ecnlab.Store(tmp_path / "store").batches.keys) == 2
 
 
@@ -263,7 +263,7 @@ def test_a_report_holds_no_figures_of_an_earlier_one_and_nothing_else_is_taken_o
 
 
 def test_a_claim_runs_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
-    outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], store=tmp_path / "store")
+    outcome = run_study(TINY, tmp_path / "s", SEEDS, claims=["t1"], all_setups=False, store=tmp_path / "store")
     batches = ecnlab.Store(tmp_path / "store").batches
     (key,) = batches.keys
     assert key == ecnlab.scenario(GOODPUT.need.scenario).hash

@@ -106,4 +106,4 @@ def test_processes_draw_what_one_draws(tmp_path: Path, monkeypatch: pytest.Monke
     numbers = ["4.3", "5.25"]
     one, two = (run_study(STUDY, tmp_path / str(n), [1], numbers, store=tmp_path / "store", processes=n).report for n in (1, 2))
     assert one.read_bytes() == two.read_bytes()
-    assert one.read_text().count("data:image/svg+xml;base64,") == len(numbers)
+    assert one.read_text().count("data:image/svg+xml;base64,") == len(numbers) + len(STUDY.networks)
