@@ -168,6 +168,28 @@ fn it_is_the_same_for_a_seed_and_off_by_default() {
 }
 
 #[test]
+fn a_processing_time_of_nearly_nothing_changes_nearly_nothing_with_any_recovery() {
+    let lossy = ONE_PACKET.replace("800 kbps", "10 Mbps").replace("delay = \"10 ms\"", "delay = \"10 ms\"\nloss_every = 150");
+    let variants = ["tahoe", "reno", "newreno", "sack1", "sack", "vegas", "cubic", "dctcp"];
+    let hosts = ["ns2", "linux-2.2", "linux", "rfc"].into_iter().flat_map(|profile| variants.map(|variant| (profile, variant)));
+    for (profile, variant) in hosts {
+        for pacing in [false, true] {
+            let tcp = format!("{{ profile = \"{profile}\", variant = \"{variant}\", max_window = 100, pacing = {pacing} }}");
+            let measured = |jitter: &str| {
+                let changes = [("flows.one.tcp", tcp.as_str()), ("duration", "60 s"), ("processing_jitter", jitter)];
+                let report = run(&scenario(&lossy, &changes), 1).0.report;
+                ["goodput_bps", "timeouts"].map(|column| report.reals("flows", column)[0])
+            };
+            let ([plain, timeouts], [goodput, timeouts_with]) = (measured("0 s"), measured("1 ns"));
+            let shown =
+                format!("{profile} {variant} pacing {pacing}: {goodput} with, {plain} without; timeouts {timeouts_with}, {timeouts}");
+            assert!((goodput / plain - 1.0).abs() < 0.1, "{shown}");
+            assert!((timeouts_with - timeouts).abs() <= 5.0 + 0.1 * timeouts, "{shown}");
+        }
+    }
+}
+
+#[test]
 fn every_flow_draws_from_a_stream_of_its_own() {
     let first = |text: &str, member: usize| {
         let found = run(&scenario(text, &[("processing_jitter", "packet"), ("duration", "3 s"), ("measure_from", "0 s")]), 1).1;

@@ -31,6 +31,7 @@ impl SendGate {
     }
 
     /// Whether a segment may leave now; if not, the sender is woken when it may. A paced segment is processed when its time has come.
+    #[inline(never)]
     pub fn may_send(&mut self, now: Time) -> bool {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
             && self.processing.as_mut().is_none_or(|processing| processing.may_send(now))
@@ -54,6 +55,7 @@ impl SendGate {
     }
 
     /// A segment left. The pacer counts from when it could have left, so that the processing time does not lower the rate.
+    #[inline(never)]
     pub fn on_sent(&mut self, window: &Window, srtt: Span, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             let since = self.processing.as_ref().map_or(now, |processing| processing.ready_since(now));

@@ -172,8 +172,15 @@ impl Tcb {
     }
 
     /// Whether pacing and the processing time let a segment leave now; if not, the sender is woken when they do.
+    #[inline(always)]
     pub fn may_send_now(&mut self, now: Time) -> bool {
         self.gate.as_mut().is_none_or(|gate| gate.may_send(now))
+    }
+
+    /// Whether pacing or a processing time may hold segments back.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// The sender was woken to send what was held back.

@@ -95,7 +95,6 @@ struct Rules {
     probes: bool,
     timestamps: bool,
     gso: bool,
-    paces: bool,
     /// An echo of a mark brings the window down over a round trip.
     reduces_for_marks: bool,
 }
@@ -152,7 +151,6 @@ impl Rack {
                 probes: settings.tlp && settings.sack_blocks > 0,
                 timestamps: settings.timestamps,
                 gso: settings.gso,
-                paces: settings.pacing,
                 reduces_for_marks: settings.reduces_for_marks(),
             },
         }
@@ -289,7 +287,7 @@ impl Recovery for Rack {
 
     #[inline(never)]
     fn fill<O: Output>(&mut self, tcb: &mut Tcb, now: Time, out: &mut O) {
-        if self.rules.paces && self.repairs(tcb) {
+        if tcb.holds_back() && self.repairs(tcb) {
             self.send_lost(tcb, now, out);
         }
         if tcb.high() < tcb.available() {
