@@ -75,3 +75,23 @@ def test_without_series_there_is_nothing_to_tell() -> None:
     result = ecnlab.run(_bare("ecn.toml", duration="10 s", measure_from="1 s"))
     with pytest.raises(ResultsError, match=r"fix: set record\.queue"):
         result.steady_state()
+
+
+def test_a_run_that_is_observed_records_five_seeds_and_changes_nothing_else(tmp_path: object) -> None:
+    scenario = _bare("ecn.toml", duration="30 s", measure_from="5 s")
+    seen = ecnlab.run(scenario, 7, observe=True, out=f"{tmp_path}/r")
+    plain = ecnlab.run(scenario, 7)
+    assert seen.fingerprints == plain.fingerprints
+    assert seen.summary().equals(plain.summary(), null_equal=True)
+    assert [seed for seed in seen.seeds if seen.recording(seed)["rates"]] == [1, 2, 3, 4, 5]
+    assert seen.steady_state().seeds == [1, 2, 3, 4, 5]
+    assert ecnlab.open_result(f"{tmp_path}/r").header["parameters"]["record"]["queue"] == "off", (
+        "the folder has the scenario as it was written"
+    )
+
+
+def test_seeds_that_are_stored_are_not_run_again_to_be_observed(tmp_path: object) -> None:
+    scenario = _bare("ecn.toml", duration="30 s", measure_from="5 s")
+    ecnlab.run(scenario, 4, out=f"{tmp_path}/r")
+    seen = ecnlab.run(scenario, 6, observe=True, out=f"{tmp_path}/r")
+    assert seen.steady_state().seeds == [5]

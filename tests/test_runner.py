@@ -60,6 +60,13 @@ def test_ctrl_c_leaves_the_finished_seeds_usable(small: ecnlab.Scenario, tmp_pat
     assert ecnlab.open_result(tmp_path / "r").fingerprints == result.fingerprints
 
 
+def test_ctrl_c_leaves_the_seeds_that_until_has_run_so_far(small: ecnlab.Scenario, tmp_path: Path, interrupted: None) -> None:
+    with pytest.raises(ecnlab.Interrupted, match=r"of \d+ runs had finished") as raised:
+        ecnlab.run(small, until="0.0001%", of="marks", out=tmp_path / "r", threads=1)
+    assert isinstance(raised.value.result, ecnlab.Result)
+    assert ecnlab.open_result(tmp_path / "r").fingerprints == raised.value.result.fingerprints
+
+
 def test_ctrl_c_among_several_scenarios_gives_the_result_of_each(small: ecnlab.Scenario, interrupted: None) -> None:
     with pytest.raises(ecnlab.Interrupted, match="of 250 runs had finished") as raised:  # both ask for the same runs
         run_all([Request(small, range(250)), Request(small, range(250))], threads=1)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from ecnlab.analysis.steady import BATCH, Observed, SteadyState, steady_state
+from ecnlab.analysis.steady import BATCH, Observed, SteadyState, mean_of, steady_state
 from ecnlab.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -44,6 +43,11 @@ def recorded(scenario: Scenario) -> Scenario | None:
     if not scenario.record["rates"] and scenario.duration_s * len(scenario.group_names) <= _MOST_ROWS:
         changes["record.rates"] = True
     return scenario.changed(changes) if changes else None
+
+
+def has_series(result: Result) -> bool:
+    """Whether `steady_state_of` has anything to say of a result."""
+    return bool(result.header["parameters"].get("change") or _observed_seeds(result))
 
 
 def steady_state_of(result: Result) -> SteadyState:
@@ -125,7 +129,9 @@ def _averaged(one: Observed) -> Observed | None:
     """A series with about a thousand observations; None if it has too few for anything to be told."""
     length = min(map(len, one.runs))
     piece = max(1, length // _SAMPLES)
-    runs = [[fmean(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length] for run in one.runs]
+    runs = [
+        [mean_of(run[at : at + piece]) for at in range(0, length - piece + 1, piece)] if piece > 1 else run[:length] for run in one.runs
+    ]
     batch = BATCH if length // piece >= BATCH * _FEWEST_OF_FIVE else 1
     fewest = 20
     return Observed(one.name, one.interval_s * piece, runs, batch) if length >= fewest else None

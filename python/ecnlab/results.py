@@ -267,6 +267,10 @@ class Result:
 
         return Plots(self)
 
+    def warned(self, *problems: Problem) -> Result:
+        """The same result with more warnings."""
+        return Result(self.header, self._homes, self.path, [*self._of_folder, *problems])
+
     def only(self, seed: int) -> Result:
         """The result of one of the seeds. Raises UnknownName if it is none of them."""
         if seed not in self._homes:

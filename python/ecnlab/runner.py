@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Protocol
 
+from ecnlab import observation, precision
 from ecnlab.batches import Batches
 from ecnlab.errors import EngineFault, Interrupted, Problem, ResultsError, RunsFailed, ScenarioError, UsageError
 from ecnlab.jobs import ENGINE, LATENESS, Failure, Finished, Job
@@ -46,12 +48,19 @@ class Request:
         The results folder that it is to go into, if it is to have one of its own.
     tracing : Tracing or None
         The traces that it is to write.
+    observed : Scenario or None
+        The same scenario with more recorded, in place of which the first five seeds are run, unless they are stored already.
     """
 
     scenario: Scenario
     seeds: Sequence[int]
     out: Path | None = None
     tracing: Tracing | None = None
+    observed: Scenario | None = None
+
+    def job(self, seed: int) -> Job:
+        """The run of one of its seeds."""
+        return Job(self.observed if self.observed is not None and seed in self.seeds[: observation.SEEDS] else self.scenario, seed)
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,9 @@ def run(
     threads: int | None = None,
     progress: bool = False,
     trace: str | Path | TraceTo | None = None,
+    until: str | float | None = None,
+    of: str = precision.OF,
+    observe: bool = False,
 ) -> Result:
     """Run a scenario once for each seed.
 
@@ -112,6 +124,14 @@ def run(
         Show a bar on standard error.
     trace : str, Path or TraceTo, optional
         A file into which each packet's events are written; see `TraceTo`. Seeds that are stored already are run again for it.
+    until : str or float, optional
+        Add seeds until the half width of the 95 % interval of a measure is at most this: "1%" of its mean, a value with its unit as
+        "10 kbps", or a number in the measure's unit. It begins with 10 seeds and looks after 15, 23, 35, ... of `seeds`, which are the
+        most that are run, 1000 unless given. The result's warnings say whether they were not enough.
+    of : str
+        The measure of `until`: "goodput" of all flows unless given, "GROUP.QUANTITY", "QUEUE.QUANTITY" or "QUEUE.BAND.QUANTITY".
+    observe : bool
+        Record queues and rates of the first five seeds, for `Result.steady_state`; it changes neither results nor keys.
 
     Returns
     -------
@@ -142,13 +162,47 @@ def run(
     if not isinstance(scenario, Scenario):
         raise UsageError(f"scenario: must be made by load() or scenario(), not {type(scenario).__name__}")
     scenario = scenario if on is None else scenario.on(on)
-    chosen = chosen_seeds(seeds, seed)
+    asked = None if until is None else precision.read(until, of, scenario.group_names, scenario.queue_names)
+    chosen = chosen_seeds(precision.MOST_SEEDS if asked and seeds is None and seed is None else seeds, seed)
+    if asked:
+        _require_several(chosen, trace)
     tracing = None if trace is None else checked(trace, scenario, chosen)
-    request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing)
+    watched = observation.recorded(scenario) if observe else None
+    request = Request(scenario, chosen, None if out is None else folder_path("out", out), tracing, watched)
+    crew = _chosen_workers(workers, threads)
     try:
-        outcome = _run([request], None, _chosen_workers(workers, threads), progress, patient=False)
+        return _run_one(request, crew, progress, _Memory()) if asked is None else _run_until(request, asked, crew, progress)
     except Interrupted as error:
         raise Interrupted(str(error), error.result.results[0] if isinstance(error.result, Outcome) else None) from None
+
+
+def _require_several(seeds: Sequence[int], trace: object) -> None:
+    """Raises UsageError for what does not go with `until`."""
+    if len(seeds) < precision.LEAST_SEEDS:
+        least = precision.LEAST_SEEDS
+        raise UsageError(f"until: {len(seeds)} seeds are too few to judge an interval; fix: allow {least} or more, e.g. --seeds 1000")
+    if trace is not None:
+        raise UsageError("until: a trace is of seeds that are known beforehand; fix: leave the trace out, or name the seeds without until")
+
+
+def _run_until(request: Request, asked: precision.Precision, workers: Workers, progress: bool) -> Result:
+    """Run more and more of a request's seeds, until an interval is narrow enough."""
+    memory = _Memory()
+    for n in precision.stages(len(request.seeds)):
+        result = _run_one(replace(request, seeds=request.seeds[:n]), workers, progress, memory)
+        found = asked.measure.estimate(result)
+        if result.alike:
+            return result.warned(precision.identical(n))
+        if math.isnan(found.mean):
+            return result.warned(precision.undefined(asked.measure, n))
+        if asked.is_met(found):
+            return result
+    return result.warned(asked.shortfall(found))
+
+
+def _run_one(request: Request, workers: Workers, progress: bool, memory: _Memory) -> Result:
+    """Run a request. Raises what a run of it has failed by."""
+    outcome = _run([request], None, workers, progress, patient=False, memory=memory)
     _raise_any(outcome)
     return outcome.results[0]
 
@@ -189,14 +243,16 @@ def run_all(
     return _run(requests, opened, _chosen_workers(workers, threads), progress, patient=True)
 
 
-def _run(requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool) -> Outcome:
+def _run(
+    requests: Sequence[Request], store: Store | None, workers: Workers, progress: bool, *, patient: bool, memory: _Memory | None = None
+) -> Outcome:
     """Run requests; without patience the first failure that is none of the engine's ends it."""
     _require_possible(requests, workers)
     _require_unchanged([request.scenario for request in requests if store is not None or request.out is not None])
     shelves: list[_Shelf] = []
     work = _Work([], None, patient)
     try:
-        shelves.extend(_shelves(requests, store))
+        shelves.extend(_shelves(requests, store, memory))
         with ExitStack() as stack:
             tasks = _tasks(requests, shelves)
             before = stack.enter_context(store.at_work()) if store and tasks else 0
@@ -378,9 +434,9 @@ def _result(request: Request, parts: Iterable[Part], path: Path | None = None, w
     return Result(header_of(request.scenario), homes, path, warnings)
 
 
-def _shelves(requests: Sequence[Request], store: Store | None) -> Iterator[_Shelf]:
-    """A shelf for each request; those that share a folder or the store share one."""
-    shared: _Shelf = _Memory() if store is None else _Disk(store.batches)
+def _shelves(requests: Sequence[Request], store: Store | None, memory: _Memory | None) -> Iterator[_Shelf]:
+    """A shelf for each request; those that share a folder or the store share one, `memory` where there is no store."""
+    shared: _Shelf = (memory or _Memory()) if store is None else _Disk(store.batches)
     folders: dict[Path, _FolderShelf] = {}
     for request in requests:
         if request.out is None:
@@ -399,11 +455,12 @@ class _Task:
     job: Job
     shelf: _Shelf
     tracing: Tracing | None
+    wanted: Mapping[str, Any]
 
     @property
     def stored(self) -> bool:
-        """Whether it need not be done."""
-        return self.tracing is None and self.shelf.has(self.job.key, self.job.seed, self.job.scenario.record)
+        """Whether it need not be done: what is wanted was recorded, though a run may record more."""
+        return self.tracing is None and self.shelf.has(self.job.key, self.job.seed, self.wanted)
 
 
 def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf]) -> list[_Task]:
@@ -412,7 +469,7 @@ def _tasks(requests: Sequence[Request], shelves: Sequence[_Shelf]) -> list[_Task
     known: dict[tuple[int, str, int], list[_Task]] = {}
     for request, shelf in zip(requests, shelves, strict=True):
         for seed in request.seeds:
-            task = _Task(Job(request.scenario, seed), shelf, request.tracing)
+            task = _Task(request.job(seed), shelf, request.tracing, request.scenario.record)
             same = known.setdefault((id(shelf), task.job.key, seed), [])
             if task.stored or any(_does(one, task) for one in same):
                 continue

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ecnlab.analysis.steady import Observed, batch_means, mser, steadiness, steady_state
+from ecnlab.analysis.stats import t_quantile
+from ecnlab.analysis.steady import Observed, _t, batch_means, mser, steadiness, steady_state
 
 Series = NDArray[np.float64]
 LENGTH = 1000
@@ -161,3 +162,8 @@ def test_a_quantity_that_never_varies_is_steady_and_says_nothing_of_the_length()
     found = steadiness(_observed([np.zeros(LENGTH)]), 10.0)
     assert (found.from_s, found.shift) == (0.0, 0.0)
     assert math.isnan(found.independent)
+
+
+@pytest.mark.parametrize("freedom", [5, 9, 19])
+def test_the_quantile_that_costs_no_import_is_student_s(freedom: int) -> None:
+    assert _t(freedom) == pytest.approx(t_quantile(0.99, freedom), rel=0.03)

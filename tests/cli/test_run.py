@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ecnlab
-from helpers import SMALL, Outcome
+from helpers import EXAMPLES, SMALL, Outcome
 from own_aqms import RED_BY_HAND
 
 Command = Callable[..., Outcome]
@@ -24,8 +24,53 @@ def test_run_prints_tables_with_intervals_and_keeps_the_results(command: Command
 
 def test_json_is_all_there_is_on_standard_output(command: Command, small_file: Path, tmp_path: Path) -> None:
     done = command("run", small_file, "--seeds", "1..3", "--out", tmp_path / "r", "--json")
-    assert json.loads(done.out) == json.loads((tmp_path / "r" / "summary.json").read_text())
-    assert json.loads(done.out)["seeds"] == [1, 2, 3]
+    told = json.loads(done.out)
+    assert told.pop("robustness")["seeds"]["n"] == 3
+    assert told == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert told["seeds"] == [1, 2, 3]
+
+
+def test_the_last_line_but_one_tells_how_far_the_numbers_can_be_trusted(command: Command, small_file: Path, tmp_path: Path) -> None:
+    done = command("run", small_file, "--seeds", "3", "--out", tmp_path / "r")
+    told = json.loads(command("run", small_file, "--seeds", "3", "--out", tmp_path / "r", "--json").out)["robustness"]
+    from_s, share = told["steady_state"]["from_s"], told["seeds"]["relative_half_width"]
+    line = done.out.splitlines()[-2]
+    assert line.startswith(f"steady state from {from_s:g} s")
+    assert (found := re.search(r"; phase effect not checked; seeds enough for ([\d.]+) % \(goodput\)$", line))
+    assert 0 <= float(found[1]) - 100 * share < 0.1, "rounded up"
+    assert [one["name"] for one in told["steady_state"]["quantities"]] == ["queue bottleneck"], "six bins of a second are too few"
+    other = command("run", small_file, "--out", tmp_path / "r", "--of", "near.goodput").out.splitlines()[-2]
+    assert other.endswith("; one seed, no interval")
+    assert command("run", small_file, "--of", "nowhere.goodput").code == 2
+
+
+def test_a_measured_interval_that_begins_inside_the_transient_is_a_warning(command: Command, tmp_path: Path) -> None:
+    done = command("run", EXAMPLES / "ecn.toml", "--set", "measure_from=0 s", "--seeds", "5", "--out", tmp_path / "r")
+    assert "measure_from: 0 s lies inside the transient: the steady state of " in done.err
+    assert command("run", EXAMPLES / "ecn.toml", "--out", tmp_path / "s").err == ""
+
+
+def test_the_check_of_the_steady_state_is_there_when_the_folder_is_read_again(command: Command, small_file: Path, tmp_path: Path) -> None:
+    small_file.write_text(SMALL.split("[record]")[0])
+    first = command("run", small_file, "--seeds", "7", "--out", tmp_path / "r").out
+    assert re.match("steady state (from|not found)", first.splitlines()[-2])
+    assert command("run", small_file, "--seeds", "7", "--out", tmp_path / "r").out == first
+    ecnlab.run(ecnlab.load(small_file), 2, out=tmp_path / "s")
+    stored = command("run", small_file, "--seeds", "2", "--out", tmp_path / "s").out
+    assert stored.splitlines()[-2].startswith("steady state not checked; ")
+
+
+def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, small_file: Path, tmp_path: Path) -> None:
+    asked = ["--until", "1%", "--of", "near.goodput", "--out", tmp_path / "r"]
+    done = command("run", small_file, *asked)
+    assert done.code == 0, done.err
+    assert (found := re.search(r"seeds enough for ([\d.]+) % \(goodput of near\)$", done.out.splitlines()[-2]))
+    assert float(found[1]) <= 1
+    few = command("run", small_file, "--until", "1 bps", "--of", "near.goodput", "--seeds", "12", "--out", tmp_path / "s")
+    assert few.code == 0
+    assert "after 12 seeds, the most that may be run, and not to 1 bit/s; fix: more --seeds" in few.err
+    assert (wrong := command("run", small_file, "--until", "1 ms")).code == 2
+    assert wrong.err == 'until: \'1 ms\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"\n'
 
 
 def test_without_out_the_folder_is_named_after_the_scenario(
@@ -87,9 +132,9 @@ def test_figures_of_a_run_that_recorded_nothing_are_a_warning_after_the_numbers(
     command: Command, small_file: Path, tmp_path: Path, asked: list[str]
 ) -> None:
     small_file.write_text(SMALL.split("[record]")[0])
-    done = command("run", small_file, *asked, "--out", tmp_path / "r")
+    done = command("run", small_file, *asked, "--seeds", "6", "--out", tmp_path / "r")
     assert (done.code, done.out.splitlines()[-1]) == (0, f"results in {tmp_path / 'r'}")
-    assert re.fullmatch(r"warning: record: no figure was drawn, .* --set 'record\.queue=10 ms'\n", done.err)
+    assert re.search(r"^warning: record: no figure was drawn, .* --set 'record\.queue=10 ms'$", done.err, re.MULTILINE)
     assert not (tmp_path / "r" / "figures").exists()
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
     from ecnlab.tiers import Tier
     from ecnlab.tracing import TraceTo
-    from ecnlab.workers import Workers
+
+# As in ecnlab.precision, which is imported when a scenario is run.
+OF = "goodput"
+MOST_SEEDS = 1000
 
 _NOTHING_TO_DRAW = Problem(
     "record", None, "no figure was drawn, for nothing was recorded to draw; ask for a series, e.g. with --set 'record.queue=10 ms'"
@@ -29,7 +32,20 @@ _NOTHING_TO_DRAW = Problem(
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one parameter, e.g. flows.far.count=40; repeatable.")
 @options.aqms
 @options.seed("1")
-@options.seeds("seed 1 alone")
+@options.seeds("seed 1 alone; with --until 1000 at most")
+@click.option(
+    "--until",
+    metavar="BOUND",
+    help="Add seeds until the 95 % interval of the measure --of is this narrow: its half width in % of the mean, or with a unit, "
+    "e.g. 1% or 10kbps. It begins with 10 seeds; --seeds gives the most.",
+)
+@click.option(
+    "--of",
+    metavar="MEASURE",
+    default=OF,
+    help="The measure of --until and of the seeds in the last line (default: goodput of all flows), e.g. far.goodput or "
+    "bottleneck.sojourn_mean.",
+)
 @options.on
 @options.threads
 @options.cluster
@@ -68,6 +84,8 @@ def run(
     aqms: Sequence[str],
     seed: str | None,
     seeds: str | None,
+    until: str | None,
+    of: str,
     on: Tier | None,
     threads: int | None,
     cluster: str | None,
@@ -85,10 +103,15 @@ def run(
 
     FILE is the scenario's (TOML), or - for standard input. Seeds that the folder already has are not run again, so the same
     command goes on where a run was stopped; with --trace they are, for their traces.
-    """
-    from ecnlab.cli import output
 
-    chosen_seeds = options.chosen_seeds(seed, seeds, "1..1")
+    The last line but one tells how far the numbers can be trusted: from when the run is in its steady state, whether a phase effect was
+    found, and how wide the interval of --of is.
+    """
+    from ecnlab import precision
+    from ecnlab.cli import output
+    from ecnlab.robustness import robustness
+
+    chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MOST_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
     overrides = options.overrides(changes)
     with options.blamed_on_set(overrides):
@@ -97,12 +120,15 @@ def run(
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
     trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)
-    result = _run(scenario, chosen_seeds, folder, options.workers(threads, cluster), trace_to, shown=not quiet)
-    output.warn([warning for warning in result.warnings if warning not in scenario.warnings], scenario.source)
+    precision.read_measure(of, scenario.group_names, scenario.queue_names)
+    asked: dict[str, Any] = {"out": folder, "workers": options.workers(threads, cluster), "trace": trace_to, "until": until, "of": of}
+    result = _run(scenario, chosen_seeds, folder, asked, shown=not quiet)
+    trust = robustness(result, of)
+    output.warn([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
-        output.say_json(result.summary_json())
+        output.say_json(result.summary_json() | {"robustness": trust.json()})
     elif not quiet:
-        _report(result, folder)
+        _report(result, str(trust), folder)
     if plot or scenario.record.get("plot"):
         _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
 
@@ -130,11 +156,11 @@ def _trace_to(path: str | None, links: Sequence[str], keep: int | None, ip: str 
     return None
 
 
-def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, workers: Workers, trace: TraceTo | None, *, shown: bool) -> Result:
+def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[str, Any], *, shown: bool) -> Result:
     from ecnlab import runner
 
     try:
-        return runner.run(scenario, seeds, out=folder, workers=workers, progress=shown, trace=trace)
+        return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
 
@@ -154,9 +180,10 @@ def _default_folder(file: str, scenario: Scenario) -> Path:
     return Path("results") / f"{name}-{scenario.hash[:8]}"
 
 
-def _report(result: Result, folder: Path) -> None:
+def _report(result: Result, trust: str, folder: Path) -> None:
     from ecnlab import summary
     from ecnlab.cli import output
 
     output.say_tables(summary.tables(result))
+    output.say(trust)
     output.say(f"results in {folder}")

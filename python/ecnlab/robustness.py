@@ -1,0 +1,128 @@
+"""How far the numbers of a result can be trusted, in one line: steady state, phase effect, seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ecnlab import observation, precision
+
+if TYPE_CHECKING:
+    from ecnlab.analysis.stats import Estimate
+    from ecnlab.analysis.steady import SteadyState
+    from ecnlab.errors import Problem
+    from ecnlab.precision import Measure
+    from ecnlab.results import Result
+
+
+class PhaseEffect(Protocol):
+    """What a comparison with random processing times has found."""
+
+    @property
+    def words(self) -> str:
+        """It in a few words, e.g. "none"."""
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What a user has to know of it."""
+
+    def json(self) -> Mapping[str, Any]:
+        """It as plain values."""
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """How far the numbers of a result can be trusted.
+
+    Attributes
+    ----------
+    steady : SteadyState or None
+        Where the steady state begins; None where no series was recorded.
+    phase : PhaseEffect or None
+        What random processing times change; None where that was not checked.
+    measure : Measure
+        The measure by which the number of seeds is judged.
+    estimate : Estimate
+        Its mean and interval.
+    is_identical : bool
+        Whether all seeds are one and the same run.
+    measure_from_s : float
+        Where the measured interval begins.
+    """
+
+    steady: SteadyState | None
+    phase: PhaseEffect | None
+    measure: Measure
+    estimate: Estimate
+    is_identical: bool
+    measure_from_s: float
+
+    def __str__(self) -> str:
+        """It in one line."""
+        return "; ".join((self._steady(), f"phase effect {self.phase.words if self.phase else 'not checked'}", self._seeds()))
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What of it a user has to know before the numbers are read."""
+        return [*(self.steady.warnings if self.steady else ()), *(self.phase.warnings if self.phase else ())]
+
+    def json(self) -> dict[str, Any]:
+        """It as plain values."""
+        steady = self.steady
+        return {
+            "steady_state": None
+            if steady is None
+            else {
+                "from_s": steady.from_s,
+                "seeds": steady.seeds,
+                "reason": steady.reason,
+                "quantities": [{name: _plain(value) for name, value in vars(one).items()} for one in steady.quantities],
+            },
+            "phase_effect": None if self.phase is None else dict(self.phase.json()),
+            "seeds": {
+                "measure": self.measure.text,
+                "n": self.estimate.n,
+                "identical": self.is_identical,
+                "half_width": _plain(self.estimate.half_width),
+                "relative_half_width": _plain(self.estimate.half_width / abs(self.estimate.mean) if self.estimate.mean else math.nan),
+            },
+            "warnings": [vars(warning) for warning in self.warnings],
+        }
+
+    def _steady(self) -> str:
+        if self.steady is None:
+            return "steady state not checked"
+        if self.steady.reason:
+            return f"no steady state, as {self.steady.reason}"
+        if self.steady.from_s is None:
+            return "steady state not found, as the run is too short"
+        told = f"steady state from {self.steady.from_s:g} s"
+        is_moved = any(one.shift for one in self.steady.quantities)
+        return (
+            f"{told}, means from {self.measure_from_s:g} s not moved" if self.steady.from_s > self.measure_from_s and not is_moved else told
+        )
+
+    def _seeds(self) -> str:
+        if self.is_identical:
+            return f"{self.estimate.n} seeds are identical, no interval"
+        if self.estimate.n == 1:
+            return "one seed, no interval"
+        if not math.isfinite(self.estimate.half_width):
+            return f"seeds not judged, as {self.measure.title} has no value"
+        return f"seeds enough for {precision.precise(self.measure, self.estimate)} ({self.measure.title})"
+
+
+def robustness(result: Result, of: str = precision.OF, phase: PhaseEffect | None = None) -> Robustness:
+    """How far the numbers of a result can be trusted; `of` names the measure by which the number of seeds is judged.
+
+    Raises UnknownName for a measure that the result does not have.
+    """
+    measure = precision.read_measure(of, result.group_names, result.queue_names)
+    steady = result.steady_state() if observation.has_series(result) else None
+    return Robustness(steady, phase, measure, measure.estimate(result), result.alike, result.header["measure_from_s"])
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
