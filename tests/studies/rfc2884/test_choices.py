@@ -46,6 +46,9 @@ def test_each_value_changes_what_it_names_and_the_others_stay() -> None:
     assert (thresholds_of(_queue(scenario)), weight_of(_queue(scenario))) == (Thresholds(90, 30), 5)
     back = choices.with_all([with_thresholds(testbed.THRESHOLDS), choices.with_weight(testbed.WEIGHT)], scenario)
     assert back == _NEED.scenario
+    exact = choices.with_slope("exact")(_NEED.scenario)
+    assert _queue(with_thresholds(Thresholds(90, 30))(exact))["slope"] == "exact"
+    assert choices.with_slope("power-of-two")(exact) == _NEED.scenario
     other = choices.with_delay("10 ms")(_NEED.scenario)
     assert {**other, "network": {**other["network"], "delay": testbed.DELAY}} == _NEED.scenario
 

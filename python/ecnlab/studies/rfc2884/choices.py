@@ -15,7 +15,7 @@ from typing import Any
 
 from ecnlab.studies.model import Alternative, OpenParameter, Rewriting
 from ecnlab.studies.rfc2884 import testbed
-from ecnlab.studies.rfc2884.router import LIMIT_PACKETS, Thresholds, linux_red, thresholds_of, weight_of
+from ecnlab.studies.rfc2884.router import LIMIT_PACKETS, Thresholds, changed, thresholds_of, weight_of
 
 Scenario = Mapping[str, Any]
 
@@ -36,12 +36,17 @@ def _with_queue(scenario: Scenario, change: Callable[[Mapping[str, Any]], Mappin
 
 def with_thresholds(thresholds: Thresholds) -> Rewriting:
     """A scenario with other thresholds and the weight that it has."""
-    return lambda scenario: _with_queue(scenario, lambda red: linux_red(thresholds, weight_of(red), red["probability"]))
+    return lambda scenario: _with_queue(scenario, lambda red: changed(red, thresholds, weight_of(red)))
 
 
 def with_weight(weight: int) -> Rewriting:
     """A scenario with the weight 2^-weight and the thresholds that it has."""
-    return lambda scenario: _with_queue(scenario, lambda red: linux_red(thresholds_of(red), weight, red["probability"]))
+    return lambda scenario: _with_queue(scenario, lambda red: changed(red, thresholds_of(red), weight))
+
+
+def with_slope(slope: str) -> Rewriting:
+    """A scenario with this slope of RED's probability (`linux-red`, parameter `slope`)."""
+    return lambda scenario: _with_queue(scenario, lambda red: {**red, "slope": slope})
 
 
 def with_delay(delay: str) -> Rewriting:
@@ -113,6 +118,15 @@ OPEN_PARAMETERS = (
         "for these thresholds where no burst is given.",
         values={name: with_weight(weight) for name, weight in WEIGHTS.items()},
         main="2^-9 (0.002)",
+    ),
+    OpenParameter(
+        name="slope",
+        paper="“As the average queue length varies between minth and maxth, pa increases linearly towards a configured maximum drop "
+        "probability, maxp.” (section 2.1.1, page 3)",
+        reason="Linux before 3.3 rounds the slope down to a power of two, so that the probability at max is between half of max_p and "
+        "max_p; with the main thresholds max_p 0.3 and 0.5 are the same RED. The RFC's words have max_p itself.",
+        values={"power of two": with_slope("power-of-two"), "exact": with_slope("exact")},
+        main="power of two",
     ),
     OpenParameter(
         name="delay",

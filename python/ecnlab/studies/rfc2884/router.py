@@ -58,6 +58,12 @@ def linux_red(thresholds: Thresholds, weight: int, max_p: float) -> Tree:
     }
 
 
+def changed(red: Mapping[str, Any], thresholds: Thresholds, weight: int) -> Tree:
+    """Such a queue with these thresholds and this weight, and all else as it is."""
+    of_both = linux_red(thresholds, weight, red["probability"])
+    return {**red, **{key: of_both[key] for key in ("min", "max", "burst")}}
+
+
 def thresholds_of(red: Mapping[str, Any]) -> Thresholds:
     """The thresholds of such a queue."""
     return Thresholds(_packets(red["max"]), _packets(red["min"]))
