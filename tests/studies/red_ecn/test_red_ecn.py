@@ -1,6 +1,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,7 +10,8 @@ import ecnlab
 from ecnlab.scenarios import scenario
 from ecnlab.studies import find
 from ecnlab.studies.claims import Verdict, decide
-from ecnlab.studies.red_ecn import STUDY, claims, fit
+from ecnlab.studies.model import Alternative, Need, OpenParameter
+from ecnlab.studies.red_ecn import STUDY, claims, fit, open_parameters
 from ecnlab.studies.red_ecn.network import CHOSEN, Choice, need, per_source
 from ecnlab.studies.red_ecn.published import DELAYS_MS, EXPERIMENTS, PUBLISHED_KBPS, SCHEMES, ns2_kbps
 from ecnlab.studies.runner import run_study
@@ -55,20 +57,60 @@ def test_what_a_row_is_compared_with_is_complete() -> None:
 
 
 def test_each_claim_of_the_paper_has_statements_and_numbers_beside_them() -> None:
-    assert [claim.id for claim in STUDY.claims] == ["G1", "G2", "G3"]
-    assert [len(claim.statements) for claim in STUDY.claims] == [1, 4, 12]
-    statements = [statement for claim in STUDY.claims for statement in claim.statements]
+    assert [claim.id for claim in STUDY.claims] == ["G1", "G2", "G4", "G5", "G6", "G3"]
+    assert [len(claim.statements) for claim in STUDY.claims] == [4, 4, 1, 8, 8, 12]
+    statements = [statement for claim in STUDY.claims if claim.id != "G6" for statement in claim.statements]
     assert all(statement.published is not None and statement.measured.ns2() is not None for statement in statements)
 
 
+def test_each_claim_of_the_paper_quotes_it_and_the_question_of_our_own_does_not() -> None:
+    assert {claim.id for claim in STUDY.claims if claim.own} == {"G3"}
+    assert all(bool(claim.quote) != claim.own for claim in STUDY.claims)
+
+
 def test_the_gain_that_a_claim_shows_as_published_is_that_of_the_papers_two_columns() -> None:
-    assert [statement.published for statement in claims.AT_LEAST_AS_GOOD.statements] == [1.45, 1.75, -0.21, 8.57]
+    assert [statement.published for statement in claims.NO_IMPROVEMENT.statements] == [1.15, -11.75, 4.58, 6.08]
+    assert [statement.published for statement in claims.BETTER.statements] == [1.45, 1.75, -0.21, 8.57]
+    assert claims.MORE_UNDER_HEAVY.statements[0].published == 2.88
+
+
+def _setting(need: Need, parameter: OpenParameter, value: str) -> dict[str, Any]:
+    return scenario(parameter.values[value](need.scenario)).resolved
+
+
+def test_each_admitted_value_sets_its_parameter() -> None:
+    heavy = need((2, "RED with ECN", 250))
+    assert _setting(heavy, open_parameters.RATE, "1.544 Mbit/s")["link"][1]["rate"] == "1544000 bps"
+    assert _setting(heavy, open_parameters.TCP, "Tahoe")["flows"][0]["tcp"]["recovery"] == "tahoe"
+    assert _setting(heavy, open_parameters.TCP, "Reno, at most 20 packets")["flows"][0]["tcp"]["max_window"] == 20
+    assert _setting(heavy, open_parameters.DURATION, "200 s")["duration"] == "200 s"
+    assert _setting(heavy, open_parameters.BURSTS, "10")["flows"][1]["count"] == 10
+    light = need((1, "RED", 50)).scenario
+    assert open_parameters.BURSTS.values["10"](light) == light, "experiment 1 has no datagrams"
+
+
+def test_the_main_value_of_each_open_parameter_leaves_scenarios_as_they_are() -> None:
+    needs = [each for claim in STUDY.claims for each in claim.needs()]
+    for parameter in STUDY.open_parameters:
+        assert all(parameter.values[parameter.main](each.scenario) is each.scenario for each in needs)
+
+
+@pytest.mark.parametrize("alternative", STUDY.alternatives, ids=lambda alternative: alternative.name)
+def test_an_alternative_is_another_scenario(alternative: Alternative) -> None:
+    tree = need((1, "RED with ECN", 50)).scenario
+    assert scenario(alternative.rewriting(tree)).resolved != scenario(tree).resolved
+
+
+def test_tables_1_and_2_are_found_by_their_numbers(tmp_path: Path) -> None:
+    study = run_study(short_study(STUDY.items, "I"), tmp_path / "s", [1])
+    assert "Table I:" in study.report.read_text()
+    assert [STUDY.find(f"table {number}").heading for number in ("I", "II")] == ["Table I", "Table II"]
 
 
 def test_the_fit_varies_one_thing_at_a_time() -> None:
     assert fit.CHOICES[0] is CHOSEN
     for choice in fit.CHOICES[1:]:
-        parts = ("rate", "bursts", "duration", "tcp")
+        parts = ("rate", "bursts", "duration", "tcp", "queue")
         assert sum(getattr(choice, part) != getattr(CHOSEN, part) for part in parts) == 1, choice.name
 
 
@@ -85,4 +127,5 @@ def test_the_study_draws_and_decides(tmp_path: Path) -> None:
 def test_a_source_gets_its_share_of_the_bottleneck() -> None:
     result = ecnlab.run(scenario(need((1, "RED with ECN", 50)).scenario), seeds=2)
     assert all(140e3 < value <= 150e3 for value in per_source(result))
-    assert decide(claims.NO_CLEAR_GAIN, lambda _: result).verdict is Verdict.REPRODUCED, "of one and the same result the gain is 0"
+    assert decide(claims.NO_IMPROVEMENT, lambda _: result).verdict is Verdict.REPRODUCED, "of one and the same result the gain is 0"
+    assert decide(claims.BETTER, lambda _: result).verdict is Verdict.NOT_REPRODUCED

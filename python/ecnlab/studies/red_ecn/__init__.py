@@ -5,6 +5,8 @@ from __future__ import annotations
 from ecnlab.studies import TITLES
 from ecnlab.studies.model import Study
 from ecnlab.studies.red_ecn import claims, fit, throughput
+from ecnlab.studies.red_ecn.network import need
+from ecnlab.studies.red_ecn.open_parameters import ALTERNATIVES, OPEN_PARAMETERS
 
 STUDY = Study(
     name="red-ecn",
@@ -16,6 +18,12 @@ STUDY = Study(
         "application of a TCP source, retransmissions left out. What the paper leaves out was fitted to its Tables I and II; "
         "Table F shows the fit."
     ),
-    items=[throughput.LIGHT, throughput.HEAVY, fit.FIT],
+    items=[*throughput.ITEMS, fit.FIT],
     claims=claims.CLAIMS,
+    open_parameters=OPEN_PARAMETERS,
+    alternatives=ALTERNATIVES,
+    networks={
+        "Figure 4, without datagrams": need((1, "RED with ECN", 250)),
+        "Figure 6, with sources of datagrams": need((2, "RED with ECN", 250)),
+    },
 )

@@ -23,13 +23,14 @@ _AQMS = {"RED": "red", "RED with ECN": "ecn"}
 
 @dataclass(frozen=True)
 class Choice:
-    """What the paper leaves out: the bottleneck's rate, the sources of datagrams, the duration, and of TCP what `tcp` overrides."""
+    """A choice of what the paper leaves out: the bottleneck's rate, the datagram sources, the duration, and parameters of TCP and RED."""
 
     name: str = "as chosen"
     rate: str = "1.5 Mbps"
     bursts: int = 8
     duration: str = "100 s"
     tcp: Tree = field(default_factory=dict, hash=False)
+    queue: Tree = field(default_factory=dict, hash=False)
 
 
 CHOSEN = Choice()
@@ -41,7 +42,7 @@ def need(row: Row, choice: Choice = CHOSEN) -> Need:
     experiment, scheme, delay = row
     title = f"{scheme}, experiment {experiment}, {delay} ms, {choice.name}"
     bursts = choice.bursts if experiment == 2 else 0
-    queue = {"aqm": _AQMS[scheme], **_QUEUE}
+    queue = {"aqm": _AQMS[scheme], **_QUEUE, **choice.queue}
     ecn = scheme != "RED"
     tree = networks.red_ecn(title, queue, delay, ecn=ecn, bursts=bursts, tcp=choice.tcp, rate=choice.rate, duration=choice.duration)
     return Need(tree)

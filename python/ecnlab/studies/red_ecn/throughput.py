@@ -1,4 +1,4 @@
-"""Figures 5 and 7 with Tables I and II: what a source gets against the delay, without and with datagrams beside it."""
+"""Figures 5 and 7 and Tables I and II: the throughput of a source against the delay, without and with datagrams beside it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from ecnlab.analysis.stats import Estimate, estimate
 from ecnlab.plots import lines, style
 from ecnlab.plots.style import Palette
-from ecnlab.studies.model import Drawing, Item, Key, Results, Table, estimates, with_interval
+from ecnlab.studies.model import Drawing, Item, Key, Need, Results, Table, estimates, with_interval
 from ecnlab.studies.red_ecn.network import need, per_source
 from ecnlab.studies.red_ecn.published import DELAYS_MS, PUBLISHED_KBPS, SCHEMES, Row, ns2_kbps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-# The paper's range of delays, and those of its tables.
+# From the least to the largest delay of section III.A, with those of the tables.
 SWEPT_MS = (25, 50, 100, 175, 250, 375, 500)
-_TABLES = {1: "I", 2: "II"}
+_PART = "Throughput against delay"
 _PALETTE = Palette(dashes={"RED with ECN": "--"})
 
 
@@ -41,7 +41,7 @@ def _draw(results: Results, experiment: int) -> Drawing:
     frame = estimates(["scheme", "delay_ms"], "throughput_kbps", rows)
     places = [(experiment, scheme, delay) for (scheme, delay), _ in rows]
     ns2, published = ([table.get(place) for place in places] for table in (ns2_kbps(), PUBLISHED_KBPS))
-    return Drawing(figure, [_table(results, experiment)], frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
+    return Drawing(figure, data=frame.with_columns(ns2_mean=pl.Series(ns2), published=pl.Series(published)))
 
 
 def _draw_others(axes: Axes, experiment: int) -> None:
@@ -55,7 +55,7 @@ def _known(table: Mapping[Row, float], experiment: int) -> list[lines.Curve]:
     return [lines.Curve(scheme, DELAYS_MS, points) for scheme, points in numbers.items()]
 
 
-def _table(results: Results, experiment: int) -> Table:
+def _draw_table(results: Results, experiment: int) -> Drawing:
     rows = [
         [
             scheme,
@@ -67,29 +67,39 @@ def _table(results: Results, experiment: int) -> Table:
         for scheme in SCHEMES
         for delay in DELAYS_MS
     ]
-    return Table(f"Table {_TABLES[experiment]}: kbit/s of a source", ["scheme", "delay (ms)", "published", "ns-2", "ours"], rows)
+    table = Table("throughput of a source (kbit/s)", ["scheme", "delay (ms)", "published", "ns-2", "ours"], rows)
+    places = [(scheme, delay) for scheme in SCHEMES for delay in DELAYS_MS]
+    return Drawing(None, [table], estimates(["scheme", "delay_ms"], "throughput_kbps", [(key, _kbps(results, key)) for key in places]))
 
 
-def _item(number: str, experiment: int, title: str, caption: str) -> Item:
-    return Item(
-        number=number,
-        title=title,
-        caption=caption,
-        needs={(scheme, delay): need((experiment, scheme, delay)) for scheme in SCHEMES for delay in SWEPT_MS},
-        draw=partial(_draw, experiment=experiment),
-        part="Throughput against delay",
-    )
+def _needs(experiment: int, delays_ms: Sequence[int]) -> dict[Key, Need]:
+    return {(scheme, delay): need((experiment, scheme, delay)) for scheme in SCHEMES for delay in delays_ms}
 
 
-LIGHT = _item(
-    "5",
-    1,
-    "Throughput of a source without datagrams",
-    "Mean over ten TCP sources of what reached the application, with Table I below; lines with bars are ours.",
-)
-HEAVY = _item(
-    "7",
-    2,
-    "Throughput of a source beside datagrams",
-    "The same with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean with pauses of as much, with Table II below.",
+def _figure(number: str, experiment: int, title: str, caption: str) -> Item:
+    draw = partial(_draw, experiment=experiment)
+    return Item(number=number, title=title, caption=caption, needs=_needs(experiment, SWEPT_MS), draw=draw, part=_PART)
+
+
+def _table(number: str, experiment: int, title: str) -> Item:
+    draw = partial(_draw_table, experiment=experiment)
+    caption = "The paper's numbers, ns-2's from our script with the same choices, and ours, in the mean over ten TCP sources."
+    return Item(kind="Table", number=number, title=title, caption=caption, needs=_needs(experiment, DELAYS_MS), draw=draw, part=_PART)
+
+
+ITEMS = (
+    _figure(
+        "5",
+        1,
+        "Throughput of a source without datagrams",
+        "Mean over ten TCP sources of what reached the application. Lines with bars are ours, half-filled markers Table I, open ones ns-2.",
+    ),
+    _table("I", 1, "Throughput statistics for experiment 1, without datagrams"),
+    _figure(
+        "7",
+        2,
+        "Throughput of a source beside datagrams",
+        "The same with 8 sources of datagrams, 100 kbit/s in bursts of 2.5 s in the mean with pauses of as much, and Table II.",
+    ),
+    _table("II", 2, "Throughput statistics for experiment 2, beside datagrams"),
 )
