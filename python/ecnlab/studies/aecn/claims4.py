@@ -143,7 +143,7 @@ A4 = Claim(
     ["4.13"],
     [*_best(30, 0.1), *_best(60, 0.5), *_best(120, 0.8)],
     quote=(
-        "“ECN with max_p =0.1 is fairest at 30 flows while max_p =0.5 is the fairest at 60 flows and max_p =0.8 at 120 flows” "
+        "“ECN with max_p=0.1 is fairest at 30 flows while max_p=0.5 is the fairest at 60 flows and max_p=0.8 at 120 flows” "
         "(section 4.4.4.1, page 36)"
     ),
     reading="Largest among the three values of max_p of the figure.",
@@ -234,8 +234,8 @@ A6 = Claim(
         *(_red_at_its_best(*thresholds) for thresholds in THRESHOLDS),
     ],
     quote=(
-        "“once max_p is above 0.2, the goodput doesn't change much ECN or RED with 30 flows. In Figure 4.9 …, ECN with max_p =0.8, "
-        "min_th =10, and max_th =30 yields the highest aggregate goodput and there's no max_p setting for RED that works well.” "
+        "“once max_p is above 0.2, the goodput doesn't change much ECN or RED with 30 flows. In Figure 4.9 …, ECN with max_p=0.8, "
+        "min_th=10, and max_th=30 yields the highest aggregate goodput and there's no max_p setting for RED that works well.” "
         "(section 4.4.2, page 33)"
     ),
     reading=(
@@ -357,7 +357,7 @@ A20 = Claim(
     ],
     quote=(
         "“when the number of flows is small, such as 15 flows or 30 flows, Figure 4.2 shows that max_p should be conservative enough to "
-        "get higher throughput for both mechanisms … for ECN with 30 flows, max_p = 0.1 is the best to get the highest throughput when "
+        "get higher throughput for both mechanisms … for ECN with 30 flows, max_p=0.1 is the best to get the highest throughput when "
         "min_th and max_th both are equal to 10 and 30” (section 4.4.1, page 29)"
     ),
     reading="Small is 0.1, beside 0.5 and 0.8 of Figure 4.2 and beside all others of Figure 4.5.",

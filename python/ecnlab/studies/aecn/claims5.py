@@ -116,8 +116,8 @@ A12 = Claim(
         ),
     ],
     quote=(
-        "“AECN has the highest Jain's fairness index at the point of a of 2.5 and tends to decrease after this point” (60 flows; section "
-        "5.6.1, page 57); “When a is equal to 2.5, AECN still gets the highest Jain's fairness index, and when a is above 2.5, the goodput "
+        "“AECN has the highest Jain's fairness index at the point of α of 2.5 and tends to decrease after this point” (60 flows; section "
+        "5.6.1, page 57); “When α is equal to 2.5, AECN still gets the highest Jain's fairness index, and when α is above 2.5, the goodput "
         "and Jain's fairness index of AECN tends to decrease.” (120 flows; page 58)"
     ),
     reading=(
@@ -284,7 +284,7 @@ A18 = Claim(
     ),
     quote=(
         "“Jain's fairness index for AECN3 with 60 flows tends to increase when min_th increases, while Jain's fairness index for AECN3 "
-        "with 120 flows tends to decrease when min_th increases … especially at point of min_th = 9 packets, where the visual max-min "
+        "with 120 flows tends to decrease when min_th increases … especially at point of min_th=9 packets, where the visual max-min "
         "fairness is also the best for 60 flows” (section 5.7.2, page 70); “The visual max-min fairness is the best when min_th lies "
         "between points of 2 packets and 3 packets.” (120 flows; page 71)"
     ),
@@ -429,7 +429,7 @@ A27 = Claim(
     ["5.17", "5.19"],
     [statement for flows in (60, 120) for statement in _top(2.6, _GROUPS, _groups_by_alpha(flows), f"{flows} flows")],
     quote=(
-        "“when a is below 2.6, AECN comes to behave better on the visual max-min fairness with a increasing, and reaches the best when a "
+        "“when α is below 2.6, AECN comes to behave better on the visual max-min fairness with α increasing, and reaches the best when a "
         "is equal to 2.6” (60 flows; section 5.6.1, page 57); “the visual max-min fairness at the point of 2.6 is the best” (120 flows; "
         "page 58)"
     ),

@@ -96,7 +96,7 @@ OPEN_PARAMETERS = (
     OpenParameter(
         name="AECN2's ratios",
         paper=(
-            "“a = avg_fq_len / the length of the fragile flow queue” (Algorithm 5.2, page 68); "
+            "“α = avg_fq_len / the length of the fragile flow queue” (Algorithm 5.2, page 68); "
             "“belta=2.5; //rob_fq.length() / avg_fq_len” (appendix B)"
         ),
         reason="The algorithm divides and does not mention whole numbers. The comment in appendix B divides two integers of C.",
