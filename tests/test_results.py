@@ -50,6 +50,26 @@ def test_a_result_read_back_equals_the_one_that_was_written(small: ecnlab.Scenar
     assert read.series.events.equals(written.series.events)
 
 
+def test_marks_of_acknowledgements_are_events_and_no_marks_of_data() -> None:
+    """With DCTCP acknowledgements are ECN-capable: the AQM of the way back marks them, and so does an impairment before it."""
+    queue = {"aqm": "step", "limit": 200, "threshold": "5 packets"}
+    reverse = {"rate": "400 kbps", "queue": queue, "impair": [{"kind": "mark", "rate": 0.5}]}
+    tree = {
+        "name": "acks",
+        "duration": "2 s",
+        "link": [{"name": "path", "from": "a", "to": "b", "rate": "100 Mbps", "delay": "5 ms", "reverse": reverse}],
+        "flows": [{"name": "one", "from": "a", "to": "b", "count": 2, "tcp": {"profile": "linux", "variant": "dctcp", "ecn": True}}],
+        "record": {"events": True},
+    }
+    result = ecnlab.run(ecnlab.scenario(tree), seed=1)
+    events = result.series.events
+    assert events["packet"].unique().to_list() == ["ack"]
+    by_cause = dict(events.filter(pl.col("kind") == "mark").group_by("cause").len().iter_rows())
+    assert by_cause["early"] == result.queues["marks"].item() > 100
+    assert by_cause["path"] > 100
+    assert result.total["marks"].item() == result.groups["marks"].item() == 0
+
+
 def test_a_quantity_that_is_not_there_is_an_error(small_result: ecnlab.Result) -> None:
     with pytest.raises(ecnlab.UnknownName, match="no quantity of the table 'total' named 'godput_bps'; did you mean 'goodput_bps'"):
         small_result.estimate("godput_bps")

@@ -80,7 +80,7 @@ class Series:
 
     @property
     def events(self) -> pl.DataFrame:
-        """Each mark and drop of a data packet at a queue."""
+        """Each mark and drop of a data packet or an acknowledgement at a queue."""
         return self["events"]
 
     @property

@@ -33,6 +33,15 @@ pub struct AckDrop {
     pub what: MarkOrDrop,
 }
 
+/// An acknowledgement was marked at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct AckMark {
+    /// The link's measured queue, if it has one.
+    pub queue: Option<u32>,
+    pub flow: u32,
+    pub what: MarkOrDrop,
+}
+
 /// A mark or a drop, and what it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkOrDrop {
@@ -124,6 +133,7 @@ pub trait Probe {
     fn ack_received(&mut self, _now: Time, _flow: u32, _ack: &Ack) {}
     fn touched(&mut self, _now: Time, _touch: &Touch) {}
     fn ack_dropped(&mut self, _now: Time, _drop: &AckDrop) {}
+    fn ack_marked(&mut self, _now: Time, _mark: &AckMark) {}
     fn window(&mut self, _now: Time, _flow: u32, _window: &Window) {}
     /// An acknowledgement gave a sample of the round-trip time.
     fn round_trip(&mut self, _now: Time, _group: u32, _rtt: Span) {}

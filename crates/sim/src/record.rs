@@ -13,7 +13,7 @@ use crate::arrivals::{ARRIVALS, ArrivalRow, Numbers, QueueDeed};
 use crate::measures::Histogram;
 use crate::measures::columns::{GOODPUT, GOODPUT_FIRST, THROUGHPUT};
 use crate::measures::table::{Filling, Naming, NetworkNames, Table, TableSpec, count, index, name, real};
-use crate::probe::{AckDrop, Bin, MarkOrDrop, Probe, TimesOf, Touch};
+use crate::probe::{AckDrop, AckMark, Bin, MarkOrDrop, Probe, TimesOf, Touch};
 
 /// What to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,7 +274,7 @@ pub static EVENTS: TableSpec<EventRow> = TableSpec {
         name(
             "packet",
             Naming::Word(EventPacket::WORDS),
-            "Which packet it was: data, datagrams included, or an acknowledgement. Marks of acknowledgements, which `dctcp_ect_on_all` allows, have no row",
+            "Which packet it was: data, datagrams included, or an acknowledgement, which is ECN-capable with `dctcp_ect_on_all` alone",
             |row| row.packet as u32,
         ),
         name("kind", Naming::Word(EventKind::WORDS), "Mark or drop", |row| row.kind as u32),
@@ -488,6 +488,10 @@ impl Probe for Recorder {
 
     fn ack_dropped(&mut self, now: Time, drop: &AckDrop) {
         self.event(now, drop.queue, drop.flow, EventPacket::Ack, drop.what);
+    }
+
+    fn ack_marked(&mut self, now: Time, mark: &AckMark) {
+        self.event(now, mark.queue, mark.flow, EventPacket::Ack, mark.what);
     }
 
     fn round_trip(&mut self, _now: Time, group: u32, rtt: Span) {

@@ -7,7 +7,7 @@ use crate::arrivals::QueueDeed;
 use crate::measures::Histogram;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::packet::{Packet, PacketId};
-use crate::probe::{AckDrop, Bin, Made, Probe, TimesOf, Touch};
+use crate::probe::{AckDrop, AckMark, Bin, Made, Probe, TimesOf, Touch};
 use crate::record::{Recorder, RecordingFull};
 use crate::trace::Tracer;
 
@@ -107,6 +107,10 @@ impl<T: Probe> Probe for Recorded<T> {
 
     fn ack_dropped(&mut self, now: Time, drop: &AckDrop) {
         self.recorder.ack_dropped(now, drop);
+    }
+
+    fn ack_marked(&mut self, now: Time, mark: &AckMark) {
+        self.recorder.ack_marked(now, mark);
     }
 
     fn transfer(&mut self, now: Time, group: u32, began: Time, bytes: u64) {

@@ -25,7 +25,7 @@ impl<P: Probe> Simulation<P> {
                     self.impair(at, id, part + 1);
                     return self.impair(at, copy, part + 1);
                 }
-                Deed::Mark(_) | Deed::ForceMark => self.at_link(at).touch(id, MarkOrDrop::PathMarked),
+                Deed::Mark(_) | Deed::ForceMark => self.at_link(at).mark(id, MarkOrDrop::PathMarked),
                 Deed::Pass | Deed::Clear => {}
             }
             if let Some(held) = self.overtaken(at, part) {

@@ -11,7 +11,7 @@ use crate::link::{Link, Queue, Waiting};
 use crate::network::Counted;
 use crate::outside::Happened;
 use crate::packet::{Arena, NONE, Packet, PacketId, PacketKind};
-use crate::probe::{AckDrop, MarkOrDrop, Probe, Touch};
+use crate::probe::{AckDrop, AckMark, MarkOrDrop, Probe, Touch};
 
 impl<P: Probe> Simulation<P> {
     /// The first packet on a link has reached its far end.
@@ -208,13 +208,21 @@ impl<P: Probe> Witness<'_, P> {
     fn hear_of_mark(&mut self, frame: &Waiting, cause: Cause) {
         self.tell_of_queue(QueueDeed::Marked(frame, cause));
         self.packets[frame.packet].ecn = frame.ecn();
-        if !self.packets[frame.packet].is_ack() {
-            self.touch(frame.packet, MarkOrDrop::Marked(cause));
+        self.mark(frame.packet, MarkOrDrop::Marked(cause));
+    }
+
+    /// Counts the mark of a data packet, and tells the probe of any.
+    pub(super) fn mark(&mut self, id: PacketId, what: MarkOrDrop) {
+        let packet = &self.packets[id];
+        if packet.is_ack() {
+            self.probe.ack_marked(self.now, &AckMark { queue: self.queue, flow: packet.flow, what });
+        } else {
+            self.touch(id, what);
         }
     }
 
     /// Counts what was done to a data packet.
-    pub(super) fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
+    fn touch(&mut self, id: PacketId, what: MarkOrDrop) {
         let packet = &self.packets[id];
         let flow = &mut self.flows[packet.flow as usize];
         let group = &mut self.groups[flow.group as usize];
@@ -280,8 +288,8 @@ impl<P: Probe> Witness<'_, P> {
     pub(super) fn release(&mut self, frame: &Waiting, ecn: Ecn) {
         let packet = &mut self.packets[frame.packet];
         packet.ecn = ecn;
-        if ecn == Ecn::Ce && frame.ecn() != Ecn::Ce && !packet.is_ack() {
-            self.touch(frame.packet, MarkOrDrop::Marked(Cause::Early));
+        if ecn == Ecn::Ce && frame.ecn() != Ecn::Ce {
+            self.mark(frame.packet, MarkOrDrop::Marked(Cause::Early));
         }
     }
 
