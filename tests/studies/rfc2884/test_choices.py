@@ -68,9 +68,10 @@ def test_every_set_up_is_sound() -> None:
 
 
 def test_alternatives_change_what_they_name() -> None:
-    ns2, no_fast_retransmit, small_window = (alternative.rewriting for alternative in STUDY.alternatives)
+    ns2, short_queue, no_fast_retransmit, small_window = (alternative.rewriting for alternative in STUDY.alternatives)
     queue = _resolved_queue(ns2(_NEED.scenario))
     assert (queue["aqm"], queue["wait"], queue["min_th"], queue["max_th"], queue["w_q"]) == ("ecn", True, 25, 75, 2**-9)
+    assert thresholds_of(_queue(short_queue(_NEED.scenario))) == Thresholds(30, 10)
     for rewriting, name, kind in ((no_fast_retransmit, "duplicate_threshold", 3), (small_window, "min_window", 2)):
         groups = {group["name"]: group["tcp"][name] for group in ecnlab.scenario(rewriting(_NEED.scenario)).resolved["flows"]}
         assert groups[testbed.WITH] != kind

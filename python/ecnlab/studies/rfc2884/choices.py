@@ -142,17 +142,23 @@ OPEN_PARAMETERS = (
 ALTERNATIVES = (
     Alternative(
         name="ns-2's RED",
-        evidence="The study had it until November 2026: with `wait`, no packet is signalled before 1/p_b packets have passed, so that it "
+        evidence="The study had it until November 2026: with wait, no packet is signalled before 1/p_b packets have passed, so that it "
         "signals a third as often at the same average. For it: nothing in the RFC. Against it: section 4 has Linux 2.1 for the router, and "
-        "Linux's `net/sched/sch_red.c` draws gaps evenly on 1 .. 1/p_b. Its header credits ECN to J Hadi Salim, the RFC's first author "
+        "Linux's net/sched/sch_red.c draws gaps evenly on 1 .. 1/p_b. Its header credits ECN to J Hadi Salim, the RFC's first author "
         "(August 1998). That the testbed ran this code is an inference.",
         rewriting=with_ns2_red,
     ),
     Alternative(
+        name="thresholds 10 and 30",
+        evidence="For it: a short queue, which the RFC's rates of transactions suggest. Against it: section 4.4 has the average between the "
+        "thresholds, and with these most drops are forced at high congestion and max_p 0.02 (Table 4.4.2).",
+        rewriting=with_thresholds(Thresholds(max_packets=30, min_packets=10)),
+    ),
+    Alternative(
         name="Linux 2.0 without fast retransmit",
-        evidence="For it: a `tcp_input.c` of Linux 2.0.30 or later counts an acknowledgement as a duplicate only if `len != th->doff*4`, "
+        evidence="For it: a tcp_input.c of Linux 2.0.30 or later counts an acknowledgement as a duplicate only if len != th->doff*4, "
         "that is, if it carries data. By the letter, one-way transfers never retransmit fast. Against it: the comment above that line asks "
-        "for the opposite, “The packet was not carrying any data”; a `tcp_input.c` of Linux 2.1 has the condition as the comment; and "
+        "for the opposite, “The packet was not carrying any data”; a tcp_input.c of Linux 2.1 has the condition as the comment; and "
         "section 5.2 of the RFC counts retransmissions after three duplicates and finds hardly any others. The file has no version, and "
         "2.0.32 itself was not seen.",
         rewriting=with_tcp({"duplicate_threshold": 1000}, _is_linux_2_0),
