@@ -106,7 +106,7 @@ BETTER = Claim(
 )
 FALLS = Claim(
     "G3",
-    "Does throughput fall as the delay grows, in both experiments and under both schemes?",
+    "Throughput falls as the delay grows, in both experiments and under both schemes.",
     ["5", "7"],
     [statement for experiment in EXPERIMENTS for scheme in SCHEMES for statement in _falls(experiment, scheme)],
     reading=(
