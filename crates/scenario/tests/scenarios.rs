@@ -149,7 +149,7 @@ const MISTAKES: &[(&str, &str, &str, usize, &str)] = &[
     ("\"two groups\"", "\"\"", "name", 1, "must not be empty"),
     ("\"two groups\"", "\"two\\ngroups\"", "name", 1, "control characters"),
     ("\"two groups\"", "true", "name", 1, "must be a text in quotes, as in \"true\""),
-    ("name = \"far\"", "name = \"far.away\"", "flows.far.away.name", 21, "must not contain a dot"),
+    ("name = \"far\"", "name = \"far.away\"", "flows.1.name", 21, "must not contain a dot"),
     ("name = \"far\"", "name = \"\\u001b[31m\"", "flows.1.name", 21, "control characters"),
     // What turns the direction of writing would turn that of the whole message.
     ("name = \"far\"", "name = \"fa\\u202er\"", "flows.1.name", 21, "control characters"),

@@ -68,7 +68,7 @@ const AMOUNTS: &str = "packets, B, KB, MB, GB, KiB, MiB or GiB, as in \"120 pack
 pub fn span(text: &str) -> Result<Span, String> {
     let (number, unit) = split(text, "a time", "\"5 ms\"")?;
     let factor = factor(TIME_UNITS, unit).ok_or_else(|| unit_error(text, unit, TIMES))?;
-    Span::from_secs_f64(number * factor).ok_or_else(|| format!("\"{text}\" must be between 0 and 213 days"))
+    Span::from_secs_f64(number * factor).ok_or_else(|| format!("{} must be between 0 and 213 days", written(text)))
 }
 
 /// Reads a rate in bits per second.
@@ -83,19 +83,19 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     let factor = factor(RATE_UNITS, unit).ok_or_else(|| unit_error(text, unit, RATES))?;
     let bps = number * factor;
     if bps < 0.5 {
-        return Err(format!("\"{text}\" must be above 0: nothing would ever be sent"));
+        return Err(format!("{} must be above 0: nothing would ever be sent", written(text)));
     }
     if bps > 1e13 {
-        return Err(format!("\"{text}\" must be at most 10 Tbps"));
+        return Err(format!("{} must be at most 10 Tbps", written(text)));
     }
-    Rate::from_bps((bps + 0.5) as u64).ok_or_else(|| format!("\"{text}\" must be above 0"))
+    Rate::from_bps((bps + 0.5) as u64).ok_or_else(|| format!("{} must be above 0", written(text)))
 }
 
 /// Reads an amount of packets or bytes; a bare number means packets.
 pub fn amount(text: &str) -> Result<Amount, String> {
     let (number, unit) = split(text, "an amount", "\"120 packets\" or \"64 KB\"")?;
     if number < 0.0 {
-        return Err(format!("\"{text}\" must not be negative"));
+        return Err(format!("{} must not be negative", written(text)));
     }
     if unit.is_empty() {
         return Ok(Amount::Packets(number));
@@ -130,9 +130,16 @@ fn split<'t>(text: &'t str, wanted: &str, example: &str) -> Result<(f64, &'t str
         .map_or(text.len(), |(at, _)| at);
     let number = text[..end].replace('_', "").parse().map_err(|_| format!("\"{text}\" is not {wanted}, as in {example}"))?;
     if !f64::is_finite(number) {
-        return Err(format!("\"{text}\" is too large"));
+        return Err(format!("{} is too large", written(text)));
     }
     Ok((number, text[end..].trim()))
+}
+
+/// A value in a message: in quotes, unless it is a bare number.
+fn written(text: &str) -> String {
+    let text = text.trim();
+    let is_number = text.contains(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok();
+    if is_number { text.to_owned() } else { format!("\"{text}\"") }
 }
 
 /// Whether the character at `at` is the `e` of a number such as `1e9`.
@@ -146,7 +153,7 @@ fn exponent(text: &str, at: usize) -> bool {
 
 fn unit_error(text: &str, unit: &str, wanted: &str) -> String {
     if unit.is_empty() {
-        format!("\"{text}\" needs a unit: {wanted}")
+        format!("{} needs a unit: {wanted}", written(text))
     } else {
         format!("\"{text}\" has the unknown unit \"{unit}\": use {wanted}")
     }
@@ -221,6 +228,15 @@ mod tests {
         assert_eq!(Err("\"fast\" is not a rate, as in \"10 Mbps\"".to_owned()), rate("fast"));
         assert_eq!(Err("\"soon\" is not a time, as in \"5 ms\"".to_owned()), span("soon"));
         assert_eq!(Err("\"inf\" is not a number, as in 0.5".to_owned()), number("inf"));
+    }
+
+    #[test]
+    fn a_bare_number_is_not_quoted_in_a_message() {
+        assert_eq!(Err("-1 must not be negative".to_owned()), amount("-1"));
+        assert_eq!(Err("\"-1 KB\" must not be negative".to_owned()), amount("-1 KB"));
+        assert!(span("5").unwrap_err().starts_with("5 needs a unit: s, ms, "));
+        assert!(rate(" 1e400 ").unwrap_err().starts_with("1e400 is too large"));
+        assert!(rate("0 Mbps").unwrap_err().starts_with("\"0 Mbps\" must be above 0"));
     }
 
     #[test]

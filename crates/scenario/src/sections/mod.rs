@@ -108,7 +108,7 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     let mut taken = BTreeMap::new();
     let mut sections = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
-        let name = node.text("name").filter(|name| NAME.read(name).is_ok());
+        let name = node.text("name").filter(|name| NAME.read(name).is_ok() && !name.contains('.'));
         let given = Given::new(node, format!("{key}.{}", name.map_or_else(|| at.to_string(), str::to_owned)));
         check_name(reader, &given, key, &mut taken, at);
         sections.push(given);
@@ -116,7 +116,7 @@ pub fn members<'a>(reader: &mut Reader, root: &Given<'a>, key: &str) -> Vec<Give
     sections
 }
 
-/// What a name has to be to stand in a place as it is: one that a member may have. All others go by their number.
+/// What a name has to be to stand in a place as it is: one that a member may have, without a dot. All others go by their number.
 const NAME: Parameter = Parameter { kind: Kind::Text, ..Parameter::PLAIN };
 
 /// Names of members are steps of overrides, so they hold no dot and are unique.
