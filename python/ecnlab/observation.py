@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.steady import BATCH, Observed, SteadyState, mean_of, steady_state
-from ecnlab.errors import ResultsError
+from ecnlab.errors import ResultsError, UnknownName
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -68,6 +68,14 @@ def steady_state_of(result: Result) -> SteadyState:
         return SteadyState(None, seeds, reason="its traffic ends before the run does")
     quantities = [_averaged(one) for one in (*queues, *throughput)]
     return steady_state([one for one in quantities if one is not None], seeds, measure_from_s, duration_s)
+
+
+def queue_of(result: Result, name: str) -> Observed | None:
+    """The length of a queue as its steady state is told from it; None if no seed has the series. Raises UnknownName for no such queue."""
+    if name not in result.queue_names:
+        raise UnknownName("queue", name, result.queue_names)
+    found = [one for one in _queues(result, _observed_seeds(result)) if one.name == f"queue {name}"]
+    return _averaged(found[0]) if found else None
 
 
 def _observed_seeds(result: Result) -> list[int]:

@@ -50,6 +50,10 @@ class Measure:
         row = ".".join(filter(None, (self.group, self.queue, self.band)))
         return words.replace("_", " ") + (f" of {row}" if row else "")
 
+    def values(self, result: Result) -> list[float]:
+        """Its values, one a seed."""
+        return result.values(self.quantity, group=self.group, queue=self.queue, band=self.band)
+
     def estimate(self, result: Result) -> Estimate:
         """Its mean and interval."""
         return result.estimate(self.quantity, group=self.group, queue=self.queue, band=self.band)

@@ -161,7 +161,7 @@ def test_an_error_of_set_names_it_and_one_of_the_file_names_its_line(command: Co
     broken = tmp_path / "broken.toml"
     broken.write_text(small_file.read_text().replace('duration = "6 s"', 'duration = "6"'))
     changes = ["link.bottleneck.queue.limit=few", "flows.*.count=0", "link.bottleneck.queue={ aqm = 1 }"]
-    told = [f"{broken}: --set flows.far.count: 0", f"{broken}: --set flows.near.count: 0", f'{broken}:2: duration: 6 needs a unit']
+    told = [f"{broken}: --set flows.far.count: 0", f"{broken}: --set flows.near.count: 0", f"{broken}:2: duration: 6 needs a unit"]
     for verb in ("run", "draw"):
         err = command(verb, broken, "--set", changes[0], "--set", changes[1]).err
         assert all(one in err for one in (*told, f'{broken}: --set link.bottleneck.queue.limit: "few"')), err

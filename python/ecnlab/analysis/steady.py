@@ -132,22 +132,25 @@ class _Truncation:
         return self.at == self.in_half
 
 
+def squared_errors(means: Sequence[float]) -> list[float]:
+    """Of each number of batches that may be dropped, the squared standard error of the mean of the rest; the last five have none."""
+    mean = squares = 0.0
+    errors = []
+    for count, value in enumerate(reversed(means), 1):
+        delta = value - mean
+        mean += delta / count
+        squares += delta * (value - mean)
+        errors.append(squares / count**2)
+    return errors[: _LAST_BATCHES - 1 : -1]
+
+
 def _least(means: Sequence[float]) -> _Truncation | None:
     """Where the squared standard error of the mean of the remaining batches is least; the first of equal ones."""
     if len(means) < _LEAST_BATCHES:
         return None
-    mean = squares = 0.0
-    least = {"at": (math.inf, 0), "in_half": (math.inf, 0)}
-    for count, at in enumerate(range(len(means) - 1, -1, -1), 1):
-        delta = means[at] - mean
-        mean += delta / count
-        squares += delta * (means[at] - mean)
-        error = squares / count**2
-        if count > _LAST_BATCHES:
-            least["at"] = min(least["at"], (error, at))
-            if 2 * at <= len(means):
-                least["in_half"] = min(least["in_half"], (error, at))
-    return _Truncation(least["at"][1], least["in_half"][1])
+    errors = squared_errors(means)
+    half = errors[: len(means) // 2 + 1]
+    return _Truncation(errors.index(min(errors)), half.index(min(half)))
 
 
 def steadiness(observed: Observed, measure_from_s: float, series: int = 1) -> Steadiness:

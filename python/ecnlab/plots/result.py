@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ecnlab.errors import ResultsError, UnknownName
+from ecnlab import observation, precision
+from ecnlab.analysis.steady import steadiness
+from ecnlab.errors import ResultsError, UnknownName, UsageError
 from ecnlab.names import file_name
-from ecnlab.plots import completions, dots, gauges, series, shares, style
+from ecnlab.plots import completions, dots, gauges, robust, series, shares, style
 from ecnlab.plots.style import Style
 
 if TYPE_CHECKING:
@@ -224,6 +226,43 @@ class Plots:
     def sojourn(self, queues: Sequence[str] | None = None) -> Drawn:
         """The figure `sojourn`: `distributions` of the time in the queues."""
         return self.distributions("sojourn", queues)
+
+    def steady(self, name: str | None = None) -> Drawn:
+        """Queue length against time, mean over the first five seeds that have it, with where its steady state begins by MSER-5.
+
+        Below it the standard error that MSER-5 minimises. The first queue unless named.
+        """
+        queue = _chosen("queue", name, self._result.queue_names)
+        observed = observation.queue_of(self._result, queue)
+        if observed is None:
+            raise ResultsError(f'{self._result.name}: no seed has a series of queue {queue}; fix: set record.queue = "100 ms"')
+        measure_from_s = float(self._result.header["measure_from_s"])
+        from_s = steadiness(observed, measure_from_s).from_s
+        with self._style.applied():
+            figure, (above, below) = style.panels(2, shape=0.75, style=self._style, sharex=True)
+            if self._style.titles:
+                style.title(above, f"{self._result.name}: {queue}")
+            robust.draw_transient(above, observed, from_s, measure_from_s)
+            robust.draw_squared_errors(below, observed, from_s)
+            series.span(below, self._end_s)
+            style.legend_above(above)
+            style.legend_above(below)
+        return figure
+
+    def precision(self, of: Sequence[str] = (precision.OF,), bound: float | None = None) -> Drawn:
+        """Half width of the 95 % interval against the number of seeds, a line for each measure as `--of` names it; log scales.
+
+        `bound` is drawn as a line, as a share: 0.01 for 1 %. Raises UsageError for fewer than ten seeds.
+        """
+        result = self._result
+        if len(result.seeds) < precision.LEAST_SEEDS or result.alike:
+            raise UsageError(f"seeds: {len(result.seeds)} show no trend; fix: run {precision.LEAST_SEEDS} or more that are not identical")
+        measures = [precision.read_measure(text, result.group_names, result.queue_names) for text in of]
+        with self._style.applied():
+            figure, axes = self._panel(_seeds(result))
+            robust.draw_precision(axes, [(one.title, one.values(result)) for one in measures], bound)
+            style.legend_above(axes)
+        return figure
 
     def possible(self) -> list[Kind]:
         """The kinds of figures that the recorded tables allow."""

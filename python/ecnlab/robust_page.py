@@ -1,0 +1,52 @@
+"""Draws the figures of docs/robust.md from runs of the examples: `python -m ecnlab.robust_page [--folder DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ecnlab import scenarios
+from ecnlab.comparison.compare import compare
+from ecnlab.plots import robust, style
+from ecnlab.runner import run
+
+_ROOT = Path(__file__).parents[2]
+FOLDER = _ROOT / "docs" / "figures"
+EXAMPLES = _ROOT / "examples"
+
+_SEEDS = 120
+
+
+def draw(folder: Path, seeds: int = _SEEDS) -> None:
+    """Write the figures into a folder."""
+    parking_lot = run(scenarios.load(EXAMPLES / "parking_lot.toml"), 5, observe=True)
+    parking_lot.plot.styled(titles=False).steady("hop3").save(folder / "robust-transient", ["svg"])
+
+    ecn, aecn = (scenarios.load(EXAMPLES / f"{name}.toml", {"record.queue": "off", "record.rates": False}) for name in ("ecn", "aecn"))
+    many = run(ecn, seeds)
+    measures = ["goodput", "fragile.goodput", "bottleneck.sojourn_mean", "drops"]
+    many.plot.styled(titles=False).precision(measures, bound=0.01).save(folder / "robust-seeds", ["svg"])
+
+    null = compare(run(ecn, range(21, 31)), run(ecn, range(31, 41)))
+    real = compare(run(ecn, range(1, 11)), run(aecn, range(1, 11)))
+    figure, (axes,) = style.panels()
+    with style.PLAIN.applied():
+        curves = [("ECN and ECN, other seeds", null), ("ECN and AECN", real)]
+        tested = [(name, [row.difference.p_value for row in found.rows]) for name, found in curves]
+        robust.draw_p_values(axes, [(name, [p for p in values if p == p]) for name, values in tested])
+        style.legend_above(axes)
+    figure.save(folder / "robust-discoveries", ["svg"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw the figures; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    draw(parser.parse_args(arguments).folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
