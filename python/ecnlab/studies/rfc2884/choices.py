@@ -150,8 +150,8 @@ ALTERNATIVES = (
     ),
     Alternative(
         name="thresholds 10 and 30",
-        evidence="For it: a short queue, which the RFC's rates of transactions suggest. Against it: section 4.4 has the average between the "
-        "thresholds, and with these most drops are forced at high congestion and max_p 0.02 (Table 4.4.2).",
+        evidence="For it: a short queue, which the RFC's rates of transactions suggest. Against it: section 4.4 has the average between "
+        "the thresholds, and with these most drops are forced at high congestion and max_p 0.02 (Table 4.4.2).",
         rewriting=with_thresholds(Thresholds(max_packets=30, min_packets=10)),
     ),
     Alternative(
