@@ -43,6 +43,12 @@ def test_list_without_a_kind_lists_all(command: Command) -> None:
     assert names == {name for entry in entries for name in (entry["name"], entry.get("alias")) if name} | set(studies.TITLES)
 
 
+def test_a_shell_completes_measures() -> None:
+    context, parameter = click.Context(catalog.show), catalog.show.params[0]
+    found = [item.value for item in catalog.complete_measure(context, parameter, "goodput")]
+    assert found == ["goodput_bps", "goodput_first_bps"]
+
+
 def test_a_shell_completes_the_names_and_kinds_of_queues() -> None:
     context, parameter = click.Context(catalog.show), catalog.show.params[0]
     names = {item.value for item in catalog.complete_name(context, parameter, "")}

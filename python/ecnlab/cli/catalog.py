@@ -55,6 +55,13 @@ def complete_name(_context: click.Context, _parameter: click.Parameter, begun: s
     return _completed({name: title for kind in _KINDS for name, title in _titles(kind).items()}, begun)
 
 
+def complete_measure(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The measures of all flows that begin so."""
+    from ecnlab import catalog
+
+    return _completed({column.name: column.doc for column in catalog.table("total").columns if column.unit}, begun)
+
+
 def complete_study(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The studies that begin so."""
     return _completed(_titles("study"), begun)

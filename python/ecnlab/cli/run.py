@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ecnlab.cli import options
+from ecnlab.cli import catalog, options
 from ecnlab.errors import Interrupted, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _NOTHING_TO_DRAW = Problem(
     "--of",
     metavar="MEASURE",
     default=OF,
+    shell_complete=catalog.complete_measure,
     help="The measure of --until and of the seeds in the last line (default: goodput of all flows), e.g. far.goodput or "
     "bottleneck.sojourn_mean.",
 )
