@@ -165,6 +165,13 @@ fn it_is_the_same_for_a_seed_and_off_by_default() {
         fingerprint(&[("processing_jitter", "10 ms")], 1),
         "a packet of 1000 bytes takes 10 ms at 800 kbit/s"
     );
+    let slow_access = |jitter| fingerprint(&[("flows.*.access.rate", "400 kbps"), ("processing_jitter", jitter)], 1);
+    assert_eq!(slow_access("packet"), slow_access("10 ms"), "the bottleneck is where the queue is");
+    let no_queue = |jitter| {
+        let text = TWO_FLOWS.replace("queue = { aqm = \"droptail\", limit = 15 }", "limit = 15").replace("8 Mbps", "400 kbps");
+        run(&scenario(&text, &[("processing_jitter", jitter), ("duration", "60 s")]), 1).0.fingerprint
+    };
+    assert_eq!(no_queue("packet"), no_queue("20 ms"));
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub struct Network {
 pub enum MaxProcessingTime {
     /// Zero: packets leave at once.
     Fixed(Span),
-    /// The transmission time of one of the flow's full packets over the slowest link of its route.
+    /// The transmission time of one of the flow's full packets at the bottleneck: the slowest link of its route that has a measured queue, or
+    /// the slowest link where none has.
     OnePacket,
 }
 

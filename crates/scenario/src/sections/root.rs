@@ -20,7 +20,7 @@ parameters! {
         /// Where the measured interval begins; before duration.
         pub measure_from: Span = "0 s", 0..=8_640_000, "s";
         /// Random processing time at each sender's host before packets leave, which ends phase effects: uniform from zero to this, with the order
-        /// kept. `packet` is the transmission time of one full packet of the flow at the slowest link of its route; 0 s is none.
+        /// kept. `packet` is the transmission time of one full packet of the flow at the slowest link of its route that has a queue; 0 s is none.
         #[source("Floyd and Jacobson 1992; ns-2 overhead_")]
         pub processing_jitter: OrPacket = "0 s", 0..=3600, "s";
     }

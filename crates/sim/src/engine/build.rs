@@ -202,8 +202,10 @@ impl<P: Probe> Simulation<P> {
         let max = match self.processing_time {
             MaxProcessingTime::Fixed(max) => max,
             MaxProcessingTime::OnePacket => {
-                let rates = spec.forward.iter().map(|&link| self.declared[link as usize].0);
-                rates.min().expect("a route has a link").transmission(spec.transport.sizes().0)
+                let rate = |link: &u32| self.declared[*link as usize].0;
+                let measured = spec.forward.iter().filter(|&&link| self.links[link as usize].queue != NONE).map(rate).min();
+                let rate = measured.or(spec.forward.iter().map(rate).min()).expect("a route has a link");
+                rate.transmission(spec.transport.sizes().0)
             }
         };
         (max > Span::ZERO && !matches!(spec.transport, Transport::Outside(_))).then_some(max)
