@@ -144,6 +144,19 @@ ALTERNATIVES = (
         with_queues(("amecn",), overshoot=True),
     ),
     Alternative(
+        "P_max up to 1, a test of a cause",
+        ("Not a reading of the paper: section 3.2 has the upper bound 0.5. It shows which claims fail because AMECN is at that bound."),
+        with_queues(("amecn",), top=1),
+    ),
+    Alternative(
+        "sources' delays differ by up to a packet time (Figures 5 to 8)",
+        (
+            "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: the sources have one "
+            "delay d (section 4.1). Figures 9 to 12 have round-trip times that differ."
+        ),
+        with_groups(lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}, of="more"),
+    ),
+    Alternative(
         "sources 31 ms away (Figures 5 to 8)",
         (
             "For: the delay d is not given (section 4.1), and 31 ms make a round-trip time of 150 ms, the longest of section 4.3.1. "

@@ -110,4 +110,12 @@ ALTERNATIVES = (
         "For: “modern TCP implementations” (section IV). Against: section II.A counts SACK among modifications, and does not describe it.",
         _tcp(variant="sack1"),
     ),
+    Alternative(
+        "sources' delays differ by up to a packet time",
+        (
+            "A test of phase effects (Floyd and Jacobson 1992). For: hosts are not in step with each other. Against: “All links from bulk "
+            "traffic sources to R1 have a delay of 10ms” (section III.A)."
+        ),
+        _with_each("flows", "bulk", lambda group: {**group, "access": {**group["access"], "spread": "5.333 ms"}}),
+    ),
 )
