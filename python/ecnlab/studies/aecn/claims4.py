@@ -149,8 +149,9 @@ A4 = Claim(
     reading="Largest among the three values of max_p of the figure.",
     why=(
         "With 60 and 120 flows it holds. With 30 flows max_p 0.1 marks so little that ECN's average reaches max_th, where it "
-        "drops every packet, and such bursts of drops fall on all flows. Without them, with gentle, 0.1 is the fairest at 30 "
-        "flows (0.607; 0.562 at 0.5, 0.550 at 0.8; seeds 1 to 6). Gentle contradicts the thesis' text and A2."
+        "drops every packet, and the index suffers. Without these drops, with gentle, 0.1 is clearly the fairest at 30 flows "
+        "(0.607; 0.562 at 0.5, 0.550 at 0.8; seeds 1 to 6). Gentle contradicts the thesis' text, A2, and A4 itself at 60 and "
+        "120 flows."
     ),
 )
 
@@ -315,6 +316,10 @@ A9 = Claim(
     ],
     quote="“This graph shows that ECN provides better goodput except at small values of max_p than ECNM.” (section 4.4.5, page 40)",
     reading="Small is up to 0.1. The text does not say where small ends, so that 0.2, where the two curves meet, has no statement.",
+    why=(
+        "The statements hold but where the two schemes are close: at max_p 0.1, where single runs differ much, and at 1, where "
+        "ECN's lead is a few tenths of a per cent, in ns-2 none."
+    ),
 )
 
 
@@ -390,6 +395,10 @@ A21 = Claim(
     ],
     quote="“ECN is fairer than RED in almost all situations.” (section 4.4.4.1, page 36)",
     reading="A situation is a number of flows and a max_p, 21 in the figure. Almost all is nine of ten, that is 19 of 21.",
+    why=(
+        "ECN's mean index is above RED's in 19 of the 21 situations, and below in two: 240 flows with max_p 0.5 and 600 with "
+        "0.8. Four more differ by about 0.01 or less, which single runs reverse, so that a run has fewer than 19."
+    ),
 )
 
 

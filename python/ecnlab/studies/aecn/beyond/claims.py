@@ -82,6 +82,10 @@ CLAIMS = [
         ["B1"],
         _gains(JAIN, _UNEQUAL, 10),
         reading=_MORE_THAN_A_TENTH,
+        why=(
+            "With one count for the router the fragile group gets the most, and the index falls below ECN's where it is not "
+            "small. With the last round-trip time in the packets 40 robust flows of 60 gain less than 10 % (seeds 1 to 6)."
+        ),
         own=True,
     ),
     Claim(
@@ -90,6 +94,7 @@ CLAIMS = [
         ["B2"],
         _gains(JAIN, _SPREAD, 10),
         reading=_MORE_THAN_A_TENTH,
+        why=("It holds with one count for each group. With one for the router the fragile group gets the most, as in A14."),
         own=True,
     ),
     Claim(
@@ -109,7 +114,8 @@ CLAIMS = [
         ["B3", "B4"],
         _gains(traffic.TCP, _BESIDE),
         why="AECN takes datagrams for an average flow's. They take the average group's marks and drops, and need not answer; under "
-        "ECN every arriving packet is judged by one count. So more datagrams come through, and TCP gets less.",
+        "ECN every arriving packet is judged by one count. So more datagrams come through, and TCP gets less. With one count for the "
+        "router more datagrams are dropped, and the two schemes are near each other.",
         own=True,
     ),
     Claim(
@@ -171,7 +177,14 @@ CLAIMS = [
         "longer than the robust group's whatever the queue does (F10).",
         own=True,
     ),
-    Claim("F10", "AECN has more power than ECN for the fragile group.", ["B7"], list(_fragile_powers()), own=True),
+    Claim(
+        "F10",
+        "AECN has more power than ECN for the fragile group.",
+        ["B7"],
+        list(_fragile_powers()),
+        why="It holds but with the last round-trip time in the packets and 480 flows, where the gain is as small as its interval.",
+        own=True,
+    ),
     Claim(
         "F11",
         "A queue can estimate the number of flows to within a quarter from what arrives.",
