@@ -1,6 +1,6 @@
 """Series from which the steady state of a run is told: what `ecnlab run` records for it, and how they are read from a result.
 
-What is recorded changes neither results nor keys, so a few seeds that are recorded take their place among those that are not.
+Recording changes neither results nor keys, so a few recorded seeds take their place among the others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def has_series(result: Result) -> bool:
 
 
 def steady_state_of(result: Result) -> SteadyState:
-    """Where the steady state of a result's runs begins, from the first five of its seeds of which queues or rates were recorded.
+    """The begin of the steady state of a result's runs, from the first five of its seeds of which queues or rates were recorded.
 
     Raises ResultsError if neither was.
     """

@@ -61,7 +61,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Precision:
-    """What is asked of a measure: that the half width of its 95 % interval is at most a share of the mean, or a value in its unit."""
+    """A bound of the half width of a measure's 95 % interval: a share of the mean, or a value in its unit."""
 
     measure: Measure
     bound: float

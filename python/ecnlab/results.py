@@ -199,7 +199,7 @@ class Result:
         return [part.records[seed] for seed, part in self._homes.items()]
 
     def recording(self, seed: int) -> Mapping[str, Any]:
-        """What was recorded of a seed besides the measures. Raises UnknownName if it is none of them."""
+        """The recording of a seed besides the measures. Raises UnknownName if it is none of them."""
         if seed not in self._homes:
             raise UnknownName("seed", str(seed), map(str, self.seeds))
         return self._homes[seed].recording
@@ -362,7 +362,7 @@ class Result:
         return [total**2 / (n * squares) if squares > 0 else math.nan for n, total, squares in sums.values()]
 
     def steady_state(self) -> SteadyState:
-        """Where the steady state of its runs begins, by MSER-5 on the length of each queue and on the throughput.
+        """The begin of the steady state of its runs, by MSER-5 on the length of each queue and on the throughput.
 
         The series of the first five seeds that were recorded with `record.queue` or `record.rates` are averaged. Its warnings say whether
         the measured interval begins too early, or the run is too short. Raises ResultsError if no seed has such a series.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PhaseEffect(Protocol):
-    """What a comparison with random processing times has found."""
+    """The finding of a comparison with random processing times."""
 
     @property
     def words(self) -> str:
@@ -26,7 +26,7 @@ class PhaseEffect(Protocol):
 
     @property
     def warnings(self) -> list[Problem]:
-        """What a user has to know of it."""
+        """Warnings that follow from it."""
 
     def json(self) -> Mapping[str, Any]:
         """It as plain values."""
@@ -65,7 +65,7 @@ class Robustness:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What of it a user has to know before the numbers are read."""
+        """Warnings that a user should read before the numbers."""
         return [*(self.steady.warnings if self.steady else ()), *(self.phase.warnings if self.phase else ())]
 
     def json(self) -> dict[str, Any]:

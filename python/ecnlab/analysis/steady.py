@@ -1,4 +1,4 @@
-"""Where the steady state of a run begins, by MSER-5, and whether the run is long enough for it.
+"""The begin of the steady state of a run, by MSER-5, and whether the run is long enough for it.
 
 MSER-5 (White, Simulation 69, 1997; White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000) puts a series into batches of five
 observations and drops the first d batches whose removal makes the standard error of the remaining mean least. As in Hoad, Robinson and
@@ -78,7 +78,7 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """Where the steady state of a run begins: the latest of its quantities.
+    """The begin of the steady state of a run: the latest of its quantities.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def squared_errors(means: Sequence[float]) -> list[float]:
 
 
 def _least(means: Sequence[float]) -> _Truncation | None:
-    """Where the squared standard error of the mean of the remaining batches is least; the first of equal ones."""
+    """The truncations that minimise the squared standard error of the mean of the remaining batches; the first of equal ones."""
     if len(means) < _LEAST_BATCHES:
         return None
     errors = squared_errors(means)
@@ -175,7 +175,7 @@ def steadiness(observed: Observed, measure_from_s: float, series: int = 1) -> St
 
 
 def steady_state(quantities: Sequence[Observed], seeds: Sequence[int], measure_from_s: float, duration_s: float) -> SteadyState:
-    """Where the steady state of a run begins, of all its quantities, with what is to be warned of."""
+    """The begin of the steady state of a run over all its quantities, with warnings."""
     found = [steadiness(one, measure_from_s, len(quantities)) for one in quantities]
     starts = [one.from_s for one in found if one.from_s is not None]
     from_s = max(starts) if found and len(starts) == len(found) else None
@@ -233,7 +233,7 @@ def _t(freedom: int) -> float:
 def _correlation(runs: Sequence[Sequence[float]], series: int) -> float:
     """The mean over runs of the correlation of neighbouring batch means, by von Neumann's ratio.
 
-    Where it may be chance at 1 % over all series it is 0; NaN where there is too little to tell, or no variation.
+    It is 0 if chance alone gives as much in more than 1 % of cases over all series; NaN where there is too little to tell, or no variation.
     """
     size = len(runs[0]) // _BATCH_MEANS
     if size == 0:

@@ -39,7 +39,7 @@ class Row:
     adjusted_p_value : float
         The p-value of the difference, adjusted for all quantities that are compared; NaN where nothing is tested.
     is_apart : bool
-        Whether the two differ: the adjusted p-value is at most 1 - confidence. Where nothing is tested, whether there is any difference.
+        Whether the two differ: the adjusted p-value is at most 1 - confidence. If nothing is tested, whether there is any difference.
     """
 
     point: Mapping[str, Any]

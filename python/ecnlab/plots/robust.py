@@ -34,7 +34,7 @@ def draw_transient(axes: Axes, observed: Observed, from_s: float | None, measure
 
 
 def draw_squared_errors(axes: Axes, observed: Observed, from_s: float | None) -> None:
-    """What MSER-5 minimises: the standard error of the mean of what is left, against the time up to which the series is dropped."""
+    """The standard error that MSER-5 minimises, of the mean of the rest of a series, against the time up to which it is dropped."""
     runs = [batch_means(run, observed.batch) for run in observed.runs]
     errors = np.sqrt(squared_errors([mean_of(at_once) for at_once in zip(*runs, strict=True)]))
     times = np.arange(len(errors)) * observed.interval_s * observed.batch
