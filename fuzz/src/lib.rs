@@ -62,11 +62,11 @@ pub const TARGETS: &[Target] = &[
     target("headers", plain!(wire::headers), nothing, (MB, 64), 128),
     target("trace_file", plain!(trace::file), nothing, (2 * MB, 1024), 2048),
     target("trace_events", plain!(trace::events), nothing, (2 * MB, 1024), 1024),
-    target("kernel_case", plain!(kernel::case), nothing, (16 * MB, 4 * KB), 8192),
+    target("kernel_case", plain!(kernel::case), kernel::prepare, (16 * MB, 4 * KB), 8192),
     target("kernel_fields", plain!(kernel::fields), kernel::prepare, (64 * MB, 4 * KB), 64),
     target("parquet", plain!(store::parquet), store::fault::install, (4 * MB, 1024), 4096),
     target("router", plain!(router::packets), nothing, (512 * KB, 64), 1024),
-    target("guest_job", guest::job, nothing, (4 * MB, 4 * KB), 4096),
+    target("guest_job", guest::job, scenario::prepare, (4 * MB, 4 * KB), 4096),
     target("engine", plain!(engine::ways), engine::prepare, (32 * MB, 4 * KB), 64),
 ];
 

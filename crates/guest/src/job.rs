@@ -29,13 +29,13 @@ impl Job {
     ///
     /// # Errors
     /// If it is none, or the scenario is unsound, which its sender should have seen.
-    pub fn read(text: &str) -> io::Result<Job> {
+    pub fn read(text: &str, registry: &Registry) -> io::Result<Job> {
         let job: Json = serde_json::from_str(text)?;
         let told = |problems: Vec<ecnlab_scenario::Problem>| {
             let lines: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
             io::Error::new(io::ErrorKind::InvalidData, lines.join("\n"))
         };
-        let scenario = Scenario::from_json(&job["scenario"].to_string(), &[], &Registry::builtin(), &no_files).map_err(told)?;
+        let scenario = Scenario::from_json(&job["scenario"].to_string(), &[], registry, &no_files).map_err(told)?;
         let capture = job.get("capture").filter(|capture| capture.is_object()).map(|capture| {
             let links = capture["links"].as_array().into_iter().flatten().filter_map(|link| Some(link.as_str()?.to_owned())).collect();
             (links, capture["keep"].as_u64().unwrap_or(u64::MAX).min(u64::from(u32::MAX)) as u32)

@@ -26,6 +26,7 @@ use std::panic::{self, AssertUnwindSafe};
 use ecnlab_router::drive::Pace;
 use ecnlab_router::run::{Capture, Refused, RunOptions, kernel, run};
 use ecnlab_router::sys::process;
+use ecnlab_scenario::Registry;
 use serde_json::Value as Json;
 
 use self::job::Job;
@@ -52,7 +53,7 @@ fn enter() {
 
 /// Does the job of the folder.
 fn work() -> io::Result<()> {
-    let Job { scenario, seed, family, capture, cases } = Job::read(&File::open(&path(JOB)?)?.text()?)?;
+    let Job { scenario, seed, family, capture, cases } = Job::read(&File::open(&path(JOB)?)?.text()?, &Registry::builtin())?;
     let capture = match capture {
         Some((links, keep)) => Some(Capture { links, keep, out: Box::new(BufWriter::new(File::create(&path(CAPTURE)?)?)) }),
         None => None,

@@ -1,6 +1,8 @@
 //! The job of the program in the box, which is compiled in from its crate: that is a library for the box's kernel alone.
 
-use super::scenario::network_bytes;
+use ecnlab_scenario::Scenario;
+
+use super::scenario::{network_bytes, registry};
 
 #[allow(dead_code, reason = "a job is read here and not done")]
 #[path = "../../../crates/guest/src/job.rs"]
@@ -8,11 +10,16 @@ mod job_file;
 
 pub fn job(data: &[u8]) -> usize {
     let Ok(text) = std::str::from_utf8(data) else { return 0 };
-    match job_file::Job::read(text) {
-        Ok(job) => network_bytes(&job.scenario),
+    match read(text) {
+        Ok(scenario) => network_bytes(&scenario),
         Err(why) => {
-            assert!(!why.to_string().is_empty(), "a job is refused without a reason");
+            assert!(!why.is_empty(), "a job is refused without a reason");
             0
         }
     }
+}
+
+/// The scenario of a job, or why there is none.
+pub fn read(text: &str) -> Result<Scenario, String> {
+    job_file::Job::read(text, registry()).map(|job| job.scenario).map_err(|why| why.to_string())
 }

@@ -13,15 +13,18 @@ use parquet::file::metadata::ParquetMetaData;
 const ROW_GROUPS: usize = 4;
 
 /// A file as a store reads it: its footer, then row groups by the bytes that the footer names. A panic of the crate `parquet` is a refusal,
-/// as it is in the Python module.
-pub fn parquet(data: &[u8]) {
-    let Some(footer) = caught(|| parquet_file::footer(data)) else { return };
+/// as it is in the Python module. Returns how many tables were read.
+pub fn parquet(data: &[u8]) -> usize {
+    let Some(footer) = caught(|| parquet_file::footer(data)) else { return 0 };
+    let mut tables = 0;
     for row_group in 0..footer.num_row_groups().min(ROW_GROUPS) {
         let bytes = caught(|| Ok(bytes_of(&footer, row_group, data))).unwrap_or_default();
         if let Some(table) = caught(|| parquet_file::read(&footer, row_group, bytes)) {
             check(&table);
+            tables += 1;
         }
     }
+    tables
 }
 
 fn caught<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Option<T> {

@@ -1,5 +1,7 @@
 //! A case as its file holds it: what was set, what the path did, what the applications did, and every packet and state of the real run.
 
+use std::fmt;
+
 use ecnlab_sim::Act;
 use ecnlab_units::{Span, Time};
 use serde_json::Value as Json;
@@ -178,9 +180,16 @@ impl Case {
     /// # Errors
     /// The field that is missing or is not what it must be.
     pub fn read(text: &str) -> Result<Case, String> {
-        let json: Json = serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?;
-        let top = Field { json: &json, name: String::new() };
-        let columns = |name: &str| top.field(name)?.texts();
+        Case::of_json(&serde_json::from_str(text).map_err(|why| format!("not a JSON file: {why}"))?)
+    }
+
+    /// A case of JSON that is read already.
+    ///
+    /// # Errors
+    /// The field that is missing or is not what it must be.
+    pub fn of_json(json: &Json) -> Result<Case, String> {
+        let top = Field { json, name: Name::default() };
+        let columns = |name| top.field(name)?.texts();
         let (packet_columns, state_columns) = (columns("packet_columns")?, columns("state_columns")?);
         let case = Case {
             name: top.field("name")?.text()?,
@@ -362,8 +371,8 @@ impl Packet {
     }
 
     fn read(row: &Row) -> Result<Packet, String> {
-        let optional = |name: &str| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
-        let stamp = |name: &str| optional(name)?.map(|field| field.whole()).transpose();
+        let optional = |name| row.field(name).map(|field| if field.json.is_null() { None } else { Some(field) });
+        let stamp = |name| optional(name)?.map(|field| field.whole()).transpose();
         let nth = row.field("nth")?;
         let (sent, arrives) = (row.field("t_us")?.time()?, optional("arrive_us")?.map(|field| field.time()).transpose()?);
         if arrives.is_some_and(|arrives| arrives < sent) {
@@ -409,17 +418,60 @@ impl State {
 /// A value of the file and the name by which an error calls it.
 pub(super) struct Field<'a> {
     json: &'a Json,
-    name: String,
+    name: Name,
+}
+
+/// The way to a value, such as `packets[3].seq`. A text is made of it only for an error: a case has tens of thousands of values.
+#[derive(Clone, Copy, Default)]
+struct Name {
+    parts: [Part; DEEPEST],
+    length: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Key(&'static str),
+    At(usize),
+}
+
+/// The deepest value is a border of a SACK block: `packets[3].sack[0][1]`.
+const DEEPEST: usize = 5;
+
+impl Default for Part {
+    fn default() -> Part {
+        Part::At(0)
+    }
+}
+
+impl Name {
+    fn with(mut self, part: Part) -> Name {
+        self.parts[self.length] = part;
+        self.length += 1;
+        self
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (at, part) in self.parts[..self.length].iter().enumerate() {
+            match part {
+                Part::Key(key) if at == 0 => f.write_str(key)?,
+                Part::Key(key) => write!(f, ".{key}")?,
+                Part::At(place) => write!(f, "[{place}]")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<'a> Field<'a> {
     pub(super) fn prefix(&self) -> String {
-        if self.name.is_empty() { String::new() } else { format!("{}.", self.name) }
+        if self.name.length == 0 { String::new() } else { format!("{}.", self.name) }
     }
 
-    pub(super) fn field(&self, name: &str) -> Result<Field<'a>, String> {
-        let path = format!("{}{name}", self.prefix());
-        self.json.get(name).map(|json| Field { json, name: path.clone() }).ok_or_else(|| format!("{path} is missing"))
+    pub(super) fn field(&self, key: &'static str) -> Result<Field<'a>, String> {
+        let name = self.name.with(Part::Key(key));
+        self.json.get(key).map(|json| Field { json, name }).ok_or_else(|| format!("{name} is missing"))
     }
 
     pub(super) fn wrong<T>(&self, wanted: &str) -> Result<T, String> {
@@ -473,13 +525,13 @@ impl<'a> Field<'a> {
 
     pub(super) fn rows(&self) -> Result<Vec<Field<'a>>, String> {
         let Some(rows) = self.json.as_array() else { return self.wrong("a list") };
-        Ok(rows.iter().enumerate().map(|(at, json)| Field { json, name: format!("{}[{at}]", self.name) }).collect())
+        Ok(rows.iter().enumerate().map(|(at, json)| Field { json, name: self.name.with(Part::At(at)) }).collect())
     }
 
     /// Rows whose members stand in these columns.
     fn table<'b>(&self, columns: &'b [String]) -> Result<Vec<Row<'a, 'b>>, String> {
         let row = |row: Field<'a>| {
-            let members = row.rows()?;
+            let Some(members) = row.json.as_array() else { return row.wrong("a list") };
             if members.len() != columns.len() {
                 return Err(format!("{} has {} values for {} columns", row.name, members.len(), columns.len()));
             }
@@ -489,8 +541,9 @@ impl<'a> Field<'a> {
     }
 
     /// A field that may be missing or null.
-    pub(super) fn optional(&self, name: &str) -> Option<Field<'a>> {
-        self.field(name).ok().filter(|field| !field.json.is_null())
+    pub(super) fn optional(&self, key: &'static str) -> Option<Field<'a>> {
+        let json = self.json.get(key).filter(|json| !json.is_null())?;
+        Some(Field { json, name: self.name.with(Part::Key(key)) })
     }
 
     /// Two whole numbers up to `most`, the smaller one first.
@@ -536,15 +589,15 @@ impl<'a> Field<'a> {
 
 /// A row of a table.
 struct Row<'a, 'b> {
-    members: Vec<Field<'a>>,
+    members: &'a [Json],
     columns: &'b [String],
-    name: String,
+    name: Name,
 }
 
 impl<'a> Row<'a, '_> {
     /// What stands in a column.
-    fn field(&self, name: &str) -> Result<Field<'a>, String> {
-        let at = self.columns.iter().position(|column| column == name).ok_or_else(|| format!("column {name} is missing"))?;
-        Ok(Field { json: self.members[at].json, name: format!("{}.{name}", self.name) })
+    fn field(&self, column: &'static str) -> Result<Field<'a>, String> {
+        let at = self.columns.iter().position(|other| other == column).ok_or_else(|| format!("column {column} is missing"))?;
+        Ok(Field { json: &self.members[at], name: self.name.with(Part::Key(column)) })
     }
 }

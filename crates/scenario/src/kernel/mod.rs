@@ -25,6 +25,8 @@ mod settings;
 mod totals;
 mod written;
 
+use std::collections::HashSet;
+
 use ecnlab_transport::Settings;
 use ecnlab_units::{Time, words};
 
@@ -93,23 +95,27 @@ const AUTOTUNING: &str = "autotuning";
 /// Packets that an autotuning receiver sends before how a build lays out its memory shows.
 const ACKS_OF_ANY_BUILD: usize = 100;
 
-/// Goes through a case in one way.
-///
-/// Of a case with segmentation offload or of autotuning the totals are judged, and of another one with an autotuning receiver those behind
-/// its first 100 acknowledgements.
+/// Reads a case and goes through it in one way.
 ///
 /// # Errors
 /// The field that is missing or wrong, if the text is no case.
 pub fn judge(text: &str, way: Way) -> Result<Verdict, String> {
-    let case = Case::read(text)?;
-    let settings = both_sides(&case).and_then(|()| settings::settings(&case).map_err(Unjudged::NotBuilt));
+    Ok(judge_case(&Case::read(text)?, way))
+}
+
+/// Goes through a case in one way.
+///
+/// Of a case with segmentation offload or of autotuning the totals are judged, and of another one with an autotuning receiver those behind
+/// its first 100 acknowledgements.
+pub fn judge_case(case: &Case, way: Way) -> Verdict {
+    let settings = both_sides(case).and_then(|()| settings::settings(case).map_err(Unjudged::NotBuilt));
     let judged = settings.and_then(|settings| match way {
-        Way::Receiver => judge_receiver(&case, &settings),
-        Way::Sender => Ok(judge_sender(&case, settings)),
-        Way::Closed => judge_closed(&case, settings),
+        Way::Receiver => judge_receiver(case, &settings),
+        Way::Sender => Ok(judge_sender(case, settings)),
+        Way::Closed => judge_closed(case, settings),
     });
     let (name, kind) = (case.name.clone(), case.kind.clone());
-    Ok(match judged {
+    match judged {
         Err(Unjudged::NotBuilt(why)) => Verdict { name, kind, outcome: Outcome::NotBuilt(why), agreed: 0, packets: 0, excerpt: Vec::new() },
         Err(Unjudged::NotComparable(why)) => {
             Verdict { name, kind, outcome: Outcome::NotComparable(why), agreed: 0, packets: 0, excerpt: Vec::new() }
@@ -117,10 +123,10 @@ pub fn judge(text: &str, way: Way) -> Result<Verdict, String> {
         Ok(judged) => {
             let agreed = judged.difference.as_ref().map_or(judged.packets, |difference| difference.agreed);
             let packets = judged.packets;
-            let (outcome, excerpt) = outcome(&case, way, judged);
+            let (outcome, excerpt) = outcome(case, way, judged);
             Verdict { name, kind, outcome, agreed, packets, excerpt }
         }
-    })
+    }
 }
 
 /// A record tells nothing that lacks one side's packets: resets count for none.
@@ -213,7 +219,7 @@ fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
     let path = case.path.as_ref().ok_or_else(none)?;
     let (ours, ran_away) = closed::run(case, path, settings).map_err(Unjudged::NotBuilt)?;
     let times = ideal::times(case, path);
-    let sent: Vec<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
+    let sent: HashSet<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();
     let difference = compare::both(&ours, &theirs, shows_window(case));
