@@ -57,13 +57,22 @@ pub fn pcapng(data: &[u8]) {
     read(&[&SECTION[..], data].concat());
 }
 
+/// How far a compressed file is read, in records and in bytes. A kilobyte may hold a million empty lines, or zstd's 32 MB of one byte, and
+/// what follows so many of them is read as they were; the formats themselves are read to their end by the other targets.
+const MOST_STEPS: usize = 2000;
+const MOST_BYTES: u64 = 1 << 18;
+
 /// gzip or zstd around any format.
 pub fn compressed(data: &[u8]) {
-    let Ok(reader) = Reader::open(data) else { return };
+    let Ok(mut reader) = Reader::open(data) else { return };
     let mut ended = false;
-    for read in reader {
+    for _ in 0..MOST_STEPS {
+        let Some(read) = reader.step() else { return };
         assert!(!ended, "nothing follows what ends a file");
         ended = read.is_err_and(|fault| fault.ends);
+        if reader.position() > MOST_BYTES {
+            return;
+        }
     }
 }
 
