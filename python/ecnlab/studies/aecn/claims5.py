@@ -130,8 +130,8 @@ A12 = Claim(
     ),
     why=(
         "The index rises up to 2 and is level from there to 3. From beta = 2 on the robust group's max_p, the smaller of 0.5 "
-        "beta and 1, is 1: runs with beta 2 and 2.5 are identical. Beyond 2 alpha alone acts, and its gain for fragile flows is "
-        "as large as what average flows lose."
+        "beta and 1, is 1: runs with beta 2 and 2.5 are identical. Beyond 2 alpha alone acts, and hardly moves the index. With one "
+        "count for the router the index is best below 2.5."
     ),
 )
 
