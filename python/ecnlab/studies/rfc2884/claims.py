@@ -303,8 +303,7 @@ R7 = Claim(
     reading=_ABOUT + " The rates are taken for the flow with ECN, which the RFC does not say.",
     why="Gains and rates follow the thresholds. With min_th 5 no statement is contradicted; with 25 and 30 all gains but that at max_p "
     "0.02 are too small. A transaction takes three round trips through a queue of at least min_th packets, and in such a queue losses "
-    "are rarer. With the thresholds 10 and 30 (the alternative) the gains are in the ranges too, but RED leaves its region at max_p "
-    "0.02.",
+    "are rarer. With 10 and 30 (the alternative), which the rule excludes, hardly any transaction is completed at max_p 0.02.",
 )
 R8 = Claim(
     "R8",
@@ -339,8 +338,8 @@ R9 = Claim(
     reading="The RFC names no level and no max_p: moderate and high congestion at its example, max_p 0.1, between the smallest and the "
     "largest response, 5 and 20 KB.",
     why="As a share of what is sent again, timeouts are rarer in longer responses, as the RFC says. But a longer response has more "
-    "packets that can be lost: from 5 to 20 KB the timeouts of a transaction more than double. Both effects cancel, and in no set-up "
-    "does the gain differ clearly.",
+    "packets that can be lost: from 5 to 20 KB the timeouts of a transaction more than double. Both effects cancel, and the gain "
+    "differs clearly in hardly any set-up.",
 )
 
 
