@@ -71,7 +71,7 @@ ALTERNATIVES = Item(
     number="A",
     title="What the paper leaves open of Figures 5 and 6",
     caption=(
-        "One thing at a time differs from what was chosen: MECN as section 2.1 has it and AMECN gentle, spacing of marks as in ns-2's RED, "
+        "One thing at a time differs from what was chosen: MECN as section 2.1 has it and AMECN gentle, uniform gaps between marks, "
         "P1max and P2max 0.1 at first, the queue before both directions, sources 1 ms away, windows of the long flows up to 20 packets, "
         "Reno as in ns-2 2.35. Published for the use of the link are 94.5 % under MECN and 96.3 % under AMECN."
     ),
@@ -100,8 +100,8 @@ TARGET_ALTERNATIVES = Item(
     number="B",
     title="What the paper leaves open of Figures 9 and 10",
     caption=(
-        "One thing at a time differs from what was chosen: spacing of marks as in ns-2's RED under both schemes, 10 flows back whose "
-        "ACKs share the congested link, ARED with ECN."
+        "One thing at a time differs from what was chosen: uniform gaps between AMECN's marks and ns-2's wait between ARED's, 10 flows "
+        "back whose ACKs share the congested link, ARED with ECN. Both spacings stand under both schemes, so one row of each is as chosen."
     ),
     needs={
         (setting.name, scheme, target): single(scheme, target, setting)
