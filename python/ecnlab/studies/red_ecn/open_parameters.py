@@ -92,7 +92,10 @@ OPEN_PARAMETERS = (RATE, TCP, DURATION, BURSTS)
 ALTERNATIVES = (
     Alternative(
         "max_p of 1",
-        ("For: Figure 2 prints p_b without max_p. Against: it cites Floyd and Jacobson 1993, whose p_b has it, and ns-2's default is 0.1."),
+        (
+            "For: Figure 2 prints p_b without max_p. Against: it cites Floyd and Jacobson 1993, whose p_b has it, ns-2's default is 0.1, "
+            "and the tables are further away (Table F)."
+        ),
         _queue(max_p=1),
     ),
     Alternative(
@@ -102,12 +105,18 @@ ALTERNATIVES = (
     ),
     Alternative(
         "NewReno",
-        "For: usual in 2010. Against: section II.A has fast recovery end with the first ACK that is not a duplicate, which is Reno's.",
+        (
+            "For: usual in 2010. Against: section II.A has fast recovery end with the first ACK that is not a duplicate, which is Reno's, "
+            "and the tables are further away (Table F)."
+        ),
         _tcp(variant="newreno"),
     ),
     Alternative(
         "SACK",
-        "For: “modern TCP implementations” (section IV). Against: section II.A counts SACK among modifications, and does not describe it.",
+        (
+            "For: “modern TCP implementations” (section IV). Against: section II.A counts SACK among modifications, and does not describe "
+            "it. The tables are further away (Table F)."
+        ),
         _tcp(variant="sack1"),
     ),
     Alternative(
