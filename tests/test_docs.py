@@ -42,6 +42,12 @@ def test_a_rule_and_a_column_that_the_page_of_traces_says_otherwise_are_written_
     )
 
 
+def test_a_phase_effect_that_the_page_shows_otherwise_is_written_anew() -> None:
+    text = docs.PHASE_PAGE.read_text()
+    assert "| `examples/phase.toml` | 1 | 1 |" in text
+    assert docs.phase_page(text.replace("| `examples/phase.toml` | 1 | 1 |", "| `examples/phase.toml` | 1 | 0 |")) == text
+
+
 ENTRIES = [entry for kind in ("aqm", "discipline") for entry in catalog.entries(kind)]
 
 

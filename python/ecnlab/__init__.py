@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ecnlab.cluster import Cluster as Cluster
     from ecnlab.comparison.compare import compare as compare
     from ecnlab.comparison.model import Comparison as Comparison
+    from ecnlab.comparison.phase import PhaseEffect as PhaseEffect
+    from ecnlab.comparison.phase import phase_effect as phase_effect
     from ecnlab.errors import AqmError as AqmError
     from ecnlab.errors import ClusterError as ClusterError
     from ecnlab.errors import EcnlabError as EcnlabError
@@ -82,6 +84,7 @@ _HOMES = {
     "Live": "tiers.live",
     "Outcome": "runner",
     "PASS": "aqm",
+    "PhaseEffect": "comparison.phase",
     "Problem": "errors",
     "Request": "runner",
     "Result": "results",
@@ -108,6 +111,7 @@ _HOMES = {
     "open_sweep": "sweeps.folder",
     "paired_difference": "analysis.stats",
     "param": "aqm",
+    "phase_effect": "comparison.phase",
     "replay": "replays",
     "run": "runner",
     "run_all": "runner",

@@ -7,7 +7,8 @@ In docs/scenario.md the units stand between `<!-- units -->` and `<!-- end of un
 of NAME -->` and `<!-- end of keys -->`, in docs/measures.md and docs/traces.md the columns of tables between `<!-- columns of NAME ...
 -->` and `<!-- end of columns -->`, in docs/traces.md the rules of a check between `<!-- rules -->` and `<!-- end of rules -->`, in
 docs/queues the parameters and gauges of an AQM or a discipline between `<!-- parameters NAME -->` and `<!-- end of parameters -->`, which
-is put in where it is missing; so in docs/traffic.md those of an application.
+is put in where it is missing; so in docs/traffic.md those of an application. In docs/phase.md the phase effects of examples and studies
+stand between `<!-- phase effects -->` and `<!-- end of phase effects -->`, from reference/phase.json.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ TRACES_PAGE = PAGE.with_name("traces.md")
 QUEUES = PAGE.with_name("queues")
 DUTIES_PAGE = QUEUES / "duties.md"
 TRAFFIC_PAGE = PAGE.with_name("traffic.md")
+PHASE_PAGE = PAGE.with_name("phase.md")
+PHASE_EFFECTS = Path(__file__).parent / "reference" / "phase.json"
 
 _KEYS = re.compile(r"(<!-- keys of (\S+) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
@@ -38,8 +41,12 @@ _UNITS = re.compile(r"(<!-- units -->\n).*?(<!-- end of units -->)", re.DOTALL)
 _COLUMNS_OF = re.compile(r"(<!-- columns of ([\w ]+) -->\n).*?(<!-- end of columns -->)", re.DOTALL)
 _RULES = re.compile(r"(<!-- rules -->\n).*?(<!-- end of rules -->)", re.DOTALL)
 _PARAMETERS = re.compile(r"(<!-- parameters (\S+) -->\n)(?:(?:(?!<!-- parameters ).)*?<!-- end of parameters -->\n)?", re.DOTALL)
+_PHASE = re.compile(r"(<!-- phase effects -->\n).*?(<!-- end of phase effects -->)", re.DOTALL)
 # A table says again what its columns mean that it shares with an earlier one, unless they are more than this.
 _FEW = 5
+# What a table of phase effects shows: scenarios of a study, and measures of a scenario.
+_MOST_OF_STUDY = 5
+_MOST_MEASURES = 3
 
 _HEAD = """# Parameters
 
@@ -182,6 +189,45 @@ def traces_page(text: str) -> str:
     return _with_columns(text, {table.name: table for table in catalog.trace_tables()})
 
 
+def phase_page(text: str) -> str:
+    """The page of phase effects, with what was found of examples and studies as it is stored."""
+    effects: list[dict[str, Any]] = json.loads(PHASE_EFFECTS.read_text(encoding="utf-8"))
+    return _PHASE.sub(lambda part: f"{part[1]}\n{_phase_tables(effects)}\n{part[2]}", text)
+
+
+def _phase_tables(effects: Sequence[Mapping[str, Any]]) -> str:
+    by_source: dict[str, list[Mapping[str, Any]]] = {}
+    for effect in effects:
+        by_source.setdefault(effect["source"], []).append(effect)
+    rows = []
+    for source, of_source in by_source.items():
+        found = [effect for effect in of_source if effect["found"]]
+        rows.append(
+            [_code(source), str(len(of_source)), str(len(found)), "; ".join(map(_phase_cell, found)) if len(of_source) == 1 else ""]
+        )
+    parts = [_table(("scenarios of", "scenarios", "with a phase effect", "largest changes"), rows)]
+    found = [effect for effect in effects if effect["found"] and len(by_source[effect["source"]]) > 1]
+    if found:
+        largest = sorted(found, key=lambda effect: (effect["source"], -_phase_size(effect)))
+        shown = [effect for source in by_source for effect in [one for one in largest if one["source"] == source][:_MOST_OF_STUDY]]
+        cells = [
+            [effect["source"], effect["scenario"], f"{len(effect['moved'])} of {effect['measures']}", _phase_cell(effect)]
+            for effect in shown
+        ]
+        about = f"Of each study the {_MOST_OF_STUDY} scenarios with the largest changes; `{PHASE_EFFECTS.name}` has all.\n"
+        parts += [about, _table(("study", "scenario", "measures that moved", "largest changes"), cells)]
+    return "\n".join(parts)
+
+
+def _phase_size(effect: Mapping[str, Any]) -> float:
+    return max(abs(float(measure["relative"])) for measure in effect["moved"])
+
+
+def _phase_cell(effect: Mapping[str, Any]) -> str:
+    """The largest changes of a scenario."""
+    return ", ".join(f"`{one['measure']}` {one['without']:.3g} to {one['with']:.3g}" for one in effect["moved"][:_MOST_MEASURES])
+
+
 def _with_columns(text: str, tables: Mapping[str, Table]) -> str:
     def written(part: re.Match[str]) -> str:
         columns = "\n".join(_columns(tables[name] for name in part[2].split()))
@@ -314,6 +360,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages[MEASURES_PAGE] = measures_page(MEASURES_PAGE.read_text(encoding="utf-8"))
         pages[TRAFFIC_PAGE] = traffic_page(TRAFFIC_PAGE.read_text(encoding="utf-8"))
         pages[TRACES_PAGE] = traces_page(TRACES_PAGE.read_text(encoding="utf-8"))
+        pages[PHASE_PAGE] = phase_page(PHASE_PAGE.read_text(encoding="utf-8"))
         pages |= queue_pages()
         pages[DUTIES_PAGE] = duties_page()
     if not chosen.check:

@@ -73,6 +73,21 @@ def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, s
     assert wrong.err == 'until: \'1 ms\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"\n'
 
 
+def test_phase_adds_a_line_on_phase_effects(command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seeds, found in (("3", [1, 2, 3]), ("1", list(range(1, 11)))):
+        done = command("run", small_file, "--seeds", seeds, "--phase")
+        assert done.code == 0, done.err
+        effect = json.loads(command("run", small_file, "--seeds", seeds, "--phase", "--json").out)["phase_effect"]
+        assert effect["seeds"] == found
+        told = (
+            f"phase effect: {len(effect['moved'])} of {effect['measures']} measures move: "
+            if effect["found"]
+            else "phase effect: none found"
+        )
+        assert done.out.splitlines()[-1].startswith(told)
+
+
 def test_without_out_the_folder_is_named_after_the_scenario(
     command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

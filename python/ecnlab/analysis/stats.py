@@ -10,6 +10,7 @@ from functools import lru_cache
 from ecnlab.errors import UsageError
 
 CONFIDENCE = 0.95
+_FEWEST_OF_SPREAD = 2
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,16 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
         least = min(least, p_values[order[rank - 1]] * len(order) / rank)
         adjusted[order[rank - 1]] = least
     return adjusted
+
+
+def prediction_p_value(sample: Estimate, value: float) -> float:
+    """Two-sided p-value of Student's t-test that one more value of the sample's distribution is as far from its mean as `value`.
+
+    It is at most 1 - CONFIDENCE just where the prediction interval mean +- t(n - 1) sd sqrt(1 + 1/n) does not hold `value`.
+    """
+    if sample.n < _FEWEST_OF_SPREAD or math.isnan(sample.mean) or math.isnan(value):
+        return math.nan
+    return _t_p_value(sample.mean - value, sample.sd * math.sqrt(1 + 1 / sample.n), sample.n - 1)
 
 
 @lru_cache(maxsize=256)

@@ -12,6 +12,7 @@ COMMANDS = {
     "run": "run:run",
     "sweep": "sweep:sweep",
     "compare": "compare:compare",
+    "phase": "phase:phase",
     "plot": "plot:plot",
     "draw": "draw:draw",
     "check": "check:check",

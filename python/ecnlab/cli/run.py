@@ -13,6 +13,7 @@ from ecnlab.cli import catalog, options
 from ecnlab.errors import Interrupted, Problem, UsageError
 
 if TYPE_CHECKING:
+    from ecnlab.comparison.phase import PhaseEffect
     from ecnlab.results import Result
     from ecnlab.scenarios import Scenario
     from ecnlab.tiers import Tier
@@ -76,6 +77,7 @@ _NOTHING_TO_DRAW = Problem(
 @click.option(
     "--record", is_flag=True, help="Keep all that comes to each queue and what it decides, for `ecnlab replay`; short for record.arrivals."
 )
+@click.option("--phase", is_flag=True, help="Look for a phase effect too: run the scenario again with a random processing time at senders.")
 @click.option("--plot", is_flag=True, help="Draw the figures that the recorded series allow, after the numbers are printed.")
 @options.as_json
 @options.quiet
@@ -96,6 +98,7 @@ def run(
     trace_bytes: int | None,
     trace_ip: str | None,
     record: bool,
+    phase: bool,
     plot: bool,
     as_json: bool,
     quiet: bool,
@@ -114,9 +117,7 @@ def run(
 
     chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MOST_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
-    overrides = options.overrides(changes)
-    with options.blamed_on_set(overrides):
-        scenario = _read(file, {**overrides, **arrivals}, aqms)
+    scenario = _read(file, {**options.overrides(changes), **arrivals}, aqms)
     scenario = scenario if on is None else scenario.on(on)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
@@ -126,10 +127,13 @@ def run(
     result = _run(scenario, chosen_seeds, folder, asked, shown=not quiet)
     trust = robustness(result, of)
     output.warn([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
+    effect = _phase_effect(scenario, result, options.workers(threads, cluster), shown=not quiet) if phase else None
     if as_json:
-        output.say_json(result.summary_json() | {"robustness": trust.json()})
+        output.say_json(result.summary_json() | {"robustness": trust.json()} | ({"phase_effect": effect.json()} if effect else {}))
     elif not quiet:
         _report(result, str(trust), folder)
+        if effect:
+            output.say(effect.line)
     if plot or scenario.record.get("plot"):
         _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
 
@@ -164,6 +168,14 @@ def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[
         return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
+
+
+def _phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:
+    """The phase effect of a scenario that has been run; over ten seeds where it was run with one."""
+    from ecnlab.comparison.phase import phase_effect
+
+    base = result if len(result.seeds) > 1 else None
+    return phase_effect(scenario, base=base, workers=workers, progress=shown)
 
 
 def _draw(result: Result, folder: Path, *, shown: bool, said: bool) -> None:

@@ -1,0 +1,104 @@
+"""`ecnlab phase`: scenarios whose measures depend on a phase lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ecnlab.cli import options
+from ecnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ecnlab.comparison.phase import PhaseEffect
+    from ecnlab.scenarios import Scenario
+    from ecnlab.summary import Cells
+
+
+@click.command(no_args_is_help=True)
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option("--study", "studies", metavar="NAME", multiple=True, help="Every scenario of this study's main set-up; repeatable.")
+@options.aqms
+@options.seeds("10")
+@click.option("--measure", "measures", metavar="NAME", multiple=True, help="Only this measure, e.g. goodput_bps; repeatable.")
+@click.option("--jitter", metavar="TIME", default="packet", help="The maximum of the processing time (default: packet).")
+@click.option("--all", "everything", is_flag=True, help="Show every scenario, also those without a phase effect.")
+@options.threads
+@options.cluster
+@options.store
+@options.as_json
+@options.quiet
+def phase(
+    files: Sequence[str],
+    studies: Sequence[str],
+    aqms: Sequence[str],
+    seeds: str | None,
+    measures: Sequence[str],
+    jitter: str,
+    everything: bool,
+    threads: int | None,
+    cluster: str | None,
+    store: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Find scenarios whose measures depend on a phase lock.
+
+    Each scenario runs with and without a random processing time of up to one packet's transmission time at every sender. A measure moves if
+    its change is significant over all measures (false discovery rate 5 %) and at least 5 % of its mean.
+    """
+    from ecnlab.cli import output
+    from ecnlab.comparison.phase import phase_effects
+
+    asked = [*_of_files(files, aqms), *_of_studies(studies)]
+    if not asked:
+        raise UsageError("phase: no scenario is given; fix: name a scenario file, or a study as in --study aecn")
+    with options.opened(store) as opened:
+        effects = phase_effects(
+            [scenario for _, scenario in asked],
+            options.chosen_seeds(None, seeds, "1..10"),
+            measures=measures,
+            jitter=jitter,
+            store=opened,
+            workers=options.workers(threads, cluster),
+            progress=not quiet,
+        )
+    named = [(source, effect) for (source, _), effect in zip(asked, effects, strict=True)]
+    if as_json:
+        output.say_json([{"source": source, **effect.json()} for source, effect in named])
+    elif not quiet:
+        shown = [pair for pair in named if everything or pair[1].found]
+        output.say_tables(_tables(shown))
+        output.say(f"phase effects in {sum(effect.found for effect in effects)} of {len(effects)} scenarios")
+
+
+def _of_files(files: Sequence[str], aqms: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
+    from ecnlab import scenarios
+
+    for file in files:
+        yield file, scenarios.load(file, aqms=aqms)
+
+
+def _of_studies(names: Sequence[str]) -> Iterator[tuple[str, Scenario]]:
+    from ecnlab import studies
+    from ecnlab.studies.phase import scenarios
+
+    for name in names:
+        for scenario in scenarios(studies.find(name)):
+            yield f"study {name}", scenario
+
+
+def _tables(named: Sequence[tuple[str, PhaseEffect]]) -> Iterator[Cells]:
+    from ecnlab.summary import Cells
+
+    rows = [
+        [source, effect.scenario, "yes" if effect.is_deterministic else "no", f"{len(effect.moved)} of {len(effect.rows)}", effect.largest]
+        for source, effect in named
+    ]
+    if rows:
+        header = ["of", "scenario", "deterministic", "moved", "largest changes"]
+        yield Cells("phase effects", header, rows, ["of", "scenario", "deterministic", "largest changes"])

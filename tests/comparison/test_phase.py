@@ -1,0 +1,157 @@
+"""The detector of phase effects, on networks of which it is known whether they lock."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecnlab
+from ecnlab.analysis.stats import Estimate, prediction_p_value, t_quantile
+from ecnlab.comparison.phase import PhaseEffect, phase_effects
+from helpers import SMALL, Outcome
+
+Command = Callable[..., Outcome]
+
+
+def _two_flows(delay: str = "10.5 ms", **queue: Any) -> dict[str, Any]:
+    """Two connections through one gateway, as Floyd and Jacobson 1992 have them; the delay before the second one decides on the lock."""
+    flows = [
+        {
+            "name": name,
+            "to": "sink",
+            "access": {"to": "gateway", "rate": "8 Mbps", "delay": before},
+            "start": start,
+            "tcp": {"profile": "ns2", "variant": "tahoe", "handshake": "none", "max_window": 32},
+        }
+        for name, before, start in (("one", "5 ms", "0 s"), ("two", delay, "1.3 s"))
+    ]
+    link = {"name": "bottleneck", "from": "gateway", "to": "sink", "rate": "800 kbps", "delay": "100 ms"}
+    link["queue"] = {"aqm": "droptail", "limit": 15} | queue  # type: ignore[assignment]
+    return {"name": "two flows", "duration": "100 s", "measure_from": "50 s", "link": [link], "flows": flows}
+
+
+def _effect(tree: dict[str, Any], **more: Any) -> PhaseEffect:
+    return ecnlab.phase_effect(ecnlab.scenario(tree), store=None, **more)
+
+
+def test_a_known_phase_lock_is_found() -> None:
+    found = _effect(_two_flows())
+    assert found.found
+    assert found.is_deterministic
+    moved = {row.place: row for row in found.moved}
+    share = moved["groups.one.goodput_bps"]
+    assert share.without.mean > 0.85 * 800e3 > 0.6 * 800e3 > share.with_.mean
+    assert share.adjusted_p < 0.01
+    assert math.isnan(share.without.half_width)
+    assert found.line.startswith(f"phase effect: {len(found.moved)} of {len(found.rows)} measures move: groups.two.goodput_bps +")
+
+
+def test_random_marks_and_many_round_trip_times_leave_nothing_to_find() -> None:
+    tree = _two_flows(aqm="red", min_th=3, max_th=12, max_p=0.1, w_q=0.002)
+    for flow in tree["flows"]:
+        flow["count"] = 4
+        flow["access"]["delay"] = ["1 ms", "7 ms", "13 ms", "29 ms"]
+        flow["start"] = ["0 s", "0.31 s", "0.77 s", "1.13 s"]
+    found = _effect(tree)
+    assert not found.found, found
+    assert not found.is_deterministic
+    assert found.line == "phase effect: none found"
+    assert len(found.rows) > 8
+
+
+def test_a_deterministic_network_without_a_lock_is_not_found() -> None:
+    tree = _two_flows()
+    del tree["flows"][1]
+    found = _effect(tree, measures=["goodput_bps", "utilisation"])
+    assert found.is_deterministic
+    assert not found.found, found.rows
+
+
+def test_a_change_of_a_queue_that_is_hardly_used_is_no_finding() -> None:
+    tree = _two_flows()
+    first = {"name": "fast", "from": "hosts", "to": "gateway", "rate": "1 Gbps", "delay": "0 ms"}
+    tree["link"].append(first | {"queue": {"aqm": "droptail", "limit": 100}})
+    for flow in tree["flows"]:
+        flow["access"]["to"] = "hosts"
+    found = _effect(tree, seeds=5)
+    rows = {row.place: row for row in found.rows}
+    assert found.found
+    for place in ("queues.fast.length_mean_packets", "queues.fast.sojourn_mean_s", "queues.fast.utilisation"):
+        assert not rows[place].moved, rows[place]
+
+
+def test_only_the_measures_asked_for_are_compared() -> None:
+    found = _effect(_two_flows(), measures=["goodput_bps", "drop_rate"], seeds=3)
+    places = {row.place for row in found.rows}
+    assert places == {"total.goodput_bps", "groups.one.goodput_bps", "groups.two.goodput_bps", "queues.bottleneck.drop_rate"}
+    with pytest.raises(ecnlab.UsageError, match=r"no measure is called goodputs; fix: choose from .*goodput_bps"):
+        _effect(_two_flows(), measures=["goodputs"], seeds=2)
+
+
+def test_a_result_may_be_the_base_and_its_seeds_are_taken() -> None:
+    scenario = ecnlab.scenario(_two_flows())
+    base = ecnlab.run(scenario, [3, 4, 5])
+    found = ecnlab.phase_effect(scenario, base=base, store=None)
+    assert found.seeds == [3, 4, 5]
+    assert found.json() == ecnlab.phase_effect(scenario, [3, 4, 5], store=None).json()
+
+
+def test_the_same_seeds_give_the_same_answer() -> None:
+    assert _effect(_two_flows(), seeds=4).json() == _effect(_two_flows(), seeds=4).json()
+
+
+def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"at least 2 seeds; give more, as in --seeds 10"):
+        _effect(_two_flows(), seeds=[1])
+    with pytest.raises(ecnlab.ScenarioError, match=r"processing_jitter: the scenario has a processing time already.*fix: leave it out"):
+        _effect(_two_flows() | {"processing_jitter": "1 ms"})
+
+
+def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
+    """A null comparison: the two sides differ by their seeds alone, so at most 5 % of such comparisons find anything."""
+    import numpy as np
+
+    from ecnlab.analysis.stats import adjusted_p_values, estimate, p_value
+
+    rng = np.random.default_rng(1)
+    paired = [[p_value(estimate(list(changes)), 0.0) for changes in rng.normal(size=(100, 10))] for _ in range(200)]
+    one_run = [[prediction_p_value(estimate(list(row[1:])), row[0]) for row in rng.normal(size=(100, 11))] for _ in range(200)]
+    for tries in (paired, one_run):
+        plain, adjusted = (sum(any(p <= 0.05 for p in of(ps)) for ps in tries) for of in (list, adjusted_p_values))
+        assert plain > 0.95 * 200
+        assert adjusted <= 0.05 * 200 + 4 * math.sqrt(200 * 0.05 * 0.95)
+
+
+def test_a_value_is_judged_as_one_more_of_a_sample() -> None:
+    sample = Estimate(mean=10.0, sd=2.0, half_width=1.0, n=9)
+    edge = 10.0 + t_quantile(0.95, 8) * 2.0 * math.sqrt(1 + 1 / 9)
+    assert prediction_p_value(sample, edge) == pytest.approx(0.05)
+    assert prediction_p_value(sample, 10.0) == 1.0
+    constant = Estimate(mean=10.0, sd=0.0, half_width=0.0, n=9)
+    assert [prediction_p_value(constant, value) for value in (10.0, 10.1)] == [1.0, 0.0]
+    assert math.isnan(prediction_p_value(Estimate(10.0, math.nan, math.nan, 1), 10.0))
+
+
+def test_several_scenarios_are_judged_together() -> None:
+    found = phase_effects([ecnlab.scenario(_two_flows(delay)) for delay in ("9.5 ms", "10.5 ms")], 4, store=None)
+    shares = [{row.place: row.without.mean for row in one.rows}["groups.one.goodput_bps"] / 800e3 for one in found]
+    assert shares[0] < 0.15
+    assert shares[1] > 0.85
+
+
+def test_the_command_tells_scenarios_with_a_phase_effect(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    (as_json,) = json.loads(command("phase", path, "--seeds", "3", "--json").out)
+    assert (as_json["source"], as_json["scenario"], as_json["seeds"]) == (str(path), "small", [1, 2, 3])
+    done = command("phase", path, "--seeds", "3", "--all")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == f"phase effects in {int(as_json['found'])} of 1 scenarios"
+    assert f"{len(as_json['moved'])} of {as_json['measures']}" in done.out
+    none = command("phase", "--seeds", "3")
+    assert none.code == 2
+    assert "no scenario is given; fix: name a scenario file" in none.err
