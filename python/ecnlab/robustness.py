@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ecnlab import observation, precision
+from ecnlab.errors import Problem
 
 if TYPE_CHECKING:
     from ecnlab.analysis.stats import Estimate
     from ecnlab.analysis.steady import SteadyState
-    from ecnlab.errors import Problem
+    from ecnlab.comparison.phase import PhaseEffect
     from ecnlab.precision import Measure
     from ecnlab.results import Result
-
-
-class PhaseEffect(Protocol):
-    """The finding of a comparison with random processing times."""
-
-    @property
-    def words(self) -> str:
-        """It in a few words, e.g. "none"."""
-
-    @property
-    def warnings(self) -> list[Problem]:
-        """Warnings that follow from it."""
-
-    def json(self) -> Mapping[str, Any]:
-        """It as plain values."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +46,16 @@ class Robustness:
 
     def __str__(self) -> str:
         """It in one line."""
-        return "; ".join((self._steady(), f"phase effect {self.phase.words if self.phase else 'not checked'}", self._seeds()))
+        return "; ".join((self._steady(), self.phase.line if self.phase else "phase effect: not checked (--phase)", self._seeds()))
 
     @property
     def warnings(self) -> list[Problem]:
         """Warnings that a user should read before the numbers."""
-        return [*(self.steady.warnings if self.steady else ()), *(self.phase.warnings if self.phase else ())]
+        steady = self.steady.warnings if self.steady else []
+        if self.phase is None or not self.phase.found:
+            return steady
+        what = f"a random processing time at senders moves {len(self.phase.moved)} of {len(self.phase.rows)} measures: {self.phase.largest}"
+        return [*steady, Problem("processing_jitter", None, f'{what}; fix: processing_jitter = "packet", or spread delays and starts')]
 
     def json(self) -> dict[str, Any]:
         """It as plain values."""
@@ -80,7 +69,7 @@ class Robustness:
                 "reason": steady.reason,
                 "quantities": [{name: _plain(value) for name, value in vars(one).items()} for one in steady.quantities],
             },
-            "phase_effect": None if self.phase is None else dict(self.phase.json()),
+            "phase_effect": None if self.phase is None else self.phase.json(),
             "seeds": {
                 "measure": self.measure.text,
                 "n": self.estimate.n,

@@ -36,7 +36,7 @@ def test_the_last_line_but_one_tells_how_far_the_numbers_can_be_trusted(command:
     from_s, share = told["steady_state"]["from_s"], told["seeds"]["relative_half_width"]
     line = done.out.splitlines()[-2]
     assert line.startswith(f"steady state from {from_s:g} s")
-    assert (found := re.search(r"; phase effect not checked; seeds enough for ([\d.]+) % \(goodput\)$", line))
+    assert (found := re.search(r"; phase effect: not checked \(--phase\); seeds enough for ([\d.]+) % \(goodput\)$", line))
     assert 0 <= float(found[1]) - 100 * share < 0.1, "rounded up"
     assert [one["name"] for one in told["steady_state"]["quantities"]] == ["queue bottleneck"], "six bins of a second are too few"
     other = command("run", small_file, "--out", tmp_path / "r", "--of", "near.goodput").out.splitlines()[-2]
@@ -73,19 +73,22 @@ def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, s
     assert wrong.err == 'until: \'1 ms\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"\n'
 
 
-def test_phase_adds_a_line_on_phase_effects(command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_phase_says_in_the_line_and_in_a_warning_whether_there_is_a_phase_effect(
+    command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     for seeds, found in (("3", [1, 2, 3]), ("1", list(range(1, 11)))):
         done = command("run", small_file, "--seeds", seeds, "--phase")
         assert done.code == 0, done.err
-        effect = json.loads(command("run", small_file, "--seeds", seeds, "--phase", "--json").out)["phase_effect"]
+        effect = json.loads(command("run", small_file, "--seeds", seeds, "--phase", "--json").out)["robustness"]["phase_effect"]
         assert effect["seeds"] == found
         told = (
             f"phase effect: {len(effect['moved'])} of {effect['measures']} measures move: "
             if effect["found"]
             else "phase effect: none found"
         )
-        assert done.out.splitlines()[-1].startswith(told)
+        assert f"; {told}" in done.out.splitlines()[-2]
+        assert ("processing_jitter: a random processing time at senders moves " in done.err) == effect["found"]
 
 
 def test_without_out_the_folder_is_named_after_the_scenario(

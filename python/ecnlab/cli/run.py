@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ecnlab.scenarios import Scenario
     from ecnlab.tiers import Tier
     from ecnlab.tracing import TraceTo
+    from ecnlab.workers import Workers
 
 # As in ecnlab.precision, which is imported when a scenario is run.
 OF = "goodput"
@@ -108,8 +109,8 @@ def run(
     FILE is the scenario's (TOML), or - for standard input. Seeds that the folder already has are not run again, so the same
     command goes on where a run was stopped; with --trace they are, for their traces.
 
-    The last line but one tells how far the numbers can be trusted: from when the run is in its steady state, whether a phase effect was
-    found, and how wide the interval of --of is.
+    The last line but one tells how far the numbers can be trusted: from when the run is in its steady state, whether --phase found a phase
+    effect, and how wide the interval of --of is.
     """
     from ecnlab import precision
     from ecnlab.cli import output
@@ -125,15 +126,13 @@ def run(
     precision.read_measure(of, scenario.group_names, scenario.queue_names)
     asked: dict[str, Any] = {"out": folder, "workers": options.workers(threads, cluster), "trace": trace_to, "until": until, "of": of}
     result = _run(scenario, chosen_seeds, folder, asked, shown=not quiet)
-    trust = robustness(result, of)
-    output.warn([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     effect = _phase_effect(scenario, result, options.workers(threads, cluster), shown=not quiet) if phase else None
+    trust = robustness(result, of, effect)
+    output.warn([warning for warning in [*result.warnings, *trust.warnings] if warning not in scenario.warnings], scenario.source)
     if as_json:
-        output.say_json(result.summary_json() | {"robustness": trust.json()} | ({"phase_effect": effect.json()} if effect else {}))
+        output.say_json(result.summary_json() | {"robustness": trust.json()})
     elif not quiet:
         _report(result, str(trust), folder)
-        if effect:
-            output.say(effect.line)
     if plot or scenario.record.get("plot"):
         _draw(result, folder, shown=not quiet, said=not (quiet or as_json))
 
