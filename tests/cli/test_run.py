@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import ecnlab
+from ecnlab import precision
+from ecnlab.cli import run
 from helpers import EXAMPLES, SMALL, Outcome
 from own_aqms import RED_BY_HAND
 
@@ -71,6 +73,10 @@ def test_until_adds_seeds_and_tells_when_they_are_not_enough(command: Command, s
     assert "after 12 seeds, the most that may be run, and not to 1 bit/s; fix: more --seeds" in few.err
     assert (wrong := command("run", small_file, "--until", "1 ms")).code == 2
     assert wrong.err == 'until: \'1 ms\' is not a bound of goodput (bit/s); fix: write it as in "1%" or "10 kbps"\n'
+
+
+def test_the_command_s_defaults_are_those_of_until() -> None:
+    assert (run.OF, run.MOST_SEEDS) == (precision.OF, precision.MOST_SEEDS)
 
 
 def test_phase_says_in_the_line_and_in_a_warning_whether_there_is_a_phase_effect(
