@@ -315,10 +315,6 @@ A9 = Claim(
     ],
     quote="“This graph shows that ECN provides better goodput except at small values of max_p than ECNM.” (section 4.4.5, page 40)",
     reading="Small is up to 0.1. The text does not say where small ends, so that 0.2, where the two curves meet, has no statement.",
-    why=(
-        "The statements hold but where the two schemes are close: at max_p 0.1, where single runs differ much, and at 1, where "
-        "ECN's lead is a few tenths of a per cent, in ns-2 none."
-    ),
 )
 
 
