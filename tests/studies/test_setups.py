@@ -105,6 +105,7 @@ def test_a_claim_on_which_admissible_set_ups_differ_depends(tmp_path: Path) -> N
     assert decision.verdict == Verdict.DEPENDS
     assert not decision.verdict.stands
     assert decision.setups[0].values == {"rate": "full"}
+    assert verdicts.depends_on(decision.setups) == ["rate"]
     assert decision.alternatives["small buffer"].verdict == Verdict.NOT_REPRODUCED
     html = outcome.report.read_text()
     assert verdicts.over_setups(decision.setups) in html
@@ -117,8 +118,17 @@ def test_a_claim_on_which_admissible_set_ups_differ_depends(tmp_path: Path) -> N
     assert kept["verdict"] == "depends"
     assert [setup["values"] for setup in kept["setups"]] == [{"rate": "full"}, {"rate": "half"}, {"rate": "more"}]
     text = page.with_claims("# T\n<!-- claims -->\n<!-- /claims -->\n", told["claims"])
-    assert "D depends on the set-up" in text
+    assert "D depends on rate (the first row" in text
     assert re.search(r"^\| half \| not reproduced \|", text, re.MULTILINE)
+
+
+def test_a_set_up_of_a_claim_names_only_the_parameters_that_change_it(tmp_path: Path) -> None:
+    idle = OpenParameter("idle", "nothing", "", {"no": _same, "yes": _same}, "no")
+    study = _study(1.2, open_parameters=[idle, RATE])
+    decisions = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store").decisions
+    for decision in decisions:
+        assert [setup.values for setup in decision.setups] == [{"rate": "full"}, {"rate": "half"}, {"rate": "more"}]
+    assert [verdicts.depends_on(decision.setups) for decision in decisions] == [["rate"], []]
 
 
 def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path: Path) -> None:

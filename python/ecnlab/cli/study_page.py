@@ -23,9 +23,19 @@ def verdict_table(decisions: Sequence[Decision]) -> Table:
     """A line for each claim; a verdict is not folded."""
     from ecnlab.studies import verdicts
 
-    rows = [[d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK), d.claim.sentence] for d in decisions]
-    header = ("claim", "verdict", "what it says")
+    rows = [
+        [d.claim.id, f"{verdicts.SIGNS[d.verdict]} {d.verdict}".replace(" ", _NO_BREAK), d.claim.sentence, _on_what(d)] for d in decisions
+    ]
+    header: tuple[str, ...] = ("claim", "verdict", "what it says", "depends on")
+    if not any(row[-1] for row in rows):
+        rows, header = [row[:-1] for row in rows], header[:-1]
     return Table("claims", header, rows, header)
+
+
+def _on_what(decision: Decision) -> str:
+    from ecnlab.studies import verdicts
+
+    return ", ".join(verdicts.depends_on(decision.setups))
 
 
 def show(name: str, numbers: Sequence[str], ids: Sequence[str], folder: Path | None = None) -> None:

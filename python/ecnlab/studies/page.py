@@ -93,7 +93,9 @@ def _map(claim: Mapping[str, Any]) -> str:
     names = [name for name in claim["setups"][0]["values"] if len({setup["values"][name] for setup in claim["setups"]}) > 1]
     header = [*names, "verdict", "decided by"]
     rows = [[*(cell(setup["values"][name]) for name in names), setup["verdict"], _decided_by(claim, setup)] for setup in claim["setups"]]
-    return f"\n{claim['id']} depends on the set-up (the first row is the main one):\n\n{_table([header, ['---'] * len(header), *rows])}"
+    parameters = ", ".join(claim["depends_on"]) or "combinations of values"
+    table = _table([header, ["---"] * len(header), *rows])
+    return f"\n{claim['id']} depends on {cell(parameters)} (the first row is the main set-up):\n\n{table}"
 
 
 def _alternatives(claims: Sequence[Mapping[str, Any]]) -> str:

@@ -116,7 +116,12 @@ def _map(decision: Decision) -> dict[str, Any]:
         ([setup.values[name] for name in names], setup.verdict, verdicts.SIGNS[setup.verdict], _statement(verdicts.deciding(setup)))
         for setup in decision.setups
     ]
-    return {"names": names, "rows": rows, "told": verdicts.over_setups(decision.setups)}
+    return {
+        "names": names,
+        "rows": rows,
+        "told": verdicts.over_setups(decision.setups),
+        "depends_on": verdicts.depends_on(decision.setups),
+    }
 
 
 def _hosts(plan: Plan) -> str:

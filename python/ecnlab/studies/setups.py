@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -142,6 +142,11 @@ class Setups:
             by_scenarios.setdefault(self._scenarios(setup, claim), setup)
         return list(by_scenarios.values())[1:]
 
+    def _that_matter(self, claim: Claim) -> list[str]:
+        """The open parameters of which some value changes what is run for a claim."""
+        single = [setup for setup in self.others if setup.name == "one" and self.changes(setup, claim)]
+        return [name for name in self.main.values if any(setup.values[name] != self.main.values[name] for setup in single)]
+
     def changes(self, setup: Setup, claim: Claim) -> bool:
         """Whether a set-up changes what is run for a claim."""
         return self._scenarios(setup, claim) != self._scenarios(self.main, claim)
@@ -162,7 +167,10 @@ class Setups:
         return [InSetup(setup.values, decision.verdict, decision.weighed) for decision in decide_all(claims, runs)]
 
     def _over(self, main: Decision, found: Mapping[Setup, InSetup]) -> Decision:
-        others = [found[setup] for setup in self.that_change(main.claim)]
-        setups = [InSetup(self.main.values, main.verdict, main.weighed), *others] if others else []
+        others = self.that_change(main.claim)
+        names = self._that_matter(main.claim)
+        in_main = InSetup(self.main.values, main.verdict, main.weighed)
+        every = [in_main, *(found[setup] for setup in others)] if others else []
+        setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
         changing = [setup for setup in self.alternatives if self.changes(setup, main.claim)]
         return over_setups(main, setups, {setup.name: found[setup] for setup in changing})

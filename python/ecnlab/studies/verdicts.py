@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from itertools import combinations
 from typing import Any
 
 from ecnlab.studies.claims import Decision, InSetup, Standing, Verdict, Weighed
@@ -57,6 +58,17 @@ def over_setups(setups: Sequence[InSetup]) -> str:
     counts = Counter(setup.verdict for setup in setups)
     told = [f"{verdict} in {counts[verdict]}" for verdict in Verdict if counts[verdict]]
     return ", ".join([f"{told[0]} of {len(setups)} set-ups", *told[1:]]) if told else ""
+
+
+def depends_on(setups: Sequence[InSetup]) -> list[str]:
+    """The open parameters on which a verdict depends: two set-ups that differ in that parameter alone have different verdicts."""
+    names = list(setups[0].values) if setups else []
+    return [name for name in names if any(_turns(name, one, other) for one, other in combinations(setups, 2))]
+
+
+def _turns(name: str, one: InSetup, other: InSetup) -> bool:
+    differing = [key for key, value in one.values.items() if other.values[key] != value]
+    return differing == [name] and one.verdict != other.verdict
 
 
 def standings(decision: Decision) -> str:
@@ -117,6 +129,7 @@ def plain(decision: Decision, in_full: Mapping[str, Verdict]) -> dict[str, Any]:
         "reading": claim.reading,
         "why": claim.why,
         "decided_by": decision.weighed.index(deciding(decision)),
+        "depends_on": depends_on(decision.setups),
         "setups": [_plain_setup(setup) for setup in decision.setups],
         "alternatives": {name: _plain_setup(setup) for name, setup in decision.alternatives.items()},
         "statements": [_plain_statement(weighed) for weighed in decision.weighed],
