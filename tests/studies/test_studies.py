@@ -5,10 +5,12 @@ import re
 import pytest
 
 from ecnlab import studies
-from ecnlab.studies import judgements, page
+from ecnlab.cli import page as cli_page
+from ecnlab.studies import judgements, page, runner
 from ecnlab.studies.claims import Verdict
 from ecnlab.studies.model import Study
 
+DOCS = cli_page.PAGE.parent
 CHOSEN = [studies.find(name) for name in studies.TITLES]
 each = pytest.mark.parametrize("study", CHOSEN, ids=lambda study: study.name)
 
@@ -73,3 +75,9 @@ def test_a_claim_of_a_paper_quotes_it_and_one_that_is_not_reproduced_says_why(st
     for claim in study.claims:
         assert claim.own or claim.quote, claim.id
         assert in_full.get(claim.id, Verdict.REPRODUCED).stands or claim.why, claim.id
+
+
+@each
+def test_the_page_of_studies_counts_its_scenarios(study: Study) -> None:
+    counts = [len(runner.choose(study, runner.FULL_SEEDS, all_setups=every).plan.scenarios) for every in (True, False)]
+    assert f"| {study.name} | {counts[0]} | {counts[1]} |" in (DOCS / "studies.md").read_text(encoding="utf-8")
