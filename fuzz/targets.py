@@ -173,7 +173,21 @@ class _File:
         return io.BytesIO(self.read_bytes())
 
 
+@cache
+def _have_memory_read() -> None:
+    """Have the package open a `_File` as it opens a stored file on disk."""
+    from ecnlab import atomic, batches
+
+    on_disk = atomic.open_stored
+
+    def open_stored(path: Any) -> Any:
+        return path.open("rb") if isinstance(path, _File) else on_disk(path)
+
+    atomic.open_stored = batches.open_stored = open_stored
+
+
 def _folder(files: dict[str, bytes]) -> _File:
+    _have_memory_read()
     return _File(_sound_batch() | files)
 
 

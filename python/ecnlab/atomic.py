@@ -196,10 +196,10 @@ def open_stored(path: Path) -> BinaryIO:
 def read_stored(path: Path, limit: int = MAX_STORED_BYTES) -> bytes:
     """The content of a stored file. Raises OSError if it is not a regular file, or larger than `limit` bytes."""
     with open_stored(path) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
-    return data
+        if file.seek(0, os.SEEK_END) > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
+        file.seek(0)
+        return file.read()
 
 
 def put(path: Path, data: bytes) -> None:

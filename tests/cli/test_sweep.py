@@ -185,6 +185,6 @@ def test_the_example_sweeps_are_sound() -> None:
     from helpers import EXAMPLES
 
     paths = sorted((EXAMPLES / "sweeps").glob("*.toml"))
-    assert [path.stem for path in paths] == ["max_p", "schemes"]
+    assert [path.stem for path in paths] == ["max_p", "phase", "schemes"]
     sizes = [len(run.plan_of(file.read(path)).points) for path in paths]
-    assert sizes == [11, 12]
+    assert sizes == [11, 42, 12]

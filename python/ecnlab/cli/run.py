@@ -118,7 +118,9 @@ def run(
 
     chosen_seeds = options.chosen_seeds(seed, seeds, f"1..{MOST_SEEDS if until else 1}")
     arrivals = {"record.arrivals": "true"} if record else {}
-    scenario = _read(file, {**options.overrides(changes), **arrivals}, aqms)
+    overrides = options.overrides(changes)
+    with options.blamed_on_set(overrides):
+        scenario = _read(file, {**overrides, **arrivals}, aqms)
     scenario = scenario if on is None else scenario.on(on)
     output.warn(scenario.warnings, scenario.source)
     folder = out or _default_folder(file, scenario)
