@@ -97,6 +97,14 @@ def test_phase_says_in_the_line_and_in_a_warning_whether_there_is_a_phase_effect
         assert ("processing_jitter: a random processing time at senders moves " in done.err) == effect["found"]
 
 
+def test_phase_of_a_scenario_that_cannot_be_compared_is_refused_before_it_runs(command: Command, small_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = command("run", small_file, "--set", "processing_jitter=packet", "--phase", "--out", str(out))
+    assert done.code == 2
+    assert "processing_jitter: the scenario has a processing time already" in done.err
+    assert not out.exists()
+
+
 def test_without_out_the_folder_is_named_after_the_scenario(
     command: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

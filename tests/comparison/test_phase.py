@@ -110,6 +110,18 @@ def test_one_seed_is_refused_and_a_scenario_that_has_a_processing_time() -> None
         _effect(_two_flows() | {"processing_jitter": "1 ms"})
 
 
+def test_a_processing_time_of_0_is_refused() -> None:
+    with pytest.raises(ecnlab.UsageError, match=r"jitter: '0 ms' is no processing time.*fix: \"packet\", or a time above 0"):
+        _effect(_two_flows(), jitter="0 ms")
+
+
+def test_only_measures_that_can_be_compared_are_offered() -> None:
+    with pytest.raises(ecnlab.UsageError, match="no measure is called queue; fix: choose from") as error:
+        _effect(_two_flows(), measures=["queue"], seeds=2)
+    offered = str(error.value).partition("choose from ")[2].split(", ")
+    assert not {"group", "queue", "seed"} & set(offered)
+
+
 def test_of_a_hundred_measures_without_an_effect_few_are_said_to_move() -> None:
     """A null comparison: the two sides differ by their seeds alone, so at most 5 % of such comparisons find anything."""
     import numpy as np

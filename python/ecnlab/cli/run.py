@@ -126,6 +126,8 @@ def run(
     folder = out or _default_folder(file, scenario)
     trace_to = _trace_to(trace, trace_links, trace_bytes, trace_ip)
     precision.read_measure(of, scenario.group_names, scenario.queue_names)
+    if phase:
+        _require_phase(scenario)
     asked: dict[str, Any] = {"out": folder, "workers": options.workers(threads, cluster), "trace": trace_to, "until": until, "of": of}
     result = _run(scenario, chosen_seeds, folder, asked, shown=not quiet)
     effect = _phase_effect(scenario, result, options.workers(threads, cluster), shown=not quiet) if phase else None
@@ -169,6 +171,13 @@ def _run(scenario: Scenario, seeds: Sequence[int], folder: Path, asked: Mapping[
         return runner.run(scenario, seeds, progress=shown, observe=True, **asked)
     except Interrupted as error:
         raise Interrupted(f"{error}; they are kept in {folder}, and the same command goes on from there", error.result) from None
+
+
+def _require_phase(scenario: Scenario) -> None:
+    """Nothing is run before all of it can. Raises ScenarioError if the scenario cannot run with a random processing time."""
+    from ecnlab.comparison.phase import with_processing_time
+
+    with_processing_time(scenario)
 
 
 def _phase_effect(scenario: Scenario, result: Result, workers: Workers, *, shown: bool) -> PhaseEffect:

@@ -194,7 +194,7 @@ def phase_effect(
     Raises
     ------
     UsageError
-        There is one seed only, or no such measure.
+        There is one seed only, no such measure, or a `jitter` of 0.
     ScenarioError
         The scenario is unsound, has a processing time itself, or runs on a backend whose hosts are kernels.
     """
@@ -231,16 +231,31 @@ def phase_effects(
     chosen = chosen_seeds(SEEDS if seeds is None else seeds)
     if len(chosen) < _FEWEST_SEEDS:
         raise UsageError(f"seeds: a phase effect is found from at least {_FEWEST_SEEDS} seeds; give more, as in --seeds {SEEDS}")
-    for scenario in found:
-        if scenario.resolved[KEY] != OFF:
-            message = "the scenario has a processing time already, so there is nothing to compare with; fix: leave it out"
-            raise ScenarioError([Problem(KEY, None, message)], scenario.source)
+    changed = [with_processing_time(scenario, jitter) for scenario in found]
     plain = [Request(scenario, chosen) for scenario, base in zip(found, given, strict=True) if base is None]
-    jittered = [Request(scenario.changed({KEY: jitter}), chosen) for scenario in found]
+    jittered = [Request(scenario, chosen) for scenario in changed]
     ran = run_all([*plain, *jittered], store=store, workers=workers, threads=threads, progress=progress).whole()
     without = iter(ran[: len(plain)])
     pairs = [(next(without) if base is None else base, after) for base, after in zip(given, ran[len(plain) :], strict=True)]
     return [effect_of(before, after, measures, least_share) for before, after in pairs]
+
+
+def with_processing_time(scenario: Scenario, jitter: str = ONE_PACKET) -> Scenario:
+    """The same scenario with a processing time of at most `jitter`.
+
+    Raises UsageError if that is none, and ScenarioError if the scenario has one already or its backend cannot run it.
+    """
+    if scenario.resolved[KEY] != OFF:
+        message = "the scenario has a processing time already, so there is nothing to compare with; fix: leave it out"
+        raise ScenarioError([Problem(KEY, None, message)], scenario.source)
+    changed = scenario.changed({KEY: jitter})
+    if changed.resolved[KEY] == OFF:
+        raise UsageError(
+            f'jitter: {jitter!r} is no processing time, so both runs would be the same; fix: "{ONE_PACKET}", or a time above 0'
+        )
+    if refused := changed.refusals():
+        raise ScenarioError(refused, scenario.source)
+    return changed
 
 
 def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), least_share: float = LEAST_SHARE) -> PhaseEffect:
@@ -248,7 +263,8 @@ def effect_of(without: Result, with_: Result, measures: Sequence[str] = (), leas
     values = [dict(_values(result, measures)) for result in (without, with_)]
     missing = set(measures) - {quantity for _, _, quantity in values[0]}
     if missing:
-        known = ", ".join(sorted({*_RATES, *(column.name for table in QUANTITIES for column in catalog.table(table).columns)}))
+        columns = {column.name for table in QUANTITIES for column in catalog.table(table).columns if column.unit}
+        known = ", ".join(sorted({*_RATES, *columns}))
         raise UsageError(f"measures: no measure is called {', '.join(sorted(missing))}; fix: choose from {known}")
     before, after = (
         {cell: Sample(dict(zip(result.seeds, of_cell, strict=True)), result.alike) for cell, of_cell in found.items()}
