@@ -16,7 +16,7 @@ from ecnlab.analysis.stats import Estimate
 from ecnlab.studies import page, runner, verdicts
 from ecnlab.studies.claims import MBPS, Claim, Of, Standing, Statement, Verdict, above, below, decide_all
 from ecnlab.studies.model import Alternative, Need, OpenParameter
-from ecnlab.studies.setups import Setups, admissible
+from ecnlab.studies.setups import CHECKS, Setups, admissible
 from helpers import Outcome
 from tiny_study import GOODPUT, HIGH, TINY, claim, known, no_runs
 
@@ -129,6 +129,14 @@ def test_a_set_up_of_a_claim_names_only_the_parameters_that_change_it(tmp_path: 
     for decision in decisions:
         assert [setup.values for setup in decision.setups] == [{"rate": "full"}, {"rate": "half"}, {"rate": "more"}]
     assert [verdicts.depends_on(decision.setups) for decision in decisions] == [["rate"], []]
+
+
+def test_the_measured_interval_of_a_transfer_that_ends_begins_no_later() -> None:
+    later = {check.name: check.rewriting for check in CHECKS}["measured later"]
+    tree = HIGH.scenario
+    assert later(tree)["measure_from"] != tree.get("measure_from")
+    of_file = {**tree, "flows": [{**tree["flows"][0], "app": {"kind": "file", "bytes": "1 MB"}}]}
+    assert later(of_file) == of_file
 
 
 def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path: Path) -> None:

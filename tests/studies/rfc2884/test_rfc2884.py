@@ -155,6 +155,14 @@ def test_the_gain_is_by_seed_and_in_the_user_s_metric(shortened: Mapping[Need, e
     assert measured.values(shortened.__getitem__) == pytest.approx(expected)
 
 
+def test_the_rate_of_transactions_is_over_the_measured_interval() -> None:
+    need = testbed.transactions(5, 2, 0.1)
+    short = ecnlab.scenario({**need.scenario, "duration": "40 s", "measure_from": "30 s"})
+    result = ecnlab.run(short, [1])
+    (rate,) = testbed.rate(need, WITH).values(lambda _: result).values()
+    assert rate == result.values("transactions", group=WITH)[0] / 10 > 0
+
+
 def test_the_user_s_throughput_is_the_file_by_its_time() -> None:
     need = testbed.bulk(2, 0.1)
     small = {**need.scenario, "duration": "60 s"}

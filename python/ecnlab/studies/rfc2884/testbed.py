@@ -90,8 +90,13 @@ def user_throughput(need: Need, group: str) -> Of:
 
 
 def rate(need: Need, group: str) -> Of:
-    """The metric of transactions: how many a second were completed."""
-    return Of(need, lambda result: [count / _TRANSACTIONS_S for count in result.values("transactions", group=group)])
+    """The metric of transactions: how many were completed in a second of the measured interval."""
+
+    def rates(result: Result) -> list[float]:
+        measured_s = result.header["duration_s"] - result.header["measure_from_s"]
+        return [count / measured_s for count in result.values("transactions", group=group)]
+
+    return Of(need, rates)
 
 
 def gain(metric: Callable[[Need, str], Measured], need: Need) -> Change:
