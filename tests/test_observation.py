@@ -37,6 +37,18 @@ def test_what_would_take_too_much_memory_is_not_recorded() -> None:
     assert observation.recorded(_bare("ecn.toml", duration="100 us", measure_from="0 s")).record["queue"] == "off"  # type: ignore[union-attr]
 
 
+def test_a_scenario_whose_own_record_takes_all_memory_runs_without_the_check() -> None:
+    rough, fine = 1e-3, 1e-6
+    for _ in range(40):  # the shortest interval that the engine admits
+        middle = (rough + fine) / 2
+        try:
+            largest = _bare("ecn.toml", duration="30 s", **{"record.window": f"{middle:.12f} s"})
+            rough = middle
+        except ecnlab.ScenarioError:
+            fine = middle
+    assert observation.recorded(largest) is None
+
+
 def test_a_scenario_that_changes_its_links_has_no_steady_state() -> None:
     scenario = ecnlab.load(EXAMPLES / "wireless.toml", {"duration": "20 s"})
     assert observation.recorded(scenario) is None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecnlab.analysis.steady import BATCH, Observed, SteadyState, mean_of, steady_state
-from ecnlab.errors import ResultsError, UnknownName
+from ecnlab.errors import ResultsError, ScenarioError, UnknownName
 
 if TYPE_CHECKING:
     from ecnlab.results import Result
@@ -42,7 +42,10 @@ def recorded(scenario: Scenario) -> Scenario | None:
         changes["record.queue"] = f"{interval_s:.9g} s"
     if not scenario.record["rates"] and scenario.duration_s * len(scenario.group_names) <= _MOST_ROWS:
         changes["record.rates"] = True
-    return scenario.changed(changes) if changes else None
+    try:
+        return scenario.changed(changes) if changes else None
+    except ScenarioError:  # what the scenario records leaves too little memory
+        return None
 
 
 def has_series(result: Result) -> bool:

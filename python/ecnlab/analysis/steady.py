@@ -274,6 +274,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _round_up(seconds: float) -> float:
-    """A number of seconds that people write: up to the next 1, 2 or 5 of two digits."""
+    """A number of seconds up to the next of two digits, which people read more easily."""
     step = 10 ** max(0, math.floor(math.log10(seconds)) - 1) if seconds >= 1 else 0.1
     return math.ceil(seconds / step) * step
