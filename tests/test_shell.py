@@ -15,8 +15,10 @@ import pytest
 import ecnlab as package
 from ecnlab.errors import ScenarioError, UsageError
 from ecnlab.scenarios import read
+from ecnlab.shell import init
 from ecnlab.shell.enter import _environment, _require_own, enter
 from ecnlab.shell.live import queues, text
+from ecnlab.shell.process import Job, Programs
 from ecnlab.shell.session import _NO_DEVICE, _refuse
 from helpers import SMALL
 
@@ -126,6 +128,16 @@ def test_the_exit_code_is_the_commands() -> None:
 def test_a_command_that_there_is_not_is_told() -> None:
     told = ecnlab("shell", "--rate", "1Gbps", "--", "no-such-program")
     assert (told.returncode, "cannot run 'no-such-program'" in told.stderr) == (2, True)
+
+
+def test_a_command_that_cannot_enter_the_network_is_told() -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        job = Job(Programs(["true"], [], dict(os.environ), {}, ""), nothing, nothing, nothing, nothing)
+        with pytest.raises(init._Hindered, match="cannot run 'true': its process cannot enter the network namespace inside"):
+            init._started(job)
+    finally:
+        os.close(nothing)
 
 
 # A process with threads, as one that has used polars is, in which a fork is refused; keeps a shell, and prints the command's exit code.

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from subprocess import DEVNULL, STDOUT, Popen
+from subprocess import DEVNULL, STDOUT, Popen, SubprocessError
 from types import FrameType
 from typing import NoReturn
 
@@ -91,6 +91,8 @@ def _started(job: Job) -> Popen[bytes]:
         return Popen(job.programs.command, env=dict(job.programs.inside), close_fds=False, preexec_fn=enter)
     except OSError as error:
         raise _Hindered(f"cannot run {name!r}: {error.strerror}") from None
+    except SubprocessError:  # Python says no more of an error between fork and exec
+        raise _Hindered(f"cannot run {name!r}: its process cannot enter the network namespace inside (setns)") from None
 
 
 def _passes_on(pid: int) -> Callable[[int, FrameType | None], None]:
