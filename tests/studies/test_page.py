@@ -88,6 +88,8 @@ def test_a_reason_is_not_given_where_the_full_run_has_none_to_give() -> None:
     assert verdicts.explained(Decision(claim, Verdict.REPRODUCED, []), {}, **words) == ("", "")
     reproduced, undecided = Decision(claim, Verdict.REPRODUCED, []), {"T": Verdict.UNDECIDED}
     assert verdicts.explained(reproduced, undecided, **words) == ("With 20 seeds: undecided.", "It is not so.")
+    depends = {"T": Verdict.DEPENDS}
+    assert verdicts.explained(reproduced, depends, **words) == ("With 20 seeds in all set-ups: depends.", "It is not so.")
 
 
 def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

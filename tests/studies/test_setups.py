@@ -139,12 +139,17 @@ def test_the_measured_interval_of_a_transfer_that_ends_begins_no_later() -> None
     assert later(of_file) == of_file
 
 
-def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path: Path) -> None:
+def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = _study(1.2, open_parameters=[RATE])
     outcome = runner.run_study(study, tmp_path / "s", SEEDS, all_setups=False, store=tmp_path / "store")
     assert [decision.setups for decision in outcome.decisions] == [(), ()]
     assert "ecnlab study run tiny --main-setup --seeds 1..3" in outcome.report.read_text()
     assert "those of the main set-up alone" in outcome.report.read_text()
+    assert "This is a quick look: a full run has 20 seeds" in outcome.report.read_text()
+    monkeypatch.setattr(runner, "FULL_SEEDS", SEEDS)
+    of_all_seeds = runner.run_study(study, tmp_path / "t", SEEDS, all_setups=False, store=tmp_path / "store").report.read_text()
+    assert "quick look" not in of_all_seeds
+    assert "A full run decides claims in all admitted set-ups" in of_all_seeds
 
 
 def test_networks_are_drawn_into_the_report(tmp_path: Path) -> None:

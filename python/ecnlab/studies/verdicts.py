@@ -99,16 +99,16 @@ def explained(
 ) -> tuple[str, str]:
     """Why a claim does not hold, behind the words that say of which run that is known; both empty if there is nothing to say.
 
-    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run has as many seeds. Where this run's
-    verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether
-    those of this run are.
+    Reasons are written for a full run, whose verdicts are `in_full`; `full` is whether this run is one. Where this run's
+    verdict is another, the words say so. They are of the study's own hosts; `of_study` is whether those of this run are.
     """
     known = in_full.get(decision.claim.id, decision.verdict)
     why = "" if known.stands else decision.claim.why
+    run = f"{seeds_in_full} seeds in all set-ups" if known == Verdict.DEPENDS else f"{seeds_in_full} seeds"
     if not of_study:
-        return f"With the study's own hosts, simulated, and {seeds_in_full} seeds: {known}.", why
+        return f"With the study's own hosts, simulated, and {run}: {known}.", why
     if known != decision.verdict:
-        return f"With {seeds_in_full} seeds: {known}.", why
+        return f"With {run}: {known}.", why
     return ("Why." if full else f"Why, as {seeds_in_full} seeds show it.", why) if why else ("", "")
 
 
