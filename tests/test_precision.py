@@ -41,6 +41,8 @@ def test_measures_that_are_not_there_are_told_with_what_is() -> None:
         precision.read_measure("bottleneck.goodput", GROUPS, QUEUES)
     with pytest.raises(UnknownName, match="quantity of the table 'groups'"):
         precision.read_measure("near.far.sojourn_mean", GROUPS, QUEUES)
+    with pytest.raises(UnknownName, match="no group or queue named ''"):
+        precision.read_measure(".goodput", GROUPS, QUEUES)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_measure_without_a_value_ends_it_with_a_warning(small: ecnlab.Scenario
 def test_too_few_seeds_and_traces_are_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="5 seeds are too few to judge an interval; fix: allow 10 or more"):
         ecnlab.run(small, 5, until="1%")
-    with pytest.raises(UsageError, match="1 seeds are too few"):
+    with pytest.raises(UsageError, match="until: one seed is too few"):
         ecnlab.run(small, seed=5, until="1%")
     with pytest.raises(UsageError, match="a trace is of seeds that are known beforehand"):
         ecnlab.run(small, until="1%", trace=tmp_path / "t.tr")

@@ -138,8 +138,8 @@ def read_measure(text: str, groups: Sequence[str], queues: Sequence[str]) -> Mea
 
     Raises UnknownName for a quantity, group or queue that is not there.
     """
-    row, _, word = text.rpartition(".")
-    if not row:
+    row, dot, word = text.rpartition(".")
+    if not dot:
         return Measure(text, _column(word, "total"))
     if row in groups and _has(word, "groups"):
         return Measure(text, _column(word, "groups"), group=row)

@@ -180,7 +180,8 @@ def _require_several(seeds: Sequence[int], trace: object) -> None:
     """Raises UsageError for what does not go with `until`."""
     if len(seeds) < precision.LEAST_SEEDS:
         least = precision.LEAST_SEEDS
-        raise UsageError(f"until: {len(seeds)} seeds are too few to judge an interval; fix: allow {least} or more, e.g. --seeds 1000")
+        few = "one seed is" if len(seeds) == 1 else f"{len(seeds)} seeds are"
+        raise UsageError(f"until: {few} too few to judge an interval; fix: allow {least} or more, e.g. --seeds 1000")
     if trace is not None:
         raise UsageError("until: a trace is of seeds that are known beforehand; fix: leave the trace out, or name the seeds without until")
 
