@@ -66,6 +66,12 @@ fn make_sound(packet: &mut [u8], how: u8) {
     }
 }
 
+/// The ones' complement sum of TCP's fixed header, its checksum included, in which zero has one form alone.
+fn tcp_sum(packet: &[u8], view: &View) -> u32 {
+    let header = &packet[view.upper_at as usize..][..20];
+    header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>() % 0xffff
+}
+
 /// RFC 1071 over an even number of bytes.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -128,9 +134,10 @@ fn write(packet: &mut [u8], before: &View) {
         assert_eq!(Ok(View { ecn, ..*before }), View::of(packet));
     }
     let Upper::Tcp(tcp) = before.upper else { return };
-    let bytes = packet.to_vec();
+    let (bytes, sum) = (packet.to_vec(), tcp_sum(packet, before));
     for (ece, cwr) in [(true, false), (true, true), (false, true), (tcp.flags.ece(), tcp.flags.cwr())] {
         write_echo(packet, before.upper_at as usize, ece, cwr);
+        assert_eq!(sum, tcp_sum(packet, before), "a checksum that was right is no longer, or the other way round");
         match View::of(packet).map(|view| view.upper) {
             Ok(Upper::Tcp(now)) => assert_eq!((ece, cwr), (now.flags.ece(), now.flags.cwr())),
             other => panic!("{other:?}"),
