@@ -151,6 +151,11 @@ def test_a_measure_without_a_value_ends_it_with_a_warning(small: ecnlab.Scenario
     assert "transaction mean has no value in some of 10 seeds" in result.warnings[0].message
 
 
+def test_a_band_of_a_queue_without_bands_is_refused(small: ecnlab.Scenario) -> None:
+    with pytest.raises(UnknownName, match=r"no band named 'bottleneck\.L'; there are none$"):
+        ecnlab.run(small, 10, until="1%", of="bottleneck.L.sojourn_mean")
+
+
 def test_too_few_seeds_and_traces_are_refused(small: ecnlab.Scenario, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="5 seeds are too few to judge an interval; fix: allow 10 or more"):
         ecnlab.run(small, 5, until="1%")

@@ -202,5 +202,7 @@ def _remedy(name: str, names: list[str]) -> str:
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)
     if nearest:
         return f"did you mean {nearest[0]!r}?"
+    if not names:
+        return "there are none"
     more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
     return f"known are {', '.join(names[:_LISTED_NAMES])}{more}"
