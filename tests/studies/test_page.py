@@ -99,7 +99,7 @@ def test_the_claims_of_a_full_run_are_written_into_the_page(home: Path, tmp_path
     monkeypatch.setattr(cost, "COSTS", costs)
     monkeypatch.setattr(cost, "cores", lambda: 2)
     arguments = ["tiny", str(tmp_path / "s"), str(tmp_path / "store")]
-    run_study(TINY, tmp_path / "s", runner.FULL_SEEDS, claims=["T1"], store=tmp_path / "store")
+    run_study(TINY, tmp_path / "s", runner.FULL_SEEDS, store=tmp_path / "store")
     assert cost.told(TINY, 1000, 10) == "", "it was never measured"
     assert page.main(arguments) == 0
     text = (home / "STUDY.md").read_text()

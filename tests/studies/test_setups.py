@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import ecnlab
 from ecnlab.analysis.stats import Estimate
 from ecnlab.studies import page, runner, verdicts
 from ecnlab.studies.claims import MBPS, Claim, Of, Standing, Statement, Verdict, above, below, decide_all
@@ -150,6 +151,23 @@ def test_the_main_set_up_alone_is_decided_where_no_other_was_asked_for(tmp_path:
     of_all_seeds = runner.run_study(study, tmp_path / "t", SEEDS, all_setups=False, store=tmp_path / "store").report.read_text()
     assert "quick look" not in of_all_seeds
     assert "A full run decides claims in all admitted set-ups" in of_all_seeds
+
+
+def test_an_alternative_whose_run_fails_is_left_out_and_the_verdict_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = _at("1 Mbps")
+    study = _study(1.2, alternatives=[Alternative("slow", "None.", slow), Alternative("fast", "None.", _at("3 Mbps"))])
+    bad = ecnlab.scenario(slow(HIGH.scenario)).hash
+    run_all = ecnlab.run_all
+
+    def failing(requests: list[ecnlab.Request], **rest: object) -> ecnlab.Outcome:
+        kept = [dataclasses.replace(one, seeds=[1] if one.scenario.hash == bad else one.seeds) for one in requests]
+        return ecnlab.Outcome(run_all(kept, **rest).results, [])
+
+    monkeypatch.setattr("ecnlab.studies.plan.run_all", failing)
+    outcome = runner.run_study(study, tmp_path / "s", SEEDS, claims=["D"])
+    assert outcome.left_out == []
+    assert "slow" not in outcome.decisions[0].alternatives
+    assert "fast" in outcome.decisions[0].alternatives
 
 
 def test_networks_are_drawn_into_the_report(tmp_path: Path) -> None:

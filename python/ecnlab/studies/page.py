@@ -166,7 +166,8 @@ def main(arguments: Sequence[str]) -> int:
     name, out, store = arguments
     study = studies.find(name)
     told = json.loads((Path(out) / "claims.json").read_text(encoding="utf-8"))
-    if told["seeds"] != list(runner.FULL_SEEDS) or not (told["all_setups"] or not study.open_parameters):
+    is_full = told["seeds"] == list(runner.FULL_SEEDS) and told["all_setups"]
+    if not is_full or [claim["id"] for claim in told["claims"]] != [claim.id for claim in study.claims]:
         print(f"{out}: a page takes a full run; fix: ecnlab study run {name} --out {out}", file=sys.stderr)
         return 2
     path = path_of(name)

@@ -195,10 +195,10 @@ def _needs(items: Iterable[Item], claims: Iterable[Claim]) -> Iterator[Need]:
 
 
 def _needs_of(chosen: Chosen, claim: Claim) -> Iterator[Need]:
-    """All that decides a claim, in every set-up."""
+    """All that decides a claim, in every admissible set-up."""
     yield from claim.needs()
     if chosen.setups is not None:
-        yield from chosen.setups.needs([claim])
+        yield from chosen.setups.needs_of_verdicts([claim])
 
 
 def _command(chosen: Chosen, seeds: Sequence[int], numbers: Sequence[str], claims: Sequence[str]) -> str:

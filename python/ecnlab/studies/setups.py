@@ -139,7 +139,15 @@ class Setups:
 
     def needs(self, claims: Sequence[Claim]) -> Iterator[Need]:
         """The needs of claims in all set-ups and alternatives; those of the main one are the claims' own."""
-        for setup in (*self.others, *self.alternatives):
+        yield from self.needs_of_verdicts(claims)
+        yield from self._needs(self.alternatives, claims)
+
+    def needs_of_verdicts(self, claims: Sequence[Claim]) -> Iterator[Need]:
+        """The needs of claims in all admissible set-ups but the main one."""
+        yield from self._needs(self.others, claims)
+
+    def _needs(self, setups: Sequence[Setup], claims: Sequence[Claim]) -> Iterator[Need]:
+        for setup in setups:
             for claim in claims:
                 for need in claim.needs():
                     yield self.need(setup, need)
@@ -164,22 +172,29 @@ class Setups:
         return tuple(self._text(self.need(setup, need)) for need in claim.needs())
 
     def decide(self, claims: Sequence[Claim], results: Mapping[Need, Result]) -> list[Decision]:
-        """The verdicts on claims over all set-ups. In each set-up the statements of all these claims are tested together."""
+        """The verdicts on claims over all set-ups. In each set-up the statements of all these claims are tested together.
+
+        `results` has the needs of all verdicts. A claim is left out of an alternative of which a result is missing.
+        """
         main = decide_all(claims, results.__getitem__)
         found = {setup: self._in(setup, claims, results) for setup in (*self.others, *self.alternatives)}
-        return [self._over(decision, {setup: decided[at] for setup, decided in found.items()}) for at, decision in enumerate(main)]
+        return [self._over(decision, found) for decision in main]
 
-    def _in(self, setup: Setup, claims: Sequence[Claim], results: Mapping[Need, Result]) -> list[InSetup]:
+    def _in(self, setup: Setup, claims: Sequence[Claim], results: Mapping[Need, Result]) -> dict[str, InSetup]:
+        """The claims in a set-up, by name, of which all results are there."""
+
         def runs(need: Need) -> Result:
             return results[self.need(setup, need)]
 
-        return [InSetup(setup.values, decision.verdict, decision.weighed) for decision in decide_all(claims, runs)]
+        whole = [claim for claim in claims if all(self.need(setup, need) in results for need in claim.needs())]
+        return {found.claim.id: InSetup(setup.values, found.verdict, found.weighed) for found in decide_all(whole, runs)}
 
-    def _over(self, main: Decision, found: Mapping[Setup, InSetup]) -> Decision:
+    def _over(self, main: Decision, found: Mapping[Setup, Mapping[str, InSetup]]) -> Decision:
+        id_ = main.claim.id
         others = self.that_change(main.claim)
         names = self._that_matter(main.claim)
         in_main = InSetup(self.main.values, main.verdict, main.weighed)
-        every = [in_main, *(found[setup] for setup in others)] if others else []
+        every = [in_main, *(found[setup][id_] for setup in others)] if others else []
         setups = [replace(each, values={name: each.values[name] for name in names}) for each in every]
-        changing = [setup for setup in self.alternatives if self.changes(setup, main.claim)]
-        return over_setups(main, setups, {setup.name: found[setup] for setup in changing})
+        changing = [setup for setup in self.alternatives if self.changes(setup, main.claim) and id_ in found[setup]]
+        return over_setups(main, setups, {setup.name: found[setup][id_] for setup in changing})
