@@ -25,7 +25,7 @@ mod settings;
 mod totals;
 mod written;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use ecnlab_transport::Settings;
 use ecnlab_units::{Time, words};
@@ -219,7 +219,7 @@ fn judge_closed(case: &Case, settings: Settings) -> Result<Judged, Unjudged> {
     let path = case.path.as_ref().ok_or_else(none)?;
     let (ours, ran_away) = closed::run(case, path, settings).map_err(Unjudged::NotBuilt)?;
     let times = ideal::times(case, path);
-    let sent: HashSet<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
+    let sent: BTreeSet<u64> = [A, B].into_iter().flat_map(|side| case.sent_by(side)).map(|packet| packet.id).collect();
     let timed = case.packets.iter().zip(times).filter(|(packet, _)| sent.contains(&packet.id));
     let theirs: Vec<Expected> = timed.map(|(packet, time)| Expected { packet, time }).collect();
     let difference = compare::both(&ours, &theirs, shows_window(case));
