@@ -162,7 +162,8 @@ def test_a_process_with_threads_keeps_a_shell_without_a_fork() -> None:
 
 def test_the_command_has_the_descriptors_and_the_environment_of_the_shell_around_it(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the working directory')\n")
-    environment = os.environ | {"PYTHONPATH": os.environ.get("PYTHONPATH", "") + ":/no/such/folder", "ECNLAB_ODD": "\udcff"}
+    folders = [*filter(None, [os.environ.get("PYTHONPATH")]), "/no/such/folder"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders), "ECNLAB_ODD": "\udcff"}
     script = ["sh", "-c", 'echo "$PYTHONPATH $ECNLAB_ODD" >&3; ls /proc/self/fd']
     shell = [PYTHON, "-P", "-m", "ecnlab", "shell", "--rate", "1Gbps", "--quiet", "--"]
     runs = []

@@ -48,8 +48,8 @@ SHORTER = {
 }
 # Commands whose output later ones of a page need.
 MAKES = {"run", "sweep", "--scenarios"}
-# What takes minutes: it builds a kernel.
-LONG = {("box", "build")}
+# What takes minutes: it builds a kernel, or runs all examples and studies.
+LONG = {("box", "build"), ("phase", "examples/*.toml")}
 # What finds something that is to be found exits with 1.
 FINDS = {("trace", "check"), ("validate", "tables"), ("doctor",)}
 
