@@ -53,16 +53,28 @@ RATE = OpenParameter("rate", "nothing", "It is slow.", {"half": _at("1 Mbps"), "
 
 
 def test_set_ups_are_the_main_one_one_value_at_a_time_and_the_corners() -> None:
-    found = [(setup.name, tuple(setup.values.values())) for setup in admissible([RED, RATE])]
+    found = [tuple(setup.values.values()) for setup in admissible([RED, RATE])]
     assert found == [
-        ("main", ("0.002", "full")),
-        ("one", ("0.1", "full")),
-        ("one", ("0.002", "half")),
-        ("one", ("0.002", "more")),
-        ("corner", ("0.1", "half")),
-        ("corner", ("0.1", "more")),
+        ("0.002", "full"),
+        ("0.1", "full"),
+        ("0.002", "half"),
+        ("0.002", "more"),
+        ("0.1", "half"),
+        ("0.1", "more"),
     ]
-    assert [setup.name for setup in admissible([])] == ["main"]
+    assert [setup.values for setup in admissible([])] == [{}]
+
+
+def test_a_parameter_that_matters_only_in_a_corner_is_shown(tmp_path: Path) -> None:
+    def faster_if_slow(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+        return _at("3 Mbps")(scenario) if scenario["link"][0]["rate"] == "1 Mbps" else scenario
+
+    corner = OpenParameter("corner", "nothing", "", {"no": _same, "yes": faster_if_slow}, "no")
+    slow = OpenParameter("rate", "nothing", "", {"half": _at("1 Mbps"), "full": _same}, "full")
+    study = _study(1.2, open_parameters=[slow, corner])
+    (decision, _) = runner.run_study(study, tmp_path / "s", SEEDS, store=tmp_path / "store").decisions
+    assert [tuple(setup.values.values()) for setup in decision.setups] == [("full", "no"), ("half", "no"), ("half", "yes")]
+    assert verdicts.depends_on(decision.setups) == ["rate", "corner"]
 
 
 def test_a_corner_has_the_values_of_all_parameters() -> None:

@@ -90,7 +90,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 def _map(claim: Mapping[str, Any]) -> str:
     """The set-ups of a claim with the verdict in each, the main one first."""
-    names = [name for name in claim["setups"][0]["values"] if len({setup["values"][name] for setup in claim["setups"]}) > 1]
+    names = list(claim["setups"][0]["values"])
     header = [*names, "verdict", "decided by"]
     rows = [[*(cell(setup["values"][name]) for name in names), setup["verdict"], _decided_by(claim, setup)] for setup in claim["setups"]]
     parameters = ", ".join(claim["depends_on"]) or "combinations of values"

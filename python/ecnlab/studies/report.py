@@ -111,7 +111,7 @@ def _alternative(alternative: Alternative, decisions: Sequence[Decision]) -> dic
 
 def _map(decision: Decision) -> dict[str, Any]:
     """The admissible set-ups of a claim: the open parameters that differ, and in each set-up their values, verdict and deciding number."""
-    names = [name for name in decision.setups[0].values if len({setup.values[name] for setup in decision.setups}) > 1]
+    names = list(decision.setups[0].values)
     rows = [
         ([setup.values[name] for name in names], setup.verdict, verdicts.SIGNS[setup.verdict], _statement(verdicts.deciding(setup)))
         for setup in decision.setups

@@ -28,7 +28,7 @@ class Setup:
     values : mapping of str to str
         The value of each open parameter; empty for an alternative.
     name : str
-        "main", "one" (one value is not the main one), "corner", or the alternative's name.
+        The alternative's name; empty for an admissible set-up.
     rewriting : callable
         Writes a scenario of the study for this set-up.
     """
@@ -42,30 +42,30 @@ def admissible(parameters: Sequence[OpenParameter]) -> Iterator[Setup]:
     """The admissible set-ups, the main one first; each combination of values once."""
     main = {parameter.name: parameter.main for parameter in parameters}
     seen = [main]
-    yield _setup(parameters, main, "main")
-    for values, name in (*_one_at_a_time(parameters, main), *_corners(parameters)):
+    yield _setup(parameters, main)
+    for values in (*_one_at_a_time(parameters, main), *_corners(parameters)):
         if values not in seen:
             seen.append(values)
-            yield _setup(parameters, values, name)
+            yield _setup(parameters, values)
 
 
-def _one_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[tuple[dict[str, str], str]]:
-    return [({**main, parameter.name: value}, "one") for parameter in parameters for value in parameter.values]
+def _one_at_a_time(parameters: Sequence[OpenParameter], main: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{**main, parameter.name: value} for parameter in parameters for value in parameter.values]
 
 
-def _corners(parameters: Sequence[OpenParameter]) -> list[tuple[dict[str, str], str]]:
+def _corners(parameters: Sequence[OpenParameter]) -> list[dict[str, str]]:
     ends = [(next(iter(parameter.values)), next(reversed(parameter.values))) for parameter in parameters]
     names = [parameter.name for parameter in parameters]
-    return [(dict(zip(names, values, strict=True)), "corner") for values in product(*ends)]
+    return [dict(zip(names, values, strict=True)) for values in product(*ends)]
 
 
-def _setup(parameters: Sequence[OpenParameter], values: Mapping[str, str], name: str) -> Setup:
+def _setup(parameters: Sequence[OpenParameter], values: Mapping[str, str]) -> Setup:
     rewritings = [parameter.values[values[parameter.name]] for parameter in parameters]
 
     def rewritten(tree: Mapping[str, Any]) -> Mapping[str, Any]:
         return reduce(lambda made, rewriting: rewriting(made), rewritings, tree)
 
-    return Setup(values, name, rewritten)
+    return Setup(values, "", rewritten)
 
 
 def _with_processing_jitter(tree: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -160,9 +160,12 @@ class Setups:
         return list(by_scenarios.values())[1:]
 
     def _that_matter(self, claim: Claim) -> list[str]:
-        """The open parameters of which some value changes what is run for a claim."""
-        single = [setup for setup in self.others if setup.name == "one" and self.changes(setup, claim)]
-        return [name for name in self.main.values if any(setup.values[name] != self.main.values[name] for setup in single)]
+        """The open parameters that tell the set-ups of a claim apart: those that change it alone, or all where these do not suffice."""
+        main = self.main.values
+        differing = [[name for name in main if setup.values[name] != main[name]] for setup in self.others if self.changes(setup, claim)]
+        names = [name for name in main if [name] in differing]
+        setups = [self.main, *self.that_change(claim)]
+        return names if len({tuple(setup.values[name] for name in names) for setup in setups}) == len(setups) else list(main)
 
     def changes(self, setup: Setup, claim: Claim) -> bool:
         """Whether a set-up changes what is run for a claim."""
