@@ -313,7 +313,7 @@ class Weighed:
 
 @dataclass(frozen=True)
 class InSetup:
-    """A claim in one set-up: verdict, statements, and the values of the open parameters that tell it from others, if it is no alternative."""
+    """A claim in one set-up: the values of the open parameters that matter for it (none in an alternative), verdict and statements."""
 
     values: Mapping[str, str]
     verdict: Verdict
